@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -64,6 +66,27 @@ def test_what_the_pages_name_is_there() -> None:
     for page in ("ARCHITECTURE.md", "GLOSSARY.md"):
         for path in re.findall(r"`([a-z0-9_]+/(?:[a-z0-9_]+/)*(?:[a-z0-9_]+\.py)?)`", (CHECKOUT / page).read_text()):
             assert (CHECKOUT / "vmstore" / path).exists(), f"{page} names {path}"
+
+
+def test_where_things_are_added() -> None:
+    """CONTRIBUTING.md names files that exist, and each table to enter something in stands in the file named."""
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text()
+    for path in re.findall(r"`([a-z0-9_]+/(?:[a-z0-9_]+/)*(?:\w+\.\w+)?)`", text):
+        assert "NAME" in path or (CHECKOUT / path).exists(), path
+    entries = re.findall(r"`([A-Z]+)` in `(\S+)`", text)
+    assert len(entries) == 5
+    for name, path in entries:
+        assert re.search(rf"^{name}\b.* = ", (CHECKOUT / path).read_text(), re.MULTILINE), f"{path} has no {name}"
+
+
+def test_the_commands_to_check_exist() -> None:
+    """Each command line of CONTRIBUTING.md has only options that tools/check.py takes."""
+    rows = tables(section((CHECKOUT / "CONTRIBUTING.md").read_text(), "Five commands"))[0]
+    commands = [quoted(row[1])[0].split() for row in rows]
+    assert len(commands) == 5 and all(words[:2] == ["python3", "tools/check.py"] for words in commands)
+    done = subprocess.run([sys.executable, "tools/check.py", "--help"], cwd=CHECKOUT, capture_output=True, text=True)
+    taken = set(re.findall(r"--[a-z]+", done.stdout.split("\n\n")[0]))
+    assert {word for words in commands for word in words if word.startswith("--")} <= taken
 
 
 def test_the_readme_promises_no_package_index() -> None:

@@ -28,7 +28,7 @@ from vmstore.log.archive.folder import Archives
 from vmstore.maintenance.doctor import doctor
 from vmstore.namespace.reports import Problem
 from vmstore.retention.apply import keep
-from vmstore.shell.commands.care.maintenance import remedies
+from vmstore.shell.commands.care.verify import remedies
 from vmstore.shell.main import main
 from vmstore.transfer import sessions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import signal
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.shell.conftest import Process, Run
+from vmstore.shell.commands.arguments import Run as CommandRun
 from vmstore.shell.commands.queries import inspect
-from vmstore.shell.commands.registry import COMMANDS
+from vmstore.shell.commands.registry import COMMANDS, MODULES
 from vmstore.shell.terminal import exit_codes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +46,13 @@ def test_help_of_each_command_has_examples_that_parse(run: Run, name: str) -> No
         words = shlex.split(example.partition(" > ")[0])
         assert words[:2] == ["vmstore", name]
         assert command.parser().parse_intermixed_args(words[2:]) is not None
+
+
+def test_every_declared_command_is_in_the_table() -> None:
+    """Each module of the table declares the commands that the table gives it, and no other."""
+    for module in set(MODULES.values()):
+        declared = [command.name for command in importlib.import_module(module).COMMANDS]
+        assert sorted(declared) == sorted(name for name, home in MODULES.items() if home == module)
 
 
 def test_overview_names_every_command(run: Run) -> None:
@@ -134,13 +143,18 @@ def test_a_closed_pipe_is_no_complaint(recorded: Path) -> None:
     assert done.stderr == b"" and done.stdout.split()[-1] == b"141"
 
 
+def replace_info(monkeypatch: pytest.MonkeyPatch, run: CommandRun) -> None:
+    """Lets the command `info` run another function."""
+    monkeypatch.setattr(inspect, "COMMANDS", [COMMANDS["info"]._replace(run=run)])
+
+
 def test_ctrl_c_leaves_with_130(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt ends any command with 130 and no traceback."""
 
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(inspect, "info", interrupted)
+    replace_info(monkeypatch, interrupted)
     assert run("info", recorded) == (exit_codes.INTERRUPTED, "", "") and exit_codes.INTERRUPTED == 128 + signal.SIGINT
 
 
@@ -150,10 +164,10 @@ def test_an_error_of_the_files_is_one_line(run: Run, recorded: Path, monkeypatch
     def refused(*_: object) -> int:
         raise PermissionError(13, "Permission denied", "log.sqlite")
 
-    monkeypatch.setattr(inspect, "info", refused)
+    replace_info(monkeypatch, refused)
     found = run("info", recorded)
     assert found.code == 1 and found.out == "" and found.err.count("\n") == 1 and "Permission denied" in found.err
-    monkeypatch.setattr(inspect, "info", lambda *_: dict[str, int]()["ours"])
+    replace_info(monkeypatch, lambda *_: dict[str, int]()["ours"])
     with pytest.raises(KeyError):
         run("info", recorded)
 

@@ -22,7 +22,7 @@ from vmstore.debug.api import Answers
 from vmstore.debug.params import Asked
 from vmstore.errors import VmstoreError
 from vmstore.namespace.signing_keys import Key, new_key
-from vmstore.shell.commands.queries.completion import candidates
+from vmstore.shell.commands.completion import candidates
 from vmstore.shell.main import main
 from vmstore.store.completions import Candidates
 from vmstore.vmql.syntax.errors import QueryError

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
-from vmstore.shell.commands.arguments.arguments import TAKING, USAGE, Parser, add_common
+from vmstore.shell.commands.arguments import TAKING, USAGE, Parser, Run, add_common
 from vmstore.shell.commands.registry import COMMANDS, nearest, overview
 from vmstore.shell.terminal.exit_codes import leaving, refusal
 from vmstore.shell.terminal.render import Screen
 
-Run = Callable[[argparse.Namespace, Screen], int]
 ASKED_IN_VMQL = ("search", "find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
 
 
@@ -32,19 +31,19 @@ def _dispatch(words: list[str]) -> int:
             print(overview())
         return 0 if words else USAGE
     if words[0] in ("-V", "--version"):
-        return _run(("vmstore.shell.versions", "print_versions"), common, words[1:])
+        return _run_words("vmstore.shell.versions", "print_versions", common, words[1:])
     if words[0] == "_complete":
-        return _run(("vmstore.shell.commands.queries.completion", "complete"), common, words[1:])
+        return _run_words("vmstore.shell.commands.completion", "complete", common, words[1:])
     command = COMMANDS.get(words[0])
     if command is None:
-        known = f"the nearest is {nearest(words[0])!r}; `vmstore --help` lists them all"
+        hint = f"the nearest is {nearest(words[0])!r}; `vmstore --help` lists them all"
         if words[0].lower() in ASKED_IN_VMQL:
-            known = "vmql STORE -c \"SEARCH 'some words'\" finds them, and `vmql --help` says what else is asked there"
+            hint = "vmql STORE -c \"SEARCH 'some words'\" finds them, and `vmql --help` says what else is asked there"
         kind = "option" if words[0].startswith("-") else "command"
-        print(f"vmstore: there is no {kind} {words[0]!r}; {known}", file=sys.stderr)
+        print(f"vmstore: there is no {kind} {words[0]!r}; {hint}", file=sys.stderr)
         return USAGE
     arguments = command.parser().parse_intermixed_args(words[1:], common)
-    return _guarded(command.run, arguments)
+    return _run(command.run, arguments)
 
 
 def _leading(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -57,27 +56,23 @@ def _leading(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     return parser.parse_args(words[:split]), words[split:]
 
 
-def _run(target: tuple[str, str], common: argparse.Namespace, words: list[str]) -> int:
+def _run_words(module: str, function: str, common: argparse.Namespace, words: list[str]) -> int:
+    """Runs a function that takes plain words and is no command of the table."""
     common.words = words
-    return _guarded(target, common)
+    return _run(cast(Run, getattr(importlib.import_module(module), function)), common)
 
 
-def _guarded(target: tuple[str, str], arguments: argparse.Namespace) -> int:
-    """Runs a command; what vmstore refuses becomes one line on stderr and exit code 1."""
+def _run(run: Run, arguments: argparse.Namespace) -> int:
+    """Runs a command; an error that vmstore raises becomes one line on stderr and exit code 1."""
     screen = Screen(quiet=arguments.quiet)
     try:
-        return _load(target)(arguments, screen)
+        return run(arguments, screen)
     except Exception as error:
-        told = refusal(error, getattr(arguments, "store", None))
-        if told is None:
+        message = refusal(error, getattr(arguments, "store", None))
+        if message is None:
             raise
-        screen.warn(told)
+        screen.warn(message)
     return 1
-
-
-def _load(target: tuple[str, str]) -> Run:
-    module, function = target
-    return cast(Run, getattr(importlib.import_module(module), function))
 
 
 if __name__ == "__main__":

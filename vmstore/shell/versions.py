@@ -1,4 +1,4 @@
-"""What is at work: the versions of vmstore and of what it stands on."""
+"""The versions of vmstore and of its dependencies."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def versions() -> dict[str, str | None]:
 
 def print_versions(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints the versions on one line."""
-    found = versions()
+    names = versions()
     if arguments.json:
-        screen.json(found)
+        screen.json(names)
         return 0
     screen.show(sentence())
     return 0
@@ -41,6 +41,6 @@ def print_versions(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def sentence() -> str:
     """The versions on one line."""
-    found = versions()
-    rest = ", ".join(f"{name} {told or 'not installed'}" for name, told in found.items() if name != "vmstore")
-    return f"vmstore {found['vmstore']} ({rest})"
+    numbers = versions()
+    rest = ", ".join(f"{name} {number or 'not installed'}" for name, number in numbers.items() if name != "vmstore")
+    return f"vmstore {numbers['vmstore']} ({rest})"

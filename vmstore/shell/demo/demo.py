@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vmstore.shell.demo.live_session import STORE as MANAGED
-from vmstore.shell.demo.live_session import managed
-from vmstore.shell.demo.tamper import tampered, views_again
-from vmstore.shell.demo.tour import Step, Tour, changed, compacted, lineage_of, packed, still_there
+from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.terminal import format_session
 from vmstore.shell.terminal.layout import Span
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.store import Store, open_store
+
+if TYPE_CHECKING:
+    from vmstore.shell.demo.tour import Step, Tour
+    from vmstore.store.store import Store
 
 SHIPPED = Path(__file__).parent.with_name("demo.jsonl")
 STORE = "demo.vms"
@@ -32,11 +33,11 @@ def demo(arguments: argparse.Namespace, screen: Screen) -> int:
         if not arguments.json:
             screen.show((Span("vmstore demo", "head"), ": an agent and its user plan a system over many turns."))
             screen.show(Span("Nothing is prepared: each answer is computed from the store as you watch.", "dim"))
-        steps = [_shown(step, number, arguments, screen) for number, step in enumerate(_steps(path, named), 1)]
+        steps = [_show_step(step, number, arguments, screen) for number, step in enumerate(_steps(path, named), 1)]
         seconds = round(time.monotonic() - start, 1)
         if arguments.json:
-            told = [{"title": s.title, "command": s.command, "facts": s.facts} for s in steps]
-            screen.json({"steps": told, "seconds": seconds})
+            summaries = [{"title": s.title, "command": s.command, "facts": s.facts} for s in steps]
+            screen.json({"steps": summaries, "seconds": seconds})
         else:
             screen.show("", (Span(f"{seconds} seconds. ", "bold"), _farewell(arguments.keep, named)))
     return 0
@@ -44,12 +45,18 @@ def demo(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _steps(path: Path, named: str) -> Iterator[Step]:
     """The tour, one step after the other; each asks the store only when it is reached."""
+    from vmstore.shell.demo.live_session import STORE as MANAGED
+    from vmstore.shell.demo.live_session import managed
+    from vmstore.shell.demo.tamper import tampered, views_again
+    from vmstore.shell.demo.tour import Tour, changed, compacted, lineage_of, packed, still_there
+    from vmstore.store.store import open_store
+
     store = open_store(path)
     try:
         yield _imported(store, named)
-        asked: tuple[Callable[[Tour], Step], ...] = (packed, changed, lineage_of, compacted, still_there)
+        asks: tuple[Callable[[Tour], Step], ...] = (packed, changed, lineage_of, compacted, still_there)
         tour = Tour(store, store.import_file(SHIPPED).sessions[0].session, named)
-        for ask in asked:
+        for ask in asks:
             yield ask(tour)
         decision = tour.decision_gone()
         cell, name = tour.cell_of(decision), decision.hint or decision.page
@@ -61,20 +68,22 @@ def _steps(path: Path, named: str) -> Iterator[Step]:
 
 
 def _imported(store: Store, named: str) -> Step:
+    from vmstore.shell.demo.tour import Step
+
     start = time.monotonic()
-    found = store.import_file(SHIPPED)
-    main = found.sessions[0]
+    report = store.import_file(SHIPPED)
+    main = report.sessions[0]
     took = time.monotonic() - start
     return Step(
         "A session goes in",
         f"Every message becomes pages, every change a mutation in the log; it took {took:.1f} s.",
         f"vmstore import {named} {SHIPPED}",
-        [format_session.imported(found.sessions)],
+        [format_session.imported(report.sessions)],
         {"session": main.session, "turns": main.turns, "calls": main.calls, "mutations": main.mutations},
     )
 
 
-def _shown(step: Step, number: int, arguments: argparse.Namespace, screen: Screen) -> Step:
+def _show_step(step: Step, number: int, arguments: argparse.Namespace, screen: Screen) -> Step:
     if not arguments.json:
         screen.show("", (Span(f"{number}. {step.title}", "head")), Span(step.why, "dim"))
         screen.show(Span(f"$ {step.command}", "good"), "", *step.blocks)
@@ -100,3 +109,21 @@ def _folder(keep: str | None) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _add_keep(parser: Parser) -> None:
+    parser.add_argument("--keep", metavar="DIR", help="keep the store in DIR, to ask it more (default: forget it)")
+
+
+COMMANDS = (
+    Command(
+        "demo",
+        "more",
+        "a tour through a session of 220 turns",
+        "Imports a session that ships with vmstore into a store of its own and shows, step by step, what\n"
+        "can be asked of it, each with the command that asks the same.",
+        ("vmstore demo", "vmstore demo --keep /tmp/demo"),
+        demo,
+        (_add_keep,),
+    ),
+)

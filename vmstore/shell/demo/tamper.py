@@ -14,7 +14,7 @@ from vmstore.log.frame import opened, raw
 from vmstore.log.rows import READ_FRAMES, frame_of
 from vmstore.namespace.folder import LOG
 from vmstore.namespace.reports import Verdict
-from vmstore.shell.commands.care import maintenance
+from vmstore.shell.commands.care.verify import sound
 from vmstore.shell.demo.tour import Step
 from vmstore.shell.terminal.format import count, size
 from vmstore.shell.terminal.layout import Column, Line, Span, Table
@@ -60,21 +60,21 @@ def digests(path: Path) -> dict[str, str]:
 
 
 def tampered(path: Path, cell: int, name: str, named: str) -> Step:
-    """Flips one bit of a page in a copy of the store; verify names it, and finds the store itself sound."""
+    """Flips one bit of a page in a copy of the store; verify names it, and finds the store itself intact."""
     with open_store(path) as store:
-        sound = store.verify()
+        intact = store.verify()
     with tempfile.TemporaryDirectory(prefix="vmstore-demo-") as folder:
         copy = Path(folder) / path.name
         shutil.copytree(path, copy)
         byte, length = _flip(copy / NAMESPACE / LOG, cell)
         with open_store(copy) as store:
-            found = store.verify()
+            damaged = store.verify()
     return Step(
         "One bit tampered with, and caught",
         f"In a copy of the store one bit of {name} was flipped: byte {byte} of the {length} that hold it.",
         f"vmstore verify {named}",
-        [*_verdicts(found, sound)],
-        {"cell": cell, "problems": [one.where for one in found.problems], "ok": sound.ok},
+        [*_verdicts(damaged, intact)],
+        {"cell": cell, "problems": [one.where for one in damaged.problems], "ok": intact.ok},
     )
 
 
@@ -96,8 +96,8 @@ def _flip(path: Path, cell: int) -> tuple[int, int]:
     return at + 1, len(content)
 
 
-def _verdicts(found: Verdict, sound: Verdict) -> list[Line | Table]:
+def _verdicts(damaged: Verdict, intact: Verdict) -> list[Line | Table]:
     columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
-    rows = [(one.kind, one.where, one.what) for one in found.problems]
-    head = (Span(count(len(found.problems), "problem"), "bad"), f" in {count(found.commits, 'commit')} of the copy")
-    return [head, Table(columns, rows), "", ("the store itself  ", maintenance.sound(sound))]
+    rows = [(problem.kind, problem.where, problem.what) for problem in damaged.problems]
+    head = (Span(count(len(damaged.problems), "problem"), "bad"), f" in {count(damaged.commits, 'commit')} of the copy")
+    return [head, Table(columns, rows), "", ("the store itself  ", sound(intact))]

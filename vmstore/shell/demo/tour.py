@@ -50,21 +50,21 @@ class Tour:
 
     def decision_gone(self) -> Page:
         """A decision the compaction took out of the context and that was needed afterwards."""
-        left = {one.page for one in self.compaction().changes if one.change == "left"}
+        left = {item.page for item in self.compaction().changes if item.change == "left"}
         gone = [page for page in self.pages if page.type == "claim" and page.page in left]
         needed = [(self.needed(page)[0].position, page) for page in gone if self.needed(page)]
-        return min(needed, key=lambda one: one[0])[1]
+        return min(needed, key=lambda item: item[0])[1]
 
     def needed(self, page: Page) -> list[Relation]:
         """The references to a page made after the compaction, the first one first."""
-        found = self.session.derived(page.page, depth=1, kinds=["references"])
-        later = [one for one in found if one.position > self.summary.position]
-        return sorted(later, key=lambda one: one.position)
+        references = self.session.derived(page.page, depth=1, kinds=["references"])
+        later = [reference for reference in references if reference.position > self.summary.position]
+        return sorted(later, key=lambda reference: reference.position)
 
     def cell_of(self, page: Page) -> int:
         """The cell that holds what the model saw of a page before the compaction."""
         shown = self.session.context(call=self.before).shown
-        return next(one.cell for one in shown if one.page == page.position and one.cell is not None)
+        return next(place.cell for place in shown if place.page == page.position and place.cell is not None)
 
 
 def packed(tour: Tour) -> Step:
@@ -89,13 +89,13 @@ def packed(tour: Tour) -> Step:
 def changed(tour: Tour) -> Step:
     """What came in around a decision."""
     call = tour.reversal().created_call
-    found = tour.session.diff(Call(call), Call(call + 1))
+    difference = tour.session.diff(Call(call), Call(call + 1))
     return Step(
         "What changed between two calls",
         "+ entered, - left, ~ is shown otherwise.",
         f"vmstore diff {tour.asks} --calls {call} {call + 1}",
-        format_session.diff(found),
-        {"calls": [call, call + 1], "changes": len(found.changes), "unchanged": found.unchanged},
+        format_session.diff(difference),
+        {"calls": [call, call + 1], "changes": len(difference.changes), "unchanged": difference.unchanged},
     )
 
 
@@ -103,27 +103,29 @@ def lineage_of(tour: Tour) -> Step:
     """Where a reversed decision came from."""
     page = tour.reversal()
     name = page.hint or page.page
-    found = tour.session.sources(page.page, depth=2)
-    lines = lineage(tour.session, page.page, found, up=True)
+    relations = tour.session.sources(page.page, depth=2)
+    lines = lineage(tour.session, page.page, relations, up=True)
     rest = [Span(f"… and {count(len(lines) - LINES_MAX, 'line')} more", "dim")] if len(lines) > LINES_MAX else []
     return Step(
         "Why a decision was made, and which one it replaced",
         "Each page knows what it was made from: the benchmark, the words of the user, the decision before.",
         f"vmstore sources {tour.asks} {name} --depth 2",
         [format_page.page_head(page, tour.session.name), one_line_each(lines[:LINES_MAX]), *rest],
-        {"page": page.page, "hint": page.hint, "sources": len(found)},
+        {"page": page.page, "hint": page.hint, "sources": len(relations)},
     )
 
 
 def compacted(tour: Tour) -> Step:
     """What the compaction took out of the context."""
-    found = tour.compaction()
-    left = [one for one in found.changes if one.change == "left"]
-    decisions = [one for one in left if one.type == "claim"]
-    tokens = sum(one.tokens_before for one in left)
-    freed = change(found.tokens_after - found.tokens_before)
-    largest = sorted(left, key=lambda one: -one.tokens_before)[:SHOWN]
-    entered = [one for one in found.changes if one.change == "entered" and one.page == tour.summary.page]
+    difference = tour.compaction()
+    left = [change for change in difference.changes if change.change == "left"]
+    decisions = [change for change in left if change.type == "claim"]
+    tokens = sum(change.tokens_before for change in left)
+    freed = change(difference.tokens_after - difference.tokens_before)
+    largest = sorted(left, key=lambda change: -change.tokens_before)[:SHOWN]
+    entered = [
+        change for change in difference.changes if change.change == "entered" and change.page == tour.summary.page
+    ]
     blocks: list[Block] = [
         (
             Span(count(len(left), "page"), "bad"),
@@ -148,16 +150,16 @@ def still_there(tour: Tour) -> Step:
     page = tour.decision_gone()
     name = page.hint or page.page
     content = tour.session.content(page.page)
-    stays = [one for one in tour.session.history(page.page) if one.event != "link"]
+    stays = [item for item in tour.session.history(page.page) if item.event != "link"]
     quoted = tour.needed(page)[0]
-    by = next(one for one in tour.pages if one.page == quoted.source)
-    said = preview(tour.session.content(by.page))
+    by = next(item for item in tour.pages if item.page == quoted.source)
+    words = preview(tour.session.content(by.page))
     blocks: list[Block] = [
         content.decode(),
         "",
         format_page.history(stays),
         "",
-        (Span(by.page, "name"), f" came back to it at call {by.created_call}: ", Span(said, "bold")),
+        (Span(by.page, "name"), f" came back to it at call {by.created_call}: ", Span(words, "bold")),
     ]
     return Step(
         "It left the context, not the store",

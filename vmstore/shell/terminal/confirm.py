@@ -10,7 +10,7 @@ from vmstore.errors import InputError
 
 
 def consent(arguments: argparse.Namespace, question: str) -> bool:
-    """Whether to go on: told with --yes, or asked for; InputError where nobody is there to ask."""
+    """Returns whether to go on, by --yes or by asking; raises InputError without a terminal."""
     if arguments.yes:
         return True
     if arguments.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -21,7 +21,7 @@ def consent(arguments: argparse.Namespace, question: str) -> bool:
 
 
 def asker(arguments: argparse.Namespace) -> bool | Callable[[Sequence[str]], bool]:
-    """Whether what comes from outside may take effect here: told with --yes, or asked with what it would do.
+    """Returns whether foreign settings and erasures may take effect: by --yes, or by asking with the list of them.
 
     Where nobody is there to ask nobody agrees, and the refusal says what it would do.
     """

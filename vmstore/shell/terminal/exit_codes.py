@@ -1,4 +1,4 @@
-"""How a command ends: what happened becomes an exit code, and a sentence on stderr where something was refused."""
+"""Maps the outcome of a command to an exit code, and an error to one line on stderr."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def leaving(run: Callable[[], int], usage: int) -> int:
 
 
 def refusal(error: Exception, store: str | None) -> str | None:
-    """What to say of an error: what vmstore refuses, or what damaged or unreachable files cause.
+    """Returns the message for an error that vmstore raises, or that damaged or unreachable files cause.
 
     None for an error of our own making, whose traceback is wanted.
     """

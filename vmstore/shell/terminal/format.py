@@ -1,4 +1,4 @@
-"""How values read to people: numbers, sizes, times, texts that a terminal can show safely."""
+"""Formats values for people: numbers, sizes, times, and text that is safe on a terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def wide(text: str) -> int:
-    """How many terminal columns a text takes."""
+    """Returns the number of terminal columns a text takes."""
     if text.isascii():
         return len(text)
     return sum(_columns(sign) for sign in text)

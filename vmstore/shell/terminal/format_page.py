@@ -1,12 +1,15 @@
-"""How answers about pages look as sheets: their list, their history, their lineage."""
+"""Formats answers about pages: lists, history, lineage."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from vmstore.namespace.results import Affinity, Event, Fault, Page, Relation, Version
 from vmstore.shell.terminal.format import bar, change, count, level, moment, number, size
-from vmstore.shell.terminal.layout import Column, Line, Span, Table
+from vmstore.shell.terminal.layout import Column, Line, Span, Table, table
+
+if TYPE_CHECKING:
+    from vmstore.namespace.results import Affinity, Event, Fault, Page, Relation, Version
 
 EVENTS = {
     "create": ("●", "good", "created"),
@@ -43,10 +46,10 @@ DOWN = {
 }
 
 
-def pages(found: Sequence[Page], *, sessions: bool = False) -> Table:
+def pages(listed: Sequence[Page], *, sessions: bool = False) -> Table:
     """Pages as they stood at a moment; importance and tags where any was said, the session where there are many."""
-    weighed = any(one.importance != 0.5 for one in found)
-    tagged = any(one.tags for one in found)
+    weighed = any(page.importance != 0.5 for page in listed)
+    tagged = any(page.tags for page in listed)
     columns = [Column("session", style="name")] * sessions
     columns += [Column("page", style="name"), Column("tier"), Column("level"), Column("type"), Column("role")]
     columns += [Column(title, right=True) for title in ("version", "tokens", "size", "turn", "call")]
@@ -56,145 +59,146 @@ def pages(found: Sequence[Page], *, sessions: bool = False) -> Table:
     columns += [Column("hint")]
     rows: list[tuple[Line, ...]] = [
         (
-            *(one.session,) * sessions,
-            one.page,
-            Span(f"L{one.tier}", "good" if one.tier == 0 else "dim"),
-            Span(level(one.level), "warn" if one.level else "dim"),
-            one.type,
-            one.role,
-            number(one.version),
-            number(one.tokens),
-            size(one.bytes),
-            number(one.created_turn),
-            number(one.created_call),
-            *(f"{one.importance:g}",) * weighed,
-            moment(one.created_at),
-            *(" ".join(one.tags),) * tagged,
-            one.hint or "",
+            *(page.session,) * sessions,
+            page.page,
+            Span(f"L{page.tier}", "good" if page.tier == 0 else "dim"),
+            Span(level(page.level), "warn" if page.level else "dim"),
+            page.type,
+            page.role,
+            number(page.version),
+            number(page.tokens),
+            size(page.bytes),
+            number(page.created_turn),
+            number(page.created_call),
+            *(f"{page.importance:g}",) * weighed,
+            moment(page.created_at),
+            *(" ".join(page.tags),) * tagged,
+            page.hint or "",
         )
-        for one in found
+        for page in listed
     ]
     return Table(columns, rows)
 
 
-def page_head(found: Page, session: str) -> Line:
+def page_head(page: Page, session: str) -> Line:
     """Which page this is and where."""
-    hint = f" {found.hint}" if found.hint else ""
-    place = "in the context" if found.tier == 0 else "out of the context"
-    told = f", {found.role} {found.type}, {count(found.tokens, 'token')}, {place}"
-    return (Span(found.page, "head"), Span(f"{hint} of {session}", "bold"), told)
+    hint = f" {page.hint}" if page.hint else ""
+    place = "in the context" if page.tier == 0 else "out of the context"
+    rest = f", {page.role} {page.type}, {count(page.tokens, 'token')}, {place}"
+    return (Span(page.page, "head"), Span(f"{hint} of {session}", "bold"), rest)
 
 
-def known(found: Page) -> str:
-    """What is known of a page, in words."""
-    told = [f"importance {found.importance:g}"]
-    told += [f"tagged {', '.join(found.tags)}"] if found.tags else []
-    told += [found.status] if found.status else []
-    told += [f"valid from {moment(found.valid_from)}"] if found.valid_from is not None else []
-    told += [f"valid to {moment(found.valid_to)}"] if found.valid_to is not None else []
-    return ", ".join(told + [f"{name} = {value}" for name, value in found.anchors.items()])
+def known(page: Page) -> str:
+    """Formats the annotations of a page."""
+    facts = [f"importance {page.importance:g}"]
+    facts += [f"tagged {', '.join(page.tags)}"] if page.tags else []
+    facts += [page.status] if page.status else []
+    facts += [f"valid from {moment(page.valid_from)}"] if page.valid_from is not None else []
+    facts += [f"valid to {moment(page.valid_to)}"] if page.valid_to is not None else []
+    return ", ".join(facts + [f"{name} = {value}" for name, value in page.anchors.items()])
 
 
-def faults(found: Sequence[Fault]) -> Table:
-    """What a kernel was asked for, or what came back without one, in order."""
+def faults(events: Sequence[Fault]) -> Table:
+    """Formats faults in order, with reasons if a kernel decided them."""
     columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
     columns += [Column("page", style="name"), Column("out since", right=True), Column("tokens", right=True)]
-    asked = any(one.reason or one.denied_because for one in found)
-    columns += [Column("reason"), Column("denied because", style="warn")] * asked
+    reasoned = any(event.reason or event.denied_because for event in events)
+    columns += [Column("reason"), Column("denied because", style="warn")] * reasoned
     rows: list[tuple[Line, ...]] = []
-    for one in found:
-        out = "" if one.out_since is None else str(one.out_since)
-        place = (number(one.turn), number(one.call), str(one.position), one.page or "", out, number(one.tokens))
-        rows.append((*place, *(one.reason or "", one.denied_because or "") * asked))
+    for event in events:
+        out = "" if event.out_since is None else str(event.out_since)
+        place = (
+            number(event.turn),
+            number(event.call),
+            str(event.position),
+            event.page or "",
+            out,
+            number(event.tokens),
+        )
+        rows.append((*place, *(event.reason or "", event.denied_because or "") * reasoned))
     return Table(columns, rows)
 
 
-def versions(found: Sequence[Version]) -> Table:
+def versions(history: Sequence[Version]) -> Table:
     """The versions of a page in order, its shorter forms among them."""
     columns = [Column("version", right=True), Column("level"), Column("position", right=True, style="dim")]
     columns += [Column(title, right=True) for title in ("tokens", "added", "size", "added")]
     columns += [Column("method"), Column("by")]
     rows = [
         (
-            number(one.version),
-            Span(level(one.level), "warn" if one.level else "dim"),
-            str(one.position),
-            number(one.tokens),
-            change(one.tokens_added),
-            size(one.bytes),
-            change(one.bytes_added),
-            one.method or "",
-            one.actor,
+            number(version.version),
+            Span(level(version.level), "warn" if version.level else "dim"),
+            str(version.position),
+            number(version.tokens),
+            change(version.tokens_added),
+            size(version.bytes),
+            change(version.bytes_added),
+            version.method or "",
+            version.actor,
         )
-        for one in found
+        for version in history
     ]
     return Table(columns, rows)
 
 
-def delta(one: Version) -> list[Line]:
-    """What a version changed, line by line."""
-    if one.delta is None:
+def delta(version: Version) -> list[Line]:
+    """Formats the line difference of a version."""
+    if version.delta is None:
         return []
     styles = {"+": "good", "-": "bad", "@": "name"}
-    return ["", *(Span(line, styles.get(line[:1], "dim")) for line in one.delta.splitlines())]
+    return ["", *(Span(line, styles.get(line[:1], "dim")) for line in version.delta.splitlines())]
 
 
-def affinities(found: Sequence[Affinity]) -> Table:
+def affinities(neighbours: Sequence[Affinity]) -> Table:
     """Pages that stood together with one, nearest first."""
-    columns = [Column("page", style="name"), Column("affinity", right=True), Column("", style="name")]
-    columns += [Column("shared", right=True), Column("calls", right=True), Column("role"), Column("type")]
-    columns += [Column("tokens", right=True), Column("begins", style="dim")]
-    rows = [
-        (
-            one.page,
-            f"{one.affinity:.2f}",
-            bar(round(one.affinity * 1000), 1000),
-            number(one.shared),
-            number(one.calls),
-            one.role,
-            one.type,
-            number(one.tokens),
-            one.text,
-        )
-        for one in found
-    ]
-    return Table(columns, rows)
+    cells: dict[Column, Callable[[Affinity], Line]] = {
+        Column("page", style="name"): lambda neighbour: neighbour.page,
+        Column("affinity", right=True): lambda neighbour: f"{neighbour.affinity:.2f}",
+        Column("", style="name"): lambda neighbour: bar(round(neighbour.affinity * 1000), 1000),
+        Column("shared", right=True): lambda neighbour: number(neighbour.shared),
+        Column("calls", right=True): lambda neighbour: number(neighbour.calls),
+        Column("role"): lambda neighbour: neighbour.role,
+        Column("type"): lambda neighbour: neighbour.type,
+        Column("tokens", right=True): lambda neighbour: number(neighbour.tokens),
+        Column("begins", style="dim"): lambda neighbour: neighbour.text,
+    }
+    return table(neighbours, cells)
 
 
-def history(found: Sequence[Event]) -> Table:
+def history(events: Sequence[Event]) -> Table:
     """A page's events in order, as a timeline."""
     columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
     columns += [Column(""), Column("event"), Column("")]
     rows = []
-    for one in found:
-        sign, style, words = EVENTS.get(one.event, ("·", "", one.event))
+    for event in events:
+        sign, style, words = EVENTS.get(event.event, ("·", "", event.event))
         row: tuple[Line, ...] = (
-            number(one.turn),
-            number(one.call),
-            str(one.position),
+            number(event.turn),
+            number(event.call),
+            str(event.position),
             Span(sign, style),
             words,
-            _told(one),
+            _event_details(event),
         )
         rows.append(row)
     return Table(columns, rows)
 
 
-def _told(one: Event) -> Line:
-    told = []
-    if one.detail:
-        told.append(_link(one.detail) if one.event == "link" else one.detail)
-    if one.event in ("update", "compress", "shown") and one.version > 1:
-        told.append(f"version {one.version}")
-    if one.level:
-        told.append(level(one.level))
-    if one.method:
-        told.append(one.method)
-    if one.tokens is not None:
-        told.append(count(one.tokens, "token"))
-    if one.event in CONTESTED:
-        told = [*told[1:], *told[:1]]  # the contest is long, and ends in numbers of its own
-    return ", ".join(told)
+def _event_details(event: Event) -> Line:
+    details = []
+    if event.detail:
+        details.append(_link(event.detail) if event.event == "link" else event.detail)
+    if event.event in ("update", "compress", "shown") and event.version > 1:
+        details.append(f"version {event.version}")
+    if event.level:
+        details.append(level(event.level))
+    if event.method:
+        details.append(event.method)
+    if event.tokens is not None:
+        details.append(count(event.tokens, "token"))
+    if event.event in CONTESTED:
+        details = [*details[1:], *details[:1]]  # the contest is long, and ends in numbers of its own
+    return ", ".join(details)
 
 
 def _link(detail: str) -> str:
@@ -202,10 +206,10 @@ def _link(detail: str) -> str:
     return f"{UP.get(kind, kind.replace('_', ' '))} {page}"
 
 
-def tree(root: str, found: Sequence[Relation], hints: Mapping[str, str], *, up: bool) -> list[Line]:
+def tree(root: str, relations: Sequence[Relation], hints: Mapping[str, str], *, up: bool) -> list[Line]:
     """A walk as an indented tree; a page met again is named, not repeated."""
     branches: dict[str, list[Relation]] = {}
-    for relation in found:
+    for relation in relations:
         branches.setdefault(relation.source if up else relation.target, []).append(relation)
     if not branches:
         return [Span("nothing it was made from is known" if up else "nothing made from it is known", "dim")]
@@ -224,7 +228,7 @@ def _grow(
     up: bool,
 ) -> None:
     """Adds the branches below a page, without recursion deeper than Python allows."""
-    stack = [(at, indent, iter(_last_told(branches.get(at, ()))))]
+    stack = [(at, indent, iter(_with_last(branches.get(at, ()))))]
     while stack:
         _, before, rest = stack[-1]
         step = next(rest, None)
@@ -242,8 +246,8 @@ def _grow(
         branch = "└─ " if last else "├─ "
         lines.append((before, branch, Span(f"{kind} ", "warn"), Span(far, "name"), hint, stands, text))
         if not again and far in branches:
-            stack.append((far, before + ("   " if last else "│  "), iter(_last_told(branches[far]))))
+            stack.append((far, before + ("   " if last else "│  "), iter(_with_last(branches[far]))))
 
 
-def _last_told(relations: Sequence[Relation]) -> list[tuple[Relation, bool]]:
+def _with_last(relations: Sequence[Relation]) -> list[tuple[Relation, bool]]:
     return [(relation, index == len(relations) - 1) for index, relation in enumerate(relations)]

@@ -1,12 +1,12 @@
-"""What an answer looks like before anything is printed: lines of styled spans, and tables of them.
+"""The layout of an answer before it is printed: lines of styled spans, and tables.
 
 Styles are words (`bold`, `dim`, `good`, `bad`, `warn`, `name`); only `render` knows their colours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from vmstore.shell.terminal.format import cut, wide
 
@@ -40,6 +40,12 @@ class Table(NamedTuple):
 
 
 Block: TypeAlias = "Line | Table"
+Item = TypeVar("Item")
+
+
+def table(items: Iterable[Item], cells: Mapping[Column, Callable[[Item], Line]]) -> Table:
+    """A row for each item, its cells computed by the function of each column."""
+    return Table(list(cells), [[cell(item) for cell in cells.values()] for item in items])
 
 
 def one_line_each(lines: Sequence[Line]) -> Table:

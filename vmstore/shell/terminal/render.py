@@ -5,6 +5,7 @@ Data goes to stdout and everything else to stderr. In a pipe the text is plain a
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -35,7 +36,7 @@ Tell = Callable[[int, int], None]
 
 
 class Screen:
-    """Where a command's answer goes: stdout, or the stream handed in; remarks go to stderr."""
+    """The output of a command: answers to stdout or a given stream, remarks to stderr."""
 
     def __init__(self, *, quiet: bool = False, name: str = "vmstore", out: TextIO | None = None) -> None:
         self.quiet = quiet
@@ -75,9 +76,19 @@ class Screen:
         self._write(sys.stderr, [Span(f"{self._name}: "), *spans(line)])
 
     def json(self, value: Any, *, one_line: bool = False) -> None:
-        """Prints one JSON object, on one line where more may follow."""
-        text = json_text(value, getattr(self.out, "encoding", None))
+        """Prints an answer as one JSON object, on one line if more may follow."""
+        from vmstore.namespace.results import to_json
+
+        text = json_text(to_json(value), getattr(self.out, "encoding", None))
         self.out.write((text.replace("\n", "") if one_line else text) + "\n")
+
+    def answer(self, arguments: argparse.Namespace, value: Any, *blocks: Block) -> int:
+        """Prints an answer as JSON with --json, else as blocks unless --quiet; the exit code 0."""
+        if arguments.json:
+            self.json(value)
+        elif not self.quiet:
+            self.show(*blocks)
+        return 0
 
     def raw(self, content: bytes) -> None:
         """Writes exact bytes."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vmstore.namespace.results import Response
 from vmstore.shell.terminal.format import number
 from vmstore.shell.terminal.layout import Line, Span
+
+if TYPE_CHECKING:
+    from vmstore.namespace.results import Response
 
 VALUE_CHARS = 600  # a value that is no text, like an image in base64, is cut here
 TEXT_KEYS = ("text", "thinking", "reasoning", "output", "content", "parts", "summary")

@@ -40,15 +40,17 @@ def run(desk: Desk, piece: Piece) -> None:
 def named(name: str) -> Command:
     """The command of a name or of its beginning; raises InputError naming the nearest."""
     word = {"?": "help", "exit": "quit", "timer": "timing"}.get(name.lower(), name.lower())
-    found = [COMMANDS[word]] if word in COMMANDS else [c for c in COMMANDS.values() if word and c.name.startswith(word)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        several = ", ".join(f"\\{one.name}" for one in found)
+    matches = (
+        [COMMANDS[word]] if word in COMMANDS else [c for c in COMMANDS.values() if word and c.name.startswith(word)]
+    )
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        several = ", ".join(f"\\{match.name}" for match in matches)
         raise InputError(f"\\{name} could be {several}; write one more letter")
     near = suggest(word, COMMANDS)
-    told = f"the nearest is \\{near}; " if near else ""
-    raise InputError(f"there is no command \\{name}; {told}\\help lists them")
+    hint = f"the nearest is \\{near}; " if near else ""
+    raise InputError(f"there is no command \\{name}; {hint}\\help lists them")
 
 
 # ---- about the shell
@@ -60,7 +62,7 @@ def _help(desk: Desk, argument: str) -> None:
             command = named(argument.lstrip("".join(MARKS)))
             screen.show((Span(f"\\{command.name} {command.takes}".rstrip(), "bold"), f"  {command.summary}"))
             return
-        rows = [(f"\\{one.name} {one.takes}", one.summary) for one in COMMANDS.values()]
+        rows = [(f"\\{command.name} {command.takes}", command.summary) for command in COMMANDS.values()]
         blocks: list[Block] = [
             "A statement ends with ; and may take several lines. A command takes one line and begins with \\ or a dot.",
             "",
@@ -90,33 +92,33 @@ def _quit(desk: Desk, _: str) -> None:
 
 
 def _open(desk: Desk, argument: str) -> None:
-    desk.open(_needed(argument, "\\open STORE"))
+    desk.open(_required(argument, "\\open STORE"))
     desk.outputs.note(f"{desk.place} is open")
 
 
 def _session(desk: Desk, argument: str) -> None:
     if argument:
         desk.set("session", None if argument == "-" else argument.strip("'"))
-    _say(desk, "session")
+    _show_setting(desk, "session")
 
 
 def _turn(desk: Desk, argument: str) -> None:
     if argument:
         desk.set("as_of", turn(argument))
-    _say(desk, "as_of")
+    _show_setting(desk, "as_of")
 
 
 def _param(desk: Desk, argument: str) -> None:
     if argument:
         name, value = parameter(argument)
         desk.settings.params[name] = value
-    _say(desk, "params")
+    _show_setting(desk, "params")
 
 
 def _limit(desk: Desk, argument: str) -> None:
     if argument:
         desk.set("limit", value_of(argument))
-    _say(desk, "limit")
+    _show_setting(desk, "limit")
 
 
 # ---- how answers are shown
@@ -125,18 +127,18 @@ def _limit(desk: Desk, argument: str) -> None:
 def _mode(desk: Desk, argument: str) -> None:
     if argument:
         desk.set("mode", argument)
-    _say(desk, "mode")
+    _show_setting(desk, "mode")
 
 
 def _timing(desk: Desk, argument: str) -> None:
     desk.set("timing", argument or not desk.settings.timing)
-    _say(desk, "timing")
+    _show_setting(desk, "timing")
 
 
 def _pager(desk: Desk, argument: str) -> None:
     if argument:
         desk.set("pager", argument)
-    _say(desk, "pager")
+    _show_setting(desk, "pager")
 
 
 def _output(desk: Desk, argument: str) -> None:
@@ -145,7 +147,7 @@ def _output(desk: Desk, argument: str) -> None:
 
 
 def _once(desk: Desk, argument: str) -> None:
-    desk.outputs.once(_needed(argument, "\\once FILE, or \\once | COMMAND"))
+    desk.outputs.once(_required(argument, "\\once FILE, or \\once | COMMAND"))
 
 
 # ---- statements again
@@ -172,11 +174,11 @@ def _watch(desk: Desk, argument: str) -> None:
 
 
 def _read(desk: Desk, argument: str) -> None:
-    desk.read(Path(_needed(argument, "\\read FILE")).expanduser(), run)
+    desk.read(Path(_required(argument, "\\read FILE")).expanduser(), run)
 
 
 def _save(desk: Desk, argument: str) -> None:
-    name, _, text = _needed(argument, "\\save NAME").partition(" ")
+    name, _, text = _required(argument, "\\save NAME").partition(" ")
     favourites.save(name, text or desk.asked())
     desk.outputs.note(f"\\fav {name} asks it again")
 
@@ -191,16 +193,16 @@ def _fav(desk: Desk, argument: str) -> None:
 
 
 def _forget(desk: Desk, argument: str) -> None:
-    favourites.forget(_needed(argument, "\\forget NAME"))
+    favourites.forget(_required(argument, "\\forget NAME"))
 
 
-def _needed(argument: str, usage: str) -> str:
+def _required(argument: str, usage: str) -> str:
     if not argument:
         raise InputError(f"something is missing; write {usage}")
     return argument
 
 
-def _say(desk: Desk, name: str) -> None:
+def _show_setting(desk: Desk, name: str) -> None:
     desk.outputs.note(f"{name}: {dict(desk.settings.shown())[name] or 'none'}")
 
 

@@ -74,8 +74,8 @@ def _of_command(desk: Desk, text: str) -> list[Candidate]:
 def _paths(argument: str) -> list[str]:
     folder, slash, begun = argument.rpartition("/")
     with contextlib.suppress(OSError):
-        found = sorted(Path(folder + slash or ".").expanduser().iterdir())[:MOST]
-        names = [one.name + "/" * one.is_dir() for one in found if one.name.startswith(begun)]
+        entries = sorted(Path(folder + slash or ".").expanduser().iterdir())[:MOST]
+        names = [entry.name + "/" * entry.is_dir() for entry in entries if entry.name.startswith(begun)]
         return [f"{folder}{slash}{name}" for name in names]
     return []
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vmstore.shell.vmql import options
-from vmstore.shell.vmql.options import PROG, USAGE, Asked, UsageError
+from vmstore.shell.vmql.options import PROG, USAGE, CommandLine, UsageError
 
 if TYPE_CHECKING:
     from vmstore.shell.vmql.output.pager import Keys
@@ -34,23 +34,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs `vmql` with these arguments, by default the process's; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        asked = options.read(words)
-        if asked.has("--help"):
+        command_line = options.read(words)
+        if command_line.has("--help"):
             print(options.help_text())
             return 0
-        if asked.has("--card"):
+        if command_line.has("--card"):
             from vmstore.shell.vmql.card import text
 
             print(text(), end="")
             return 0
-        if asked.store is None and not asked.has("--version"):
+        if command_line.store is None and not command_line.has("--version"):
             raise UsageError("no store is named")
     except UsageError as error:
         print(f"{PROG}: {error}; `{PROG} --help` shows how", file=sys.stderr)
         return USAGE
     from vmstore.shell.terminal.exit_codes import leaving
 
-    return leaving(lambda: _versions() if asked.has("--version") else _ask(asked), USAGE)
+    return leaving(lambda: _versions() if command_line.has("--version") else _ask(command_line), USAGE)
 
 
 def _versions() -> int:
@@ -60,28 +60,28 @@ def _versions() -> int:
     return 0
 
 
-def _ask(asked: Asked) -> int:
+def _ask(command_line: CommandLine) -> int:
     """Opens the store and has everything asked answered; 1 where something is refused."""
     from vmstore.shell.terminal.exit_codes import refusal
     from vmstore.shell.vmql.output.targets import Outputs
 
-    assert asked.store is not None
-    one_shot = bool(asked.inputs) or not sys.stdin.isatty()
-    outputs = Outputs(quiet=asked.has("--quiet"), keys=None if one_shot else _keys())
+    assert command_line.store is not None
+    one_shot = bool(command_line.inputs) or not sys.stdin.isatty()
+    outputs = Outputs(quiet=command_line.has("--quiet"), keys=None if one_shot else _keys())
     try:
-        settings = _settings(asked, one_shot=one_shot)
-        desk = _desk(asked, asked.store, settings, outputs)
+        settings = _settings(command_line, one_shot=one_shot)
+        desk = _desk(command_line, command_line.store, settings, outputs)
     except UsageError as error:
         outputs.warn(f"{error}; `{PROG} --help` shows how")
         return USAGE
     except Exception as error:
-        if (told := refusal(error, asked.store)) is None:
+        if (message := refusal(error, command_line.store)) is None:
             raise
-        outputs.warn(told)
+        outputs.warn(message)
         return 1
     gc.enable()
     try:
-        return _shot(desk, asked) if one_shot else _sit(desk, asked)
+        return _run_statements(desk, command_line) if one_shot else _run_shell(desk, command_line)
     finally:
         desk.close()
 
@@ -92,50 +92,52 @@ def _keys() -> Keys:
     return read_key
 
 
-def _settings(asked: Asked, *, one_shot: bool) -> Settings:
+def _settings(command_line: CommandLine, *, one_shot: bool) -> Settings:
     from vmstore.errors import InputError
     from vmstore.shell.vmql.settings import AUTO, LIMIT, Settings, parameter, turn
 
-    settings = Settings(mode=asked.mode or AUTO, timing=asked.has("--timing"), limit=0 if one_shot else LIMIT)
-    settings.session = asked.last("--session")
-    settings.history = not (asked.has("--no-history") or asked.has("--read-only"))
-    told = asked.last("--turn")
+    settings = Settings(
+        mode=command_line.mode or AUTO, timing=command_line.has("--timing"), limit=0 if one_shot else LIMIT
+    )
+    settings.session = command_line.last("--session")
+    settings.history = not (command_line.has("--no-history") or command_line.has("--read-only"))
+    number = command_line.last("--turn")
     try:
-        settings.params = dict(parameter(text) for text in asked.values.get("--param", ()))
-        settings.moment = None if told is None else turn(told)
+        settings.params = dict(parameter(text) for text in command_line.values.get("--param", ()))
+        settings.moment = None if number is None else turn(number)
     except InputError as error:
         raise UsageError(str(error)) from None
     return settings
 
 
-def _desk(asked: Asked, place: str, settings: Settings, outputs: Outputs) -> Desk:
+def _desk(command_line: CommandLine, place: str, settings: Settings, outputs: Outputs) -> Desk:
     from vmstore.shell.open_store import NAMESPACE, opened_to_ask
     from vmstore.shell.vmql.repl import Desk
     from vmstore.store.store import Store
 
     def opener(place: str) -> Store:
-        namespace = asked.last("--namespace") or NAMESPACE
-        told = asked.last("--store-key")
-        return opened_to_ask(place, namespace, read_only=asked.has("--read-only"), store_key=told)
+        namespace = command_line.last("--namespace") or NAMESPACE
+        key_file = command_line.last("--store-key")
+        return opened_to_ask(place, namespace, read_only=command_line.has("--read-only"), store_key=key_file)
 
     return Desk(opener, place, settings, outputs)
 
 
-def _shot(desk: Desk, asked: Asked) -> int:
+def _run_statements(desk: Desk, command_line: CommandLine) -> int:
     """Has everything answered in order; the first that is refused ends it."""
     from vmstore.shell.vmql import commands
     from vmstore.shell.vmql.repl_loop import attempt
 
     try:
-        for option, value in asked.inputs or (("-f", "-"),):
-            if not attempt(desk, partial(_take, desk, option, value)):
+        for option, value in command_line.inputs or (("-f", "-"),):
+            if not attempt(desk, partial(_run_input, desk, option, value)):
                 return 1
     except commands.Quit:
         pass
     return 0
 
 
-def _take(desk: Desk, option: str, value: str) -> None:
+def _run_input(desk: Desk, option: str, value: str) -> None:
     from vmstore.shell.vmql import commands
 
     if option == "-c":
@@ -144,9 +146,9 @@ def _take(desk: Desk, option: str, value: str) -> None:
         desk.read(Path(value), commands.run)
 
 
-def _sit(desk: Desk, asked: Asked) -> int:
+def _run_shell(desk: Desk, command_line: CommandLine) -> int:
     from vmstore.shell.vmql.prompt import lines
     from vmstore.shell.vmql.repl_loop import sit
 
     desk.outputs.note(f"{desk.place}: statements end with ;  \\help lists commands, \\tour shows what can be asked")
-    return sit(desk, lines(desk), rc=not asked.has("--no-rc"))
+    return sit(desk, lines(desk), rc=not command_line.has("--no-rc"))

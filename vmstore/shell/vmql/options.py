@@ -54,7 +54,7 @@ EXAMPLES = (
 )
 
 
-class Asked(NamedTuple):
+class CommandLine(NamedTuple):
     """A command line as it was read: what is asked in order, the values of options, the store."""
 
     inputs: tuple[tuple[str, str], ...]  # ("-c", text) or ("-f", path)
@@ -82,7 +82,7 @@ class UsageError(Exception):
     """A command line that cannot be read; the message says why."""
 
 
-def read(words: list[str]) -> Asked:
+def read(words: list[str]) -> CommandLine:
     """Reads a command line; raises UsageError naming what is wrong."""
     known = {name: option for option in OPTIONS for name in option.names}
     inputs: list[tuple[str, str]] = []
@@ -107,16 +107,16 @@ def read(words: list[str]) -> Asked:
                 values[option.names[-1]] = [*earlier, value]
     if len(plain) > 1:
         raise UsageError(f"one store, please, not {' and '.join(plain)}; a question stands after -c")
-    return Asked(tuple(inputs), values, plain[0] if plain else None)
+    return CommandLine(tuple(inputs), values, plain[0] if plain else None)
 
 
-def _value(option: Option, name: str, told: str | None, rest: Iterator[str]) -> str:
+def _value(option: Option, name: str, given: str | None, rest: Iterator[str]) -> str:
     """The value of an option, from behind its `=` or from the next word; nothing for a switch."""
-    if not option.takes and told is not None:
+    if not option.takes and given is not None:
         raise UsageError(f"{name} takes no value")
     if not option.takes:
         return ""
-    value = next(rest, "") if told is None else told
+    value = next(rest, "") if given is None else given
     if not value:
         raise UsageError(f"{name} needs a value: {name} {option.takes}")
     return value
@@ -129,7 +129,9 @@ def _nearest(name: str, known: list[str]) -> str:
 
 def help_text() -> str:
     """What `vmql --help` prints."""
-    rows = [(", ".join(one.names) + (f" {one.takes}" if one.takes else ""), one.summary) for one in OPTIONS]
+    rows = [
+        (", ".join(option.names) + (f" {option.takes}" if option.takes else ""), option.summary) for option in OPTIONS
+    ]
     left = max(len(names) for names, _ in rows)
     lines = [
         f"usage: {PROG} [OPTIONS] STORE",

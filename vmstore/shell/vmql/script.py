@@ -54,9 +54,9 @@ class Piece(NamedTuple):
 
 def stretches(text: str) -> Iterator[Stretch]:
     """The stretches of a text, in order and without a gap."""
-    for found in STRETCH.finditer(text):
-        assert found.lastgroup is not None
-        yield Stretch(found.lastgroup, found[0], found.start())
+    for match in STRETCH.finditer(text):
+        assert match.lastgroup is not None
+        yield Stretch(match.lastgroup, match[0], match.start())
 
 
 def pieces(text: str) -> Iterator[Piece]:
@@ -66,10 +66,10 @@ def pieces(text: str) -> Iterator[Piece]:
     """
     at = 0
     while at < len(text):
-        found = _command(text, at) or _statement(text, at)
-        if found.command or _says(found.text):
-            yield found
-        at = found.start + len(found.text) + (not found.command and found.closed)
+        piece = _command(text, at) or _statement(text, at)
+        if piece.command or _has_content(piece.text):
+            yield piece
+        at = piece.start + len(piece.text) + (not piece.command and piece.closed)
 
 
 def is_whole(text: str) -> bool:
@@ -80,10 +80,10 @@ def is_whole(text: str) -> bool:
 def open_quote(text: str) -> str:
     """The quote that the text's last statement leaves open; nothing where there is none."""
     last = [*stretches(text)][-1:]
-    for one in last:
-        if one.kind == "text" and (len(one.text) - len(one.text.replace("'", ""))) % 2:
+    for stretch in last:
+        if stretch.kind == "text" and (len(stretch.text) - len(stretch.text.replace("'", ""))) % 2:
             return "'"
-        if one.kind == "quoted" and (one.text == '"' or not one.text.endswith('"')):
+        if stretch.kind == "quoted" and (stretch.text == '"' or not stretch.text.endswith('"')):
             return '"'
     return ""
 
@@ -100,14 +100,14 @@ def _command(text: str, at: int) -> Piece | None:
 
 
 def _statement(text: str, at: int) -> Piece:
-    for found in STRETCH.finditer(text, at):
-        if found.lastgroup == "end":
-            return Piece(text[at : found.start()], at)
-    return Piece(text[at:], at, closed=not _says(text[at:]))
+    for match in STRETCH.finditer(text, at):
+        if match.lastgroup == "end":
+            return Piece(text[at : match.start()], at)
+    return Piece(text[at:], at, closed=not _has_content(text[at:]))
 
 
-def _says(text: str) -> bool:
-    return any(one.kind not in ("comment", "space") for one in stretches(text))
+def _has_content(text: str) -> bool:
+    return any(stretch.kind not in ("comment", "space") for stretch in stretches(text))
 
 
 def file_text(path: Path) -> str:

@@ -36,8 +36,8 @@ class Sights(NamedTuple):
 
 def walk(desk: Desk) -> None:
     """Shows step after step; on a terminal each waits for a key."""
-    found = sights(desk)
-    for number, step in enumerate(steps(found), 1):
+    subjects = sights(desk)
+    for number, step in enumerate(steps(subjects), 1):
         desk.outputs.note(Span(f"{number}. {step.why}", "head"))
         desk.outputs.note(Span(f"{step.statement};", "good"))
         desk.ask(step.statement)
@@ -45,9 +45,9 @@ def walk(desk: Desk) -> None:
             return
 
 
-def steps(found: Sights) -> Iterator[Step]:
+def steps(subjects: Sights) -> Iterator[Step]:
     """The statements, from the widest question to the narrowest."""
-    within, before, after = found.within, found.before, found.after
+    within, before, after = subjects.within, subjects.before, subjects.after
     yield Step("What is here?", "SESSIONS session, turns, calls, pages, tokens, title")
     yield Step(
         "Which requests to the model were the largest?",
@@ -62,15 +62,17 @@ def steps(found: Sights) -> Iterator[Step]:
         f"DIFF CONTEXT CALL {before} TO CALL {after}{within} ORDER BY change, before DESC LIMIT {SHOWN}",
     )
     yield Step("What kinds of pages are there, and where?", f"PAGES count(*), sum(tokens){within} BY type, tier")
-    yield Step(f"What happened to {found.gone}?", f"HISTORY OF {found.gone}{within}")
+    yield Step(f"What happened to {subjects.gone}?", f"HISTORY OF {subjects.gone}{within}")
     yield Step(
-        f"Why did the model not see {found.gone} at call {after}?",
-        f"WHY NOT {found.gone} IN CONTEXT AT CALL {after}{within}",
+        f"Why did the model not see {subjects.gone} at call {after}?",
+        f"WHY NOT {subjects.gone} IN CONTEXT AT CALL {after}{within}",
     )
-    yield Step(f"Where does {found.child} come from?", f"SOURCES OF {found.child} DEPTH 2{within} LIMIT {2 * SHOWN}")
     yield Step(
-        f"In which calls could the model read '{found.word}'?",
-        f"CALLS count(*), min(call), max(call){within} WHERE CONTEXT MATCHES {quoted(found.word)}",
+        f"Where does {subjects.child} come from?", f"SOURCES OF {subjects.child} DEPTH 2{within} LIMIT {2 * SHOWN}"
+    )
+    yield Step(
+        f"In which calls could the model read '{subjects.word}'?",
+        f"CALLS count(*), min(call), max(call){within} WHERE CONTEXT MATCHES {quoted(subjects.word)}",
     )
     yield Step(
         "How is such a question answered?",

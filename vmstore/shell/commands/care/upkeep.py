@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from vmstore.maintenance.upgrade import rehearse
-from vmstore.maintenance.upgrade import upgrade as upgrade_log
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, Parser, add_store, whole_number
 from vmstore.shell.open_store import namespace_of, open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Span
@@ -17,62 +15,118 @@ from vmstore.shell.terminal.render import Screen
 def compact(arguments: argparse.Namespace, screen: Screen) -> int:
     """Packs the contents of the log, and cuts column segments from it."""
     with open_to_change(arguments) as store, screen.progress("packing") as tell:
-        found = store.compact(tell)
+        report = store.compact(tell)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(report)
     elif not screen.quiet:
-        rows = f"{found.frames_before:,} rows of cells became {found.frames_after:,}"
-        room = f"the log took {found.bytes_before:,} bytes and takes {found.bytes_after:,}"
+        rows = f"{report.frames_before:,} rows of cells became {report.frames_after:,}"
+        room = f"the log took {report.bytes_before:,} bytes and takes {report.bytes_after:,}"
         screen.show((Span("packed", "good"), f": {rows}; {room}"))
-        if found.segments:
+        if report.segments:
             screen.show(
-                (Span("cut", "good"), f": {count(found.segments, 'column segment')}, up to commit {found.columns}")
+                (Span("cut", "good"), f": {count(report.segments, 'column segment')}, up to commit {report.columns}")
             )
     return 0
 
 
 def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
     """Deletes files of large contents that no commit names."""
-    opened = open_to_ask if arguments.dry_run else open_to_change
-    with opened(arguments) as store:
-        found = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
-    if arguments.json:
-        screen.json(to_json(found))
-    elif not screen.quiet:
-        told = "deleted" if found.deleted else "would delete"
-        screen.show(f"{told} {count(len(found.files), 'file')} of {found.bytes:,} bytes that no commit names")
-        screen.show(*(Span(file, "dim") for file in found.files))
-    return 0
+    open_as_needed = open_to_ask if arguments.dry_run else open_to_change
+    with open_as_needed(arguments) as store:
+        report = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
+    verb = "deleted" if report.deleted else "would delete"
+    return screen.answer(
+        arguments,
+        report,
+        f"{verb} {count(len(report.files), 'file')} of {report.bytes:,} bytes that no commit names",
+        *(Span(file, "dim") for file in report.files),
+    )
 
 
 def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Writes a log of an older format anew, or only tries it on a copy."""
+    """Upgrades a log of an older format, or rehearses the upgrade on a copy."""
+    from vmstore.maintenance.upgrade import upgrade as upgrade_log
+
     if arguments.rehearse:
         return _rehearse(arguments, screen)
     with screen.progress("upgrading") as tell:
-        found = upgrade_log(Path(arguments.store), namespace_of(arguments), tell)
+        report = upgrade_log(Path(arguments.store), namespace_of(arguments), tell)
     if arguments.json:
-        screen.json({"format_before": found.before, "format": found.now, "commits": found.commits, "kept": found.kept})
-    elif not screen.quiet and found.kept is None:
-        screen.show(f"{arguments.store} has format {found.now} already")
-    elif not screen.quiet:
-        text = (
-            f" from format {found.before} to {found.now}: {count(found.commits, 'commit')}; the old log is {found.kept}"
+        screen.json(
+            {"format_before": report.before, "format": report.now, "commits": report.commits, "kept": report.kept}
         )
-        screen.show((Span("upgraded", "good"), text))
+    elif not screen.quiet and report.kept is None:
+        screen.show(f"{arguments.store} has format {report.now} already")
+    elif not screen.quiet:
+        formats = f" from format {report.before} to {report.now}"
+        screen.show(
+            (Span("upgraded", "good"), f"{formats}: {count(report.commits, 'commit')}; the old log is {report.kept}")
+        )
     return 0
 
 
 def _rehearse(arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.maintenance.upgrade import rehearse
+
     with screen.progress("rehearsing") as tell:
-        found = rehearse(Path(arguments.store), namespace_of(arguments), tell)
+        report = rehearse(Path(arguments.store), namespace_of(arguments), tell)
     if arguments.json:
-        screen.json(to_json(found))
-    elif found.format_before == found.format and not screen.quiet:
-        screen.show(f"{arguments.store} has format {found.format} already")
+        screen.json(report)
+    elif report.format_before == report.format and not screen.quiet:
+        screen.show(f"{arguments.store} has format {report.format} already")
     elif not screen.quiet:
-        same = f"{count(found.commits, 'commit')} with their cells and {found.views} views are the same"
-        screen.show((Span("rehearsed", "good"), f" from format {found.format_before} to {found.format}: {same}"))
-        room = f"{found.bytes:,} bytes more, of {found.bytes_free:,} that are free"
-        screen.show(f"it takes {found.seconds:.1f} s and {room}; nothing was changed")
-    return 0 if found.ready else 1
+        same = f"{count(report.commits, 'commit')} with their cells and {report.views} views are the same"
+        screen.show((Span("rehearsed", "good"), f" from format {report.format_before} to {report.format}: {same}"))
+        room = f"{report.bytes:,} bytes more, of {report.bytes_free:,} that are free"
+        screen.show(f"it takes {report.seconds:.1f} s and {room}; nothing was changed")
+    return 0 if report.ready else 1
+
+
+def _add_sweep(parser: Parser) -> None:
+    parser.add_argument(
+        "--grace",
+        type=whole_number,
+        metavar="S",
+        default=3600,
+        help="spare files of the last S seconds (default: 3600)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+
+
+def _add_upgrade(parser: Parser) -> None:
+    add_store(parser)
+    parser.add_argument("--rehearse", action="store_true", help="do it on a copy, say what it takes, and leave nothing")
+
+
+COMMANDS = (
+    Command(
+        "compact",
+        "keep",
+        "pack the contents of the log",
+        "Packs the contents of the log, so that it takes less room. It happens by itself as a store is\n"
+        "written; this packs what is left, and cuts much that is new into column segments where the extra\n"
+        "for them is installed. Others may read and write meanwhile.",
+        ("vmstore compact agent.vms",),
+        compact,
+        (add_store,),
+    ),
+    Command(
+        "sweep",
+        "keep",
+        "delete files that a crash left behind",
+        "Deletes files of large contents that no commit names, as a crash between the two leaves them.",
+        ("vmstore sweep agent.vms --dry-run", "vmstore sweep agent.vms --grace 0"),
+        sweep,
+        (add_store, _add_sweep),
+    ),
+    Command(
+        "upgrade",
+        "keep",
+        "bring a store of an older format up to date",
+        "Writes the log of an older format anew, beside it, checks it against the old one and puts it in\n"
+        "its place; the old one is kept beside it. Hashes, positions and answers stay the same.",
+        ("vmstore upgrade agent.vms --rehearse", "vmstore upgrade agent.vms"),
+        upgrade,
+        (_add_upgrade,),
+    ),
+)

@@ -27,7 +27,7 @@ class Place(msgspec.Struct, frozen=True):
     sessions: int
 
 
-class Found(msgspec.Struct, frozen=True):
+class SessionFile(msgspec.Struct, frozen=True):
     """One session file: when it last changed (µs since 1970), its size, where it was worked, what was said first."""
 
     format: str
@@ -40,43 +40,43 @@ class Found(msgspec.Struct, frozen=True):
 
 def discover(arguments: argparse.Namespace, screen: Screen) -> list[Path]:
     """Lists the sessions of this machine, newest first; their files."""
-    found, places = _found(arguments.format, screen)
+    files, places = _find_sessions(arguments.format, screen)
     if arguments.json and not arguments.all:
-        screen.json({"sessions": to_json(found), "places": to_json(places)})
-    elif not found:
+        screen.json({"sessions": to_json(files), "places": to_json(places)})
+    elif not files:
         looked = "; ".join(f"{place.folder} ({place.format})" for place in places)
         screen.show(f"no sessions found; looked in {looked}")
     elif not arguments.all and not screen.quiet:
-        screen.show(_table(found, screen.terminal))
+        screen.show(_table(files, screen.terminal))
         store = arguments.store or "STORE"
         screen.note(
-            f"{count(len(found), 'session')}; `vmstore import {store} FILE` takes one in, "
+            f"{count(len(files), 'session')}; `vmstore import {store} FILE` takes one in, "
             f"`vmstore import {store} --discover --all` takes them all"
         )
-    return [Path(one.file) for one in found]
+    return [Path(file.file) for file in files]
 
 
-def _found(format: str | None, screen: Screen) -> tuple[list[Found], list[Place]]:
+def _find_sessions(format: str | None, screen: Screen) -> tuple[list[SessionFile], list[Place]]:
     """The sessions, newest first, and the places that were looked in."""
-    known = {name for name, _, _ in _places()}
-    if format is not None and format not in known:
-        raise InputError(f"nobody knows where {format} sessions lie; found are those of {', '.join(sorted(known))}")
+    formats = {name for name, _, _ in _places()}
+    if format is not None and format not in formats:
+        raise InputError(f"nobody knows where {format} sessions lie; found are those of {', '.join(sorted(formats))}")
     chosen = [place for place in _places() if format in (None, place[0])]
     files = [(name, folder, path) for name, folder, pattern in chosen for path in _files(folder, pattern)]
-    found = []
+    sessions = []
     with screen.progress("looking at sessions") as tell:
         for n, (name, _, path) in enumerate(files, 1):
-            if (one := _look(name, path)) is not None:
-                found.append(one)
+            if (session := _inspect_file(name, path)) is not None:
+                sessions.append(session)
             if tell is not None:
                 tell(n, len(files))
-    found.sort(key=lambda one: (-one.changed_at, one.file))
-    lie = [folder for _, folder, _ in files]
-    return found, [Place(name, str(folder), lie.count(folder)) for name, folder, _ in chosen]
+    sessions.sort(key=lambda session: (-session.changed_at, session.file))
+    folders = [folder for _, folder, _ in files]
+    return sessions, [Place(name, str(folder), folders.count(folder)) for name, folder, _ in chosen]
 
 
 def _places() -> list[tuple[str, Path, str]]:
-    """Where each agent keeps its sessions, as its settings in the environment say, and how the files are called."""
+    """Returns the session folder of each agent, by its environment variables, and its file pattern."""
     codex = _home("CODEX_HOME", ".codex")
     return [
         ("claude-code", _home("CLAUDE_CONFIG_DIR", ".claude") / "projects", "*/*.jsonl"),
@@ -88,8 +88,8 @@ def _places() -> list[tuple[str, Path, str]]:
 
 def _home(variable: str, below: str) -> Path:
     """An agent's folder: the one its variable names, else the one below the home."""
-    told = os.environ.get(variable)
-    return Path(told).expanduser() if told else _user() / below
+    setting = os.environ.get(variable)
+    return Path(setting).expanduser() if setting else _user() / below
 
 
 def _user() -> Path:
@@ -104,32 +104,32 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
             yield path
 
 
-def _look(format: str, path: Path) -> Found | None:
-    """What a listing says of a file; None where it is gone or empty."""
+def _inspect_file(format: str, path: Path) -> SessionFile | None:
+    """Returns the listing's entry for a file, None if it is gone or empty."""
     try:
         stat = path.stat()
     except OSError:
         return None
     if not stat.st_size:
         return None
-    seen = glance(path, format)
-    return Found(format, stat.st_mtime_ns // 1000, stat.st_size, seen.folder, seen.words, str(path))
+    preview = glance(path, format)
+    return SessionFile(format, stat.st_mtime_ns // 1000, stat.st_size, preview.folder, preview.words, str(path))
 
 
-def _table(found: list[Found], terminal: bool) -> Table:
+def _table(files: list[SessionFile], terminal: bool) -> Table:
     """The sessions as a table; on a terminal long folders are cut, and at its edge the words."""
     columns = [Column("format"), Column("changed (UTC)", style="dim"), Column("size", right=True)]
     columns += [Column("folder"), Column("file", style="name"), Column("first words")]
     rows = [
         (
-            one.format,
-            moment(one.changed_at),
-            size(one.bytes),
-            cut(_short(one.folder or ""), COLUMNS_OF_FOLDER) if terminal else one.folder or "",
-            _short(one.file) if terminal else one.file,
-            Span(one.words or "", "" if one.words else "dim"),
+            file.format,
+            moment(file.changed_at),
+            size(file.bytes),
+            cut(_short(file.folder or ""), COLUMNS_OF_FOLDER) if terminal else file.folder or "",
+            _short(file.file) if terminal else file.file,
+            Span(file.words or "", "" if file.words else "dim"),
         )
-        for one in found
+        for file in files
     ]
     return Table(columns, rows)
 

@@ -5,22 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from vmstore.errors import InputError
-from vmstore.namespace.reports import Exported
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_store
 from vmstore.shell.open_store import moment_of, open_to_ask
 from vmstore.shell.terminal.format import count, listing, size
 from vmstore.shell.terminal.layout import Line, Span
 from vmstore.shell.terminal.render import Screen
 
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Exported
+
 STDOUT = "-"
 NOTHING = "nothing is masked in it"
+EXPORTS = ("jsonl", "parquet", "sqlite")
 
 
 def export(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes sessions to a file or to stdout."""
+    from vmstore.namespace.results import to_json
+
     piped = arguments.out == STDOUT
     if piped and arguments.json:
         raise InputError("stdout cannot hold both the bundle and the answer; name a file with --out, or drop --json")
@@ -29,32 +34,68 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
     if piped and screen.terminal:
         raise InputError("a bundle is no reading for a terminal; name a file with --out, or send it to one with >")
     with open_to_ask(arguments) as store, screen.progress("exporting") as tell:
-        told: dict[str, Any] = {"format": arguments.export_format, "at": moment_of(arguments), "progress": tell}
-        told |= {"exact": arguments.exact, "redact": not arguments.no_redact}
+        options: dict[str, Any] = {"format": arguments.export_format, "at": moment_of(arguments), "progress": tell}
+        options |= {"exact": arguments.exact, "redact": not arguments.no_redact}
         out: Path | BinaryIO = sys.stdout.buffer if piped else Path(arguments.out)
-        found = store.export(out, arguments.sessions or None, **told)
+        report = store.export(out, arguments.sessions or None, **options)
     if arguments.no_redact:
         screen.warn("nothing is masked: whatever secrets and personal data the sessions hold are in the export")
     if arguments.json:
-        screen.json({**to_json(found), "out": arguments.out})
+        screen.json({**to_json(report), "out": arguments.out})
     elif piped:
-        screen.note(_exported(found, "stdout"))
-        screen.note(_masked(found))
+        screen.note(_summary(report, "stdout"))
+        screen.note(_masked_summary(report))
     elif not screen.quiet:
-        screen.show(_exported(found, arguments.out), _masked(found))
+        screen.show(_summary(report, arguments.out), _masked_summary(report))
     return 0
 
 
-def _masked(found: Exported) -> str:
-    """What was masked: how often of each kind, never a value."""
-    if not found.redacted:
-        return f"nothing is masked in it, as {listing(found.approved)} approved" if found.approved else NOTHING
-    kinds = ", ".join(f"{kind} {times}" for kind, times in found.masked.items()) or "nothing was found that had to be"
-    unseen = f"; {count(found.unseen, 'content')} left out that cannot be read" if found.unseen else ""
-    return f"masked: {kinds}{unseen}"
+def _masked_summary(report: Exported) -> str:
+    """Summarises the redaction: a count for each kind, never a value."""
+    if not report.redacted:
+        return f"nothing is masked in it, as {listing(report.approved)} approved" if report.approved else NOTHING
+    kinds = ", ".join(f"{kind} {times}" for kind, times in report.masked.items()) or "nothing was found that had to be"
+    unread = f"; {count(report.unseen, 'content')} left out that cannot be read" if report.unseen else ""
+    return f"masked: {kinds}{unread}"
 
 
-def _exported(found: Exported, place: str) -> Line:
-    amount = f"{count(found.commits, 'commit')}, {count(found.mutations, 'mutation')}, {size(found.bytes)}"
-    past = f", with the past of {listing(found.ancestors)}" if found.ancestors else ""
-    return (Span("exported", "good"), f" {listing(found.sessions)}{past} to {place}: {amount}")
+def _summary(report: Exported, place: str) -> Line:
+    amount = f"{count(report.commits, 'commit')}, {count(report.mutations, 'mutation')}, {size(report.bytes)}"
+    past = f", with the past of {listing(report.ancestors)}" if report.ancestors else ""
+    return (Span("exported", "good"), f" {listing(report.sessions)}{past} to {place}: {amount}")
+
+
+def _add_export(parser: Parser) -> None:
+    parser.add_argument("sessions", metavar="SESSION", nargs="*", help="which sessions (default: all)")
+    parser.add_argument(
+        "--format",
+        dest="export_format",
+        choices=EXPORTS,
+        default="jsonl",
+        metavar="F",
+        help="jsonl (default), parquet, sqlite",
+    )
+    parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
+    hidden = parser.add_argument_group("what is secret, or says who somebody is, is masked")
+    hidden.add_argument("--exact", action="store_true", help="of jsonl: the very commits and hashes, nothing masked")
+    hidden.add_argument("--no-redact", action="store_true", help="mask nothing")
+
+
+COMMANDS = (
+    Command(
+        "export",
+        "hand on",
+        "sessions as a file that others read",
+        "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
+        "same commits and hashes where told --exact; parquet is a folder of tables, sqlite a database with\n"
+        "full text that Datasette opens. A fork brings the past it shares. What is written appears when it\n"
+        "is whole.",
+        (
+            "vmstore export agent.vms --out agent.jsonl",
+            "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
+            "vmstore export agent.vms --format sqlite --out agent.db",
+        ),
+        export,
+        (add_store, _add_export, add_moment),
+    ),
+)

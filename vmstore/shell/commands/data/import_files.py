@@ -10,24 +10,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vmstore.capture.importers.formats import read
-from vmstore.capture.redaction import reading_of
-from vmstore.core.redaction import Redaction
+import vmstore
 from vmstore.errors import ConflictError, InputError, RefusedError
-from vmstore.namespace.namespace import session_name
-from vmstore.namespace.reports import Import
-from vmstore.namespace.results import to_json
-from vmstore.shell.commands.data.discover import discover
-from vmstore.shell.commands.data.redrive import redriven, settings_of
+from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import exists, open_to_import
 from vmstore.shell.terminal import format_session
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.store import Store
-from vmstore.transfer.bundle_import import check_bundle, is_bundle
-from vmstore.transfer.sessions import BUNDLE
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Import
 
 POLL_S = 0.5
 PROBLEMS_SHOWN = 20  # on a terminal; a pipe gets them all
@@ -40,6 +35,10 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
 
     With --discover they are those of this machine, which are imported only where told --all.
     """
+    from vmstore.namespace.namespace import session_name
+    from vmstore.shell.commands.data.discover import discover
+    from vmstore.shell.commands.data.redrive import redriven, settings_of
+
     if arguments.discover:
         arguments.files = discover(arguments, screen)
         arguments.format = None
@@ -52,21 +51,29 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
     stamps = {file: _stamp(file) for file in files}
     readable = files
     if not exists(arguments):  # no store is made for files that none can be taken from
-        readable = list(dropwhile(lambda file: not _reads(file, arguments, screen), files))
+        readable = list(dropwhile(lambda file: not _is_readable(file, arguments, screen), files))
     if not readable:
         return 1
     with open_to_import(arguments) as store:
-        taken = [one for file in readable if (one := _import(store, file, arguments, screen)) is not None]
-        if taken:
-            _report(taken, arguments, screen)
-        again = settings is None or redriven(store, [s for one in taken for s in one.sessions], settings, screen)
-        if arguments.follow and taken:
+        reports = [report for file in readable if (report := _import(store, file, arguments, screen)) is not None]
+        if reports:
+            _show_reports(reports, arguments, screen)
+        redriven_all = settings is None or redriven(
+            store, [s for report in reports for s in report.sessions], settings, screen
+        )
+        if arguments.follow and reports:
             _follow(store, stamps, arguments, screen)
-    return 0 if again and len(taken) == len(files) else 1
+    return 0 if redriven_all and len(reports) == len(files) else 1
 
 
-def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
-    """Whether a file can be read at all, asked before a store is made for it."""
+def _is_readable(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
+    """Returns whether a file can be read; checked before a store is created for it."""
+    from vmstore.capture.importers.formats import read
+    from vmstore.capture.redaction import reading_of
+    from vmstore.core.redaction import Redaction
+    from vmstore.transfer.bundle_import import check_bundle, is_bundle
+    from vmstore.transfer.sessions import BUNDLE
+
     try:
         if arguments.format == BUNDLE or (arguments.format is None and is_bundle(file)):
             check_bundle(file)
@@ -80,69 +87,75 @@ def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
     return True
 
 
-def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Screen) -> Import | None:
-    """Imports one file and names what was odd about it; None where it is refused."""
+def _import(store: vmstore.Store, file: Path, arguments: argparse.Namespace, screen: Screen) -> Import | None:
+    """Imports one file and prints its problems; None if it is refused."""
     try:
         with screen.progress(f"importing {file.name}") as tell:
-            told = {"session": arguments.session, "format": arguments.format, "exact": arguments.exact}
-            told["redaction"], told["agreed"] = arguments.redact, asker(arguments)
-            told["uses"] = arguments.uses
-            found = store.import_file(file, **told, progress=tell)
+            options = {"session": arguments.session, "format": arguments.format, "exact": arguments.exact}
+            options["redaction"], options["agreed"] = arguments.redact, asker(arguments)
+            options["uses"] = arguments.uses
+            report = store.import_file(file, **options, progress=tell)
     except (InputError, ConflictError, RefusedError) as error:
         screen.warn(str(error))
         return None
-    shown = found.problems[:PROBLEMS_SHOWN] if sys.stderr.isatty() else found.problems
-    for problem in shown:
+    problems = report.problems[:PROBLEMS_SHOWN] if sys.stderr.isatty() else report.problems
+    for problem in problems:
         screen.warn(f"{file}:{problem.line}: {problem.reason}; kept as it stands")
-    if len(shown) < len(found.problems):
-        screen.warn(f"{file}: {len(found.problems) - len(shown)} more lines could not be read and are kept")
-    if found.torn is not None and not arguments.follow:
-        screen.warn(f"{file}:{found.torn}: the last line is torn; it is left for the next import")
-    return found
+    if len(problems) < len(report.problems):
+        screen.warn(f"{file}: {len(report.problems) - len(problems)} more lines could not be read and are kept")
+    if report.torn is not None and not arguments.follow:
+        screen.warn(f"{file}:{report.torn}: the last line is torn; it is left for the next import")
+    return report
 
 
-def _report(taken: Sequence[Import], arguments: argparse.Namespace, screen: Screen) -> None:
-    sessions = [session for one in taken for session in one.sessions]
+def _show_reports(reports: Sequence[Import], arguments: argparse.Namespace, screen: Screen) -> None:
+    sessions = [session for report in reports for session in report.sessions]
     if arguments.json:
-        told = {"suspects": _together(one.suspects for one in taken), "masked": _together(one.masked for one in taken)}
-        pages = [page for one in taken for page in one.suspect_pages]
-        hidden = {**told, "suspect_pages": pages} if pages or told["masked"] else {}
-        effects = [effect for one in taken for effect in one.effects]
+        findings = {
+            "suspects": _sum_counts(report.suspects for report in reports),
+            "masked": _sum_counts(report.masked for report in reports),
+        }
+        pages = [page for report in reports for page in report.suspect_pages]
+        hidden = {**findings, "suspect_pages": pages} if pages or findings["masked"] else {}
+        effects = [effect for report in reports for effect in report.effects]
         done = {"effects": effects} if effects else {}
-        screen.json({"sessions": to_json(sessions), **hidden, **done}, one_line=arguments.follow)
+        screen.json({"sessions": sessions, **hidden, **done}, one_line=arguments.follow)
     elif not screen.quiet:
         screen.show(format_session.imported(sessions))
-    new = sum(one.new for one in taken)
+    new = sum(report.new for report in reports)
     screen.note(f"{count(new, 'record')} taken in" if new else "nothing new: every record was there already")
-    for effect in (effect for one in taken for effect in one.effects):
+    for effect in (effect for report in reports for effect in report.effects):
         screen.note(f"done here: {effect}")
-    for line in _hidden(taken, arguments):
+    for line in _redaction_notes(reports, arguments):
         screen.note(line)
 
 
-def _together(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for one in counts:
-        found.update(one)
-    return dict(sorted(found.items()))
+def _sum_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for counter in counts:
+        total.update(counter)
+    return dict(sorted(total.items()))
 
 
-def _hidden(taken: Sequence[Import], arguments: argparse.Namespace) -> Iterator[str]:
-    """What was masked, or could have been: kinds and how many, never a value."""
-    masked, suspects = _together(one.masked for one in taken), _together(one.suspects for one in taken)
+def _redaction_notes(reports: Sequence[Import], arguments: argparse.Namespace) -> Iterator[str]:
+    """Summarises what was masked, and what looks like a secret: counts by kind, never a value."""
+    masked, suspects = (
+        _sum_counts(report.masked for report in reports),
+        _sum_counts(report.suspects for report in reports),
+    )
     if masked:
         yield "masked: " + ", ".join(f"{kind} {times}" for kind, times in masked.items())
     if suspects:
-        pages = [page for one in taken for page in one.suspect_pages]
+        pages = [page for report in reports for page in report.suspect_pages]
         listed = ", ".join(count(number, kind.replace("_", " ")) for kind, number in suspects.items())
         session, _, page = pages[0].rpartition("/")
         query = f"HISTORY OF {page} IN SESSION '{session}'"
-        asked = shlex.quote(query) if set(query) & set('"$`\\!') else f'"{query}"'
-        look = f"vmql {shlex.quote(str(arguments.store))} {asked}"
+        argument = shlex.quote(query) if set(query) & set('"$`\\!') else f'"{query}"'
+        look = f"vmql {shlex.quote(str(arguments.store))} {argument}"
         yield f"suspects: {listed} in {count(len(pages), 'page')}; import with --redact mask, or look: {look}"
 
 
-def _follow(store: Store, stamps: dict[Path, Stamp], arguments: argparse.Namespace, screen: Screen) -> None:
+def _follow(store: vmstore.Store, stamps: dict[Path, Stamp], arguments: argparse.Namespace, screen: Screen) -> None:
     """Imports again what grows, until Ctrl-C."""
     screen.note("following; Ctrl-C ends it")
     sys.stdout.flush()
@@ -154,28 +167,97 @@ def _follow(store: Store, stamps: dict[Path, Stamp], arguments: argparse.Namespa
                 if now == seen or now is None:
                     continue
                 stamps[file] = now
-                _addition(_import(store, file, arguments, screen), arguments, screen)
+                _show_addition(_import(store, file, arguments, screen), arguments, screen)
     except KeyboardInterrupt:
         screen.note("")
 
 
-def _addition(found: Import | None, arguments: argparse.Namespace, screen: Screen) -> None:
+def _show_addition(report: Import | None, arguments: argparse.Namespace, screen: Screen) -> None:
     """Prints what one more import added, if anything."""
-    if found is None or not found.new:
+    if report is None or not report.new:
         return
     if arguments.json:
-        screen.json({"sessions": to_json(found.sessions)}, one_line=True)
+        screen.json({"sessions": report.sessions}, one_line=True)
     else:
-        main = found.sessions[0]
+        main = report.sessions[0]
         place = f"turn {main.turns}, call {main.calls}, position {main.position}"
-        screen.show(f"{main.session}: {count(found.new, 'record')} more; now at {place}")
+        screen.show(f"{main.session}: {count(report.new, 'record')} more; now at {place}")
     sys.stdout.flush()
 
 
 def _stamp(file: Path) -> Stamp:
-    """What changes when a file does; None where it is not there."""
+    """Returns size and modification time of a file, None if it is missing."""
     try:
-        found = file.stat()
+        stat = file.stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _add_import(parser: Parser) -> None:
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="a session file")
+    found = parser.add_argument_group("sessions on this machine")
+    found.add_argument(
+        "--discover", action="store_true", help="list those of Claude Code, Codex and pi, newest first; needs no STORE"
+    )
+    found.add_argument("--all", action="store_true", help="with --discover and a STORE: import them all")
+    parser.wrong = _misuse_of_import
+    parser.add_argument("--session", metavar="NAME", help="call the session NAME, not by its own id or the file")
+    parser.add_argument(
+        "--format",
+        metavar="F",
+        help="pi, claude-code, codex, swe-agent, tau-bench, letta, locomo, responses, anthropic, gemini, "
+        "chat-completions, bundle (default: seen)",
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="of a bundle: the very same commits, salts and hashes, under their names"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="let erasures and settings in an exact bundle take effect here"
+    )
+    parser.add_argument(
+        "--vm",
+        metavar="budget=N,…",
+        help="say each session again to one that manages its memory, NAME-vm: budget=8000,policy=lru,pinned_turns=2",
+    )
+    parser.add_argument(
+        "--redact",
+        choices=("off", "mask", "refuse"),
+        metavar="off|mask|refuse",
+        help="what to do with secrets and personal data (default: as the session has it; off for a new one)",
+    )
+    parser.add_argument("--uses", action="store_true", help="log what each call used of the pages, and topics: slower")
+    parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
+
+
+def _misuse_of_import(arguments: argparse.Namespace) -> str | None:
+    """Returns the message for arguments of `import` that exclude each other."""
+    if arguments.all and not arguments.discover:
+        return "--all goes with --discover"
+    if not arguments.discover:
+        missing = [word for word, given in (("STORE", arguments.store), ("FILE", arguments.files)) if not given]
+        return f"the following arguments are required: {', '.join(missing)}" if missing else None
+    if arguments.files:
+        return "--discover finds files itself; leave FILE out, or --discover"
+    return "--all needs a STORE to import into" if arguments.all and arguments.store is None else None
+
+
+COMMANDS = (
+    Command(
+        "import",
+        "take in",
+        "take session files into a store, which is made where there is none",
+        "Takes session files into a store: those of pi, Claude Code, Codex, Letta, SWE-agent and tau-bench,\n"
+        "LoCoMo, messages as the providers' APIs write them, and bundles of `vmstore export`, told apart by\n"
+        "their content. The same file again changes nothing, a grown one adds its new part. What cannot be\n"
+        "read is kept as it stands, counted and named. --discover lists the sessions on this machine.",
+        (
+            "vmstore import --discover",
+            "vmstore import agent.vms live.jsonl --session today --follow",
+            "vmstore import agent.vms session.jsonl --vm budget=64000,policy=default",
+        ),
+        import_files,
+        (_add_import,),
+    ),
+)

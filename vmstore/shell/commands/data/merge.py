@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from vmstore.namespace.reports import Merged
-from vmstore.namespace.results import to_json
+import vmstore
+from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Column, Span, Table
 from vmstore.shell.terminal.render import Screen
-from vmstore.transfer.merge import merge as bring
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Merged
 
 SAID = {
     "new": "new",
@@ -28,7 +31,7 @@ SAID = {
 def merge(arguments: argparse.Namespace, screen: Screen) -> int:
     """Brings the sessions of another store into one; 1 where any is in conflict."""
     with screen.progress("merging") as tell:
-        found = bring(
+        report = vmstore.merge(
             arguments.store,
             arguments.other,
             namespace=arguments.namespace,
@@ -38,25 +41,49 @@ def merge(arguments: argparse.Namespace, screen: Screen) -> int:
             progress=tell,
         )
     if arguments.json:
-        screen.json(to_json(found))
-    elif not screen.quiet or found.conflicts:
-        _show(found, screen)
-    return 1 if found.conflicts else 0
+        screen.json(report)
+    elif not screen.quiet or report.conflicts:
+        _show_report(report, screen)
+    return 1 if report.conflicts else 0
 
 
-def _show(found: Merged, screen: Screen) -> None:
+def _show_report(report: Merged, screen: Screen) -> None:
     rows = [
-        (one.session, SAID[one.outcome], f"{one.commits:,}", one.namespace) for one in found.sessions if one.commits
+        (session.session, SAID[session.outcome], f"{session.commits:,}", session.namespace)
+        for session in report.sessions
+        if session.commits
     ]
     if rows:
         columns = (Column("session", style="name"), Column(""), Column("commits", right=True), Column("namespace"))
         screen.show(Table(columns, rows))
-    for effect in (effect for one in found.sessions for effect in one.effects):
-        screen.show((Span("done here" if found.done else "would happen here", "warn"), f": {effect}"))
-    told = Counter(SAID[one.outcome] for one in found.sessions)
-    amounts = ", ".join(f"{number} {word}" for word, number in told.items())
-    done = "merged" if found.done else "would merge"
-    screen.show((Span(done, "good"), f": {count(len(found.sessions), 'session')} looked at: {amounts or 'none'}"))
-    for one in found.sessions:
-        if one.why is not None:
-            screen.show((Span("conflict", "bad"), f": {one.session}: {one.why}"))
+    for effect in (effect for session in report.sessions for effect in session.effects):
+        screen.show((Span("done here" if report.done else "would happen here", "warn"), f": {effect}"))
+    outcomes = Counter(SAID[session.outcome] for session in report.sessions)
+    amounts = ", ".join(f"{number} {word}" for word, number in outcomes.items())
+    done = "merged" if report.done else "would merge"
+    screen.show((Span(done, "good"), f": {count(len(report.sessions), 'session')} looked at: {amounts or 'none'}"))
+    for session in report.sessions:
+        if session.why is not None:
+            screen.show((Span("conflict", "bad"), f": {session.session}: {session.why}"))
+
+
+def _add_merge(parser: Parser) -> None:
+    parser.add_argument("store", metavar="INTO", help="the store that gains")
+    parser.add_argument("other", metavar="FROM", help="the store, or an archive, whose sessions come; it is only read")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would come, and what it would do here")
+    parser.add_argument("--yes", action="store_true", help="let erasures and settings that come along take effect here")
+
+
+COMMANDS = (
+    Command(
+        "merge",
+        "keep",
+        "bring the sessions of another store into one",
+        "Brings every session of another store, or of the namespace named, into a store, its chain kept: one\n"
+        "that is not there whole, of one that both have what is missing. Where both went on differently,\n"
+        "or a name is taken, nothing of it is written and what to do is said; leaves with 1 then.",
+        ("vmstore merge agent.vms laptop.vms --dry-run", "vmstore merge agent.vms laptop.vms"),
+        merge,
+        (_add_merge,),
+    ),
+)

@@ -19,26 +19,26 @@ SUFFIX = "-vm"
 
 def settings_of(text: str) -> dict[str, Any]:
     """The settings a text names, `budget` for l0_tokens_max; InputError where it names none or a wrong one."""
-    told: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for part in text.split(","):
-        name, is_there, value = part.partition("=")
-        if not is_there:
+        name, equals, text_of_value = part.partition("=")
+        if not equals:
             raise InputError(f"--vm {part!r:.60} is no setting; write budget=8000, and others after a comma")
-        told["l0_tokens_max" if name.strip() == "budget" else name.strip()] = _value(value.strip())
-    changed(Settings(), told)
-    if "l0_tokens_max" not in told:
+        settings["l0_tokens_max" if name.strip() == "budget" else name.strip()] = _parse_value(text_of_value.strip())
+    changed(Settings(), settings)
+    if "l0_tokens_max" not in settings:
         raise InputError("--vm names no budget; write budget=8000, and other settings after a comma")
-    return told
+    return settings
 
 
 def redriven(store: Store, imported: Sequence[Imported], settings: dict[str, Any], screen: Screen) -> bool:
     """Re-drives sessions that were imported; whether all could be. One that was re-driven before stays."""
     done = True
-    for one in imported:
-        name = one.session + SUFFIX
+    for source in imported:
+        name = source.session + SUFFIX
         try:
-            with screen.progress(f"re-driving {one.session}") as tell:
-                live = store.redrive(one.session, name, progress=tell, **settings)
+            with screen.progress(f"re-driving {source.session}") as tell:
+                live = store.redrive(source.session, name, progress=tell, **settings)
         except ConflictError as error:
             screen.note(str(error))
         except (InputError, RefusedError) as error:
@@ -53,7 +53,7 @@ def redriven(store: Store, imported: Sequence[Imported], settings: dict[str, Any
     return done
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """A setting's value as it is written: a number, true or false, or a word."""
     try:
         return msgspec.json.decode(text)

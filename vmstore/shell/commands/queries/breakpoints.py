@@ -20,45 +20,45 @@ from vmstore.vmql.syntax.errors import QueryError
 
 def stop(arguments: argparse.Namespace, screen: Screen) -> int:
     """Stops a replay at the first moment after the start, or after a position; 1 where there is none."""
-    _only(arguments)
+    _check_options(arguments)
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         name = session.name
-        policy, budget = (next(iter(one), None) for one in (arguments.policy, arguments.budget))
+        policy, budget = (next(iter(option), None) for option in (arguments.policy, arguments.budget))
         if policy is not None or budget is not None:
             from vmstore.debug.whatif import WhatIfs
 
             store, session, _ = WhatIfs(store).chosen(name, policy, budget)
         try:
-            found = until(store, session, arguments.until, arguments.after)
+            place = until(store, session, arguments.until, arguments.after)
         except QueryError as error:
             screen.warn(str(error))
             for line in error.pointed().splitlines():
                 screen.note(line)
             return 1
-        again = _again(arguments, name, None if found is None else found.position)
+        command = _next_command(arguments, name, None if place is None else place.position)
         if arguments.json:
-            screen.json(_told(name, found, session, again))
-        elif found is None:
+            screen.json(_answer(name, place, session, command))
+        elif place is None:
             after = "" if arguments.after is None else f" after position {arguments.after}"
             screen.show((Span("never", "warn"), f": {arguments.until} does not hold at any moment of {name}{after}"))
         else:
-            _show(found, session, again, screen)
-    return 0 if found is not None else 1
+            _show_stop(place, session, command, screen)
+    return 0 if place is not None else 1
 
 
-def _only(arguments: argparse.Namespace) -> None:
+def _check_options(arguments: argparse.Namespace) -> None:
     """Refuses what a stop has no use for."""
     given = {"--check": arguments.check, "--keep": arguments.keep, "--all": arguments.all}
     given |= {"--results": arguments.results, "--price": arguments.price}
-    told = [option for option, value in given.items() if value not in (None, False)]
-    if told:
-        raise InputError(f"--until stops one replay, and {told[0]} is of whole ones; leave one of them out")
+    refused = [option for option, value in given.items() if value not in (None, False)]
+    if refused:
+        raise InputError(f"--until stops one replay, and {refused[0]} is of whole ones; leave one of them out")
     if len(arguments.policy) > 1 or len(arguments.budget) > 1:
         raise InputError("--until stops one replay; give one policy and one budget at most")
 
 
-def _again(arguments: argparse.Namespace, name: str, position: int | None) -> str | None:
+def _next_command(arguments: argparse.Namespace, name: str, position: int | None) -> str | None:
     """The command that goes on from where it stopped."""
     if position is None:
         return None
@@ -71,19 +71,19 @@ def _again(arguments: argparse.Namespace, name: str, position: int | None) -> st
     return shlex.join(words + (["--store-key", arguments.store_key] if arguments.store_key else []))
 
 
-def _told(name: str, found: Stop | None, session: Session, again: str | None) -> dict[str, Any]:
-    if found is None:
+def _answer(name: str, place: Stop | None, session: Session, command: str | None) -> dict[str, Any]:
+    if place is None:
         return {"session": name, "found": False}
-    context = session.context(Call(found.call)).to_dict() if found.call else None
-    return {**to_json(found), "session": name, "found": True, "context": context, "again": again}
+    context = session.context(Call(place.call)).to_dict() if place.call else None
+    return {**to_json(place), "session": name, "found": True, "context": context, "again": command}
 
 
-def _show(found: Stop, session: Session, again: str | None, screen: Screen) -> None:
-    where = f": position {found.position}, turn {found.turn}, call {found.call}"
-    screen.show((Span("stopped", "good"), where), (Span(found.event, "bold"),), "")
-    if found.call:
-        screen.show(*format_session.context(session.context(Call(found.call))))
+def _show_stop(place: Stop, session: Session, command: str | None, screen: Screen) -> None:
+    where = f": position {place.position}, turn {place.turn}, call {place.call}"
+    screen.show((Span("stopped", "good"), where), (Span(place.event, "bold"),), "")
+    if place.call:
+        screen.show(*format_session.context(session.context(Call(place.call))))
     else:
         screen.show(Span("no call was made yet, so nothing is in the prompt", "dim"))
     if not screen.quiet:
-        screen.show("", (Span("go on: ", "dim"), again or ""))
+        screen.show("", (Span("go on: ", "dim"), command or ""))

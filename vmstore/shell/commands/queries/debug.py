@@ -8,10 +8,11 @@ import webbrowser
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import vmstore
 from vmstore.errors import InputError
+from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store
 from vmstore.shell.open_store import namespace_of, open_to_ask, session_of
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.store import Store
 
 if TYPE_CHECKING:
     from vmstore.debug.api import Answers
@@ -42,8 +43,8 @@ def debug(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _listening(store: Store, arguments: argparse.Namespace) -> tuple[Answers, Listening]:
-    """What answers, and the server with its port; what they need is loaded only now."""
+def _listening(store: vmstore.Store, arguments: argparse.Namespace) -> tuple[Answers, Listening]:
+    """Creates the API and the server; the server's packages are loaded only now."""
     try:
         from vmstore.debug.serve import Listening
     except ImportError as error:
@@ -60,3 +61,40 @@ def _listening(store: Store, arguments: argparse.Namespace) -> tuple[Answers, Li
     token = None if alone else secrets.token_urlsafe(32)
     page = assets.read(assets.FOLDER)
     return answers, Listening(store, answers, page, host=arguments.host, port=arguments.port, token=token)
+
+
+def _add_debug(parser: Parser) -> None:
+    parser.add_argument("--port", type=_port, metavar="N", help="this port; 0 takes any (default: 7117, or the next)")
+    parser.add_argument(
+        "--host", metavar="H", default="127.0.0.1", help="let other machines in, with a token (default: 127.0.0.1)"
+    )
+    parser.add_argument("--open", action="store_true", help="open it in the browser")
+    group = parser.add_argument_group("written to a file instead")
+    group.add_argument("--export", metavar="FILE", help="write the page with the session in it as FILE.html, redacted")
+    group.add_argument("--no-redact", action="store_true", help="write everything as it is, secrets too")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to 65535")
+    return int(text)
+
+
+COMMANDS = (
+    Command(
+        "debug",
+        "ask",
+        "scrub through a session's memory in the browser",
+        "Serves a page on this machine that shows what the model saw at each call, what came and went,\n"
+        "and why; what-ifs beside the original, and a line for VMQL. A session that is still written is\n"
+        "followed. Nothing is written to the store. Ctrl-C stops it. With --export the page and a session\n"
+        "become one file for others, secrets and personal data masked.",
+        (
+            "vmstore debug agent.vms --open",
+            "vmstore debug agent.vms planning-220 --port 8000",
+            "vmstore debug agent.vms planning-220 --export planning.html",
+        ),
+        debug,
+        (add_store, add_session, _add_debug),
+    ),
+)

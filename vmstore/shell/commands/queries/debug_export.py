@@ -25,44 +25,43 @@ def share(arguments: argparse.Namespace, screen: Screen) -> int:
         raise InputError("--export writes a file, and --open and --port are of a server; leave one of them out")
     with open_to_ask(arguments) as store, screen.progress("exporting"):
         session = session_of(store, arguments)
-        words = lifted(store._ns, [stretch.session for stretch in session._lane().stretches], "html")
-        redact = not arguments.no_redact and not words
-        made = write(Path(arguments.export), store, session, redact=redact)
-    if words and not arguments.no_redact:
-        screen.note(f"nothing is masked, as {listing(words)} approved")
-    if not made.report.redacted:
+        approvals = lifted(store._ns, [stretch.session for stretch in session._lane().stretches], "html")
+        redact = not arguments.no_redact and not approvals
+        file = write(Path(arguments.export), store, session, redact=redact)
+    if approvals and not arguments.no_redact:
+        screen.note(f"nothing is masked, as {listing(approvals)} approved")
+    if not file.report.redacted:
         screen.warn("nothing is masked: whatever secrets and personal data the session holds are in the file")
-    if arguments.json:
-        screen.json(_told(made, arguments.export))
-    elif not screen.quiet:
-        screen.show(*_shown(made, arguments.export))
-    return 0
+    return screen.answer(arguments, _answer(file, arguments.export), *_file_blocks(file, arguments.export))
 
 
-def _told(made: File, out: str) -> dict[str, Any]:
-    report = made.report
-    masked = [{"kind": one.kind, "number": one.number, "times": one.times, "where": one.where} for one in report.masked]
-    counts = {"session": made.session, "bytes": len(made.content), "calls": made.calls, "pages": made.pages}
-    told = {"redacted": report.redacted, "counts": report.counts, "masked": masked}
-    return {"out": out, **counts, "texts": made.texts, **told, "unseen": report.unseen, "shown": report.shown}
+def _answer(file: File, out: str) -> dict[str, Any]:
+    report = file.report
+    masked = [
+        {"kind": value.kind, "number": value.number, "times": value.times, "where": value.where}
+        for value in report.masked
+    ]
+    counts = {"session": file.session, "bytes": len(file.content), "calls": file.calls, "pages": file.pages}
+    redaction = {"redacted": report.redacted, "counts": report.counts, "masked": masked}
+    return {"out": out, **counts, "texts": file.texts, **redaction, "unseen": report.unseen, "shown": report.shown}
 
 
-def _shown(made: File, out: str) -> list[Block]:
-    amount = f"{count(made.calls, 'call')}, {count(made.pages, 'page')}, {size(len(made.content))}"
-    found: list[Block] = [(Span("exported", "good"), f" {made.session} to {out}: {amount}")]
-    if not made.report.redacted:
-        return found
-    kinds = ", ".join(f"{kind} {number(times)}" for kind, times in made.report.counts.items())
-    found.append(("masked: ", kinds or Span("nothing was found that had to be", "dim")))
-    if made.report.unseen:
-        found.append(Span(f"{count(made.report.unseen, 'content')} {UNSEEN}", "warn"))
-    if made.report.masked:
+def _file_blocks(file: File, out: str) -> list[Block]:
+    amount = f"{count(file.calls, 'call')}, {count(file.pages, 'page')}, {size(len(file.content))}"
+    blocks: list[Block] = [(Span("exported", "good"), f" {file.session} to {out}: {amount}")]
+    if not file.report.redacted:
+        return blocks
+    kinds = ", ".join(f"{kind} {number(times)}" for kind, times in file.report.counts.items())
+    blocks.append(("masked: ", kinds or Span("nothing was found that had to be", "dim")))
+    if file.report.unseen:
+        blocks.append(Span(f"{count(file.report.unseen, 'content')} {UNSEEN}", "warn"))
+    if file.report.masked:
         columns = (Column("shown as", style="name"), Column("times", right=True), Column("where", style="dim"))
-        found += ["", Table(columns, [_row(one) for one in made.report.masked])]
-    return found
+        blocks += ["", Table(columns, [_row(value) for value in file.report.masked])]
+    return blocks
 
 
-def _row(one: Masked) -> tuple[str, str, str]:
-    places = list(one.where)
+def _row(value: Masked) -> tuple[str, str, str]:
+    places = list(value.where)
     more = f" and {len(places) - PLACES_MAX} more" if len(places) > PLACES_MAX else ""
-    return f"[{one.kind.name} {one.number}]", number(one.times), ", ".join(places[:PLACES_MAX]) + more
+    return f"[{value.kind.name} {value.number}]", number(value.times), ", ".join(places[:PLACES_MAX]) + more

@@ -5,20 +5,31 @@ from __future__ import annotations
 import argparse
 import base64
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from vmstore.core.address import parse
-from vmstore.core.asof import Call, Position, Turn
-from vmstore.core.text.skeleton import bytes_text
+import vmstore
 from vmstore.errors import InputError
-from vmstore.namespace.results import Relation, Response, to_json
+from vmstore.shell.commands.arguments import (
+    MOMENTS,
+    Command,
+    Parser,
+    add_moment,
+    add_owner,
+    add_page,
+    add_session,
+    add_store,
+    positive_number,
+    whole_number,
+)
 from vmstore.shell.open_store import moment_of, open_to_ask, session_of
 from vmstore.shell.terminal import format_page, format_session
 from vmstore.shell.terminal.format import size
 from vmstore.shell.terminal.layout import Block, Line, one_line_each
 from vmstore.shell.terminal.render import Screen
 from vmstore.shell.terminal.transcript import response_lines, transcript
-from vmstore.store.session import Session
+
+if TYPE_CHECKING:
+    from vmstore.namespace.results import Relation, Response
 
 T = TypeVar("T")
 
@@ -26,22 +37,22 @@ T = TypeVar("T")
 def info(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what a store holds."""
     with open_to_ask(arguments) as store:
-        found = store.info()
+        store_info = store.info()
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(store_info)
     else:
-        screen.show(*format_session.info(found))
+        screen.show(*format_session.info(store_info))
     return 0
 
 
 def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints every session."""
     with open_to_ask(arguments) as store:
-        found = store.sessions(user=arguments.user, agent=arguments.agent)
+        infos = store.sessions(user=arguments.user, agent=arguments.agent)
     if arguments.json:
-        screen.json({"sessions": to_json(found)})
-    elif found:
-        screen.show(format_session.sessions(found))
+        screen.json({"sessions": infos})
+    elif infos:
+        screen.show(format_session.sessions(infos))
     elif arguments.user is not None or arguments.agent is not None:
         screen.note("no session of theirs; `vmstore sessions` without --user and --agent lists all")
     else:
@@ -51,30 +62,34 @@ def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def turns(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's turns."""
-    return listed(arguments, screen, "turns", Session.turns, format_session.turns, "{} has no turn yet")
+    return listed(
+        arguments, screen, "turns", lambda session: session.turns(), format_session.turns, "{} has no turn yet"
+    )
 
 
 def calls(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's calls."""
-    return listed(arguments, screen, "calls", Session.calls, format_session.calls, "{} has no call yet")
+    return listed(
+        arguments, screen, "calls", lambda session: session.calls(), format_session.calls, "{} has no call yet"
+    )
 
 
 def listed(
     arguments: argparse.Namespace,
     screen: Screen,
     what: str,
-    ask: Callable[[Session], list[T]],
-    look: Callable[[list[T]], Block],
+    get: Callable[[vmstore.Session], list[T]],
+    table: Callable[[list[T]], Block],
     none: str,
 ) -> int:
     """Prints what a session has many of; `none` says of its name that it has not one."""
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        found = ask(session)
+        items = get(session)
     if arguments.json:
-        screen.json({"session": session.name, what: to_json(found)})
-    elif found:
-        screen.show(look(found))
+        screen.json({"session": session.name, what: items})
+    elif items:
+        screen.show(table(items))
     else:
         screen.note(none.format(session.name))
     return 0
@@ -84,64 +99,67 @@ def context(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what the model saw at a call."""
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        found = session.context(moment_of(arguments))
+        prompt = session.context(moment_of(arguments))
         if arguments.response:
-            _response(screen, session.response(Call(found.basis.call)), json=arguments.json)
+            _response(screen, session.response(vmstore.Call(prompt.basis.call)), json=arguments.json)
         elif arguments.json:
-            screen.json(found.to_dict(messages=arguments.messages, render=arguments.render))
+            screen.json(prompt.to_dict(messages=arguments.messages, render=arguments.render))
         elif arguments.render:
-            if found.fidelity == "derived":  # the text itself stays clean, so it can be piped on
-                screen.note(format_session.fidelity(found.fidelity))
-            _text(screen, found.text())
+            if prompt.fidelity == "derived":  # the text itself stays clean, so it can be piped on
+                screen.note(format_session.fidelity(prompt.fidelity))
+            _text(screen, prompt.text())
         elif arguments.messages:
-            screen.show(*format_session.context_head(found), *transcript(found.messages()))
+            screen.show(*format_session.context_head(prompt), *transcript(prompt.messages()))
         else:
-            screen.show(*format_session.context(found))
+            screen.show(*format_session.context(prompt))
     return 0
 
 
-def _response(screen: Screen, found: Response, *, json: bool) -> None:
+def _response(screen: Screen, response: Response, *, json: bool) -> None:
     """Prints what came back for a call."""
     if json:
-        screen.json(to_json(found))
+        screen.json(response)
     else:
-        screen.show(*format_session.response_head(found), *response_lines(found))
+        screen.show(*format_session.response_head(response), *response_lines(response))
 
 
 def diff(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what changed between two contexts."""
-    kinds = (("turns", Turn), ("calls", Call), ("positions", Position))
+    kinds = (("turns", vmstore.Turn), ("calls", vmstore.Call), ("positions", vmstore.Position))
     first, last = next(
         (kind(numbers[0]), kind(numbers[1])) for word, kind in kinds if (numbers := getattr(arguments, word))
     )
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        found = session.diff(first, last)
+        difference = session.diff(first, last)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(difference)
     else:
-        screen.show(*format_session.diff(found))
+        screen.show(*format_session.diff(difference))
     return 0
 
 
 def page(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes a page's exact content."""
+    from vmstore.core.address import parse
+    from vmstore.core.text.skeleton import bytes_text
+
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
-        found = session.page(arguments.page, moment)
+        page_info = session.page(arguments.page, moment)
         level = parse(arguments.page).level if arguments.level is None else arguments.level
         content = session.content(arguments.page, moment, level=level)
     if arguments.json:
-        told: dict[str, Any] = {"page": to_json(found), "level": level or 0, "bytes": len(content)}
+        fields: dict[str, Any] = {"page": page_info, "level": level or 0, "bytes": len(content)}
         try:
-            screen.json({**told, "content": bytes_text(content)})
+            screen.json({**fields, "content": bytes_text(content)})
         except UnicodeDecodeError:
-            screen.json({**told, "content": None, "base64": base64.b64encode(content).decode()})
+            screen.json({**fields, "content": None, "base64": base64.b64encode(content).decode()})
     elif not screen.terminal:
         screen.raw(content)
     else:
-        _text(screen, _readable(arguments.page, found.mime, content))
+        _text(screen, _readable(arguments.page, page_info.mime, content))
     return 0
 
 
@@ -150,12 +168,12 @@ def history(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
-        asked = session.page(arguments.page, moment)
-        found = session.history(arguments.page, moment)
+        page = session.page(arguments.page, moment)
+        events = session.history(arguments.page, moment)
     if arguments.json:
-        screen.json({"session": session.name, "page": asked.page, "events": to_json(found)})
+        screen.json({"session": session.name, "page": page.page, "events": events})
     else:
-        screen.show(format_page.page_head(asked, session.name), format_page.history(found))
+        screen.show(format_page.page_head(page, session.name), format_page.history(events))
     return 0
 
 
@@ -173,21 +191,21 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
     kinds = None if arguments.kinds is None else [kind.strip() for kind in arguments.kinds.split(",")]
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        asked = session.page(arguments.page)
+        page = session.page(arguments.page)
         walk = session.sources if up else session.derived
-        found = walk(arguments.page, depth=arguments.depth, kinds=kinds)
+        relations = walk(arguments.page, depth=arguments.depth, kinds=kinds)
         if arguments.json:
-            screen.json({"session": session.name, "page": asked.page, "relations": to_json(found)})
+            screen.json({"session": session.name, "page": page.page, "relations": relations})
         else:
-            tree = lineage(session, asked.page, found, up=up)
-            screen.show(format_page.page_head(asked, session.name), one_line_each(tree))
+            tree = lineage(session, page.page, relations, up=up)
+            screen.show(format_page.page_head(page, session.name), one_line_each(tree))
     return 0
 
 
-def lineage(session: Session, root: str, found: Sequence[Relation], *, up: bool) -> list[Line]:
+def lineage(session: vmstore.Session, root: str, relations: Sequence[Relation], *, up: bool) -> list[Line]:
     """A walk as a tree, each page with its hint and its beginning."""
     hints = {page.page: page.hint for page in session.pages() if page.hint}
-    return format_page.tree(root, found, hints, up=up)
+    return format_page.tree(root, relations, hints, up=up)
 
 
 def tail(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -195,9 +213,9 @@ def tail(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         entries = store.tail(arguments.after, limit=arguments.limit)
         if arguments.json:
-            found = list(entries)
-            cursor = found[-1].cursor if found else arguments.after
-            screen.json({"entries": to_json(found), "cursor": cursor})
+            listed = list(entries)
+            cursor = listed[-1].cursor if listed else arguments.after
+            screen.json({"entries": listed, "cursor": cursor})
         else:
             for entry in entries:
                 screen.show(format_session.entry(entry))
@@ -222,3 +240,161 @@ def _readable(name: str, mime: str, content: bytes) -> str:
         raise InputError(
             f"{name} is {size(len(content))} of {mime}, no text; send it to a file: … > {name}.bin"
         ) from None
+
+
+def _add_walk(parser: Parser) -> None:
+    parser.add_argument("--depth", type=positive_number, metavar="N", help="how many steps to walk (default: all)")
+    parser.add_argument(
+        "--kinds", metavar="KINDS", help="only links of these kinds, like derives,supersedes (default: all)"
+    )
+
+
+def _add_level(parser: Parser) -> None:
+    parser.add_argument(
+        "--level", type=int, choices=range(4), metavar="0-3", help="0 full, as accepted (default), to 3 reference"
+    )
+
+
+def _add_context(parser: Parser) -> None:
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--messages", action="store_true", help="the chat messages of the request")
+    shown.add_argument("--response", action="store_true", help="what came back for it")
+    shown.add_argument("--render", action="store_true", help="the VM:CONTEXT text")
+
+
+def _add_diff(parser: Parser) -> None:
+    group = parser.add_mutually_exclusive_group(required=True)
+    for word in MOMENTS:
+        group.add_argument(f"--{word}s", nargs=2, type=int, metavar=("A", "B"), help=f"from {word} A to {word} B")
+
+
+def _add_tail(parser: Parser) -> None:
+    parser.add_argument("--after", metavar="CURSOR", help="go on after this cursor (default: from the start)")
+    parser.add_argument("--limit", type=whole_number, metavar="N", help="at most N mutations")
+
+
+COMMANDS = (
+    Command(
+        "info",
+        "ask",
+        "what a store holds and how large it is",
+        "Says what a store holds, how large its parts are and how far each view has followed the log.",
+        ("vmstore info agent.vms", "vmstore info agent.vms --json"),
+        info,
+        (add_store,),
+    ),
+    Command(
+        "sessions",
+        "ask",
+        "every session with its counts",
+        "Lists every session: where it came from, its fidelity, turns, calls, pages and tokens.",
+        ("vmstore sessions agent.vms", "vmstore sessions agent.vms --user ada"),
+        sessions,
+        (add_store, add_owner),
+    ),
+    Command(
+        "turns",
+        "ask",
+        "the turns of a session",
+        "Lists the turns of a session: when each opened and how many calls it made.",
+        ("vmstore turns agent.vms planning-220",),
+        turns,
+        (add_store, add_session),
+    ),
+    Command(
+        "calls",
+        "ask",
+        "the calls of a session, with tokens, cost and status",
+        "Lists the requests to the model: tokens estimated and as the provider counted them, cost,\n"
+        "latency, and how each ended.",
+        ("vmstore calls agent.vms planning-220", "vmstore calls agent.vms planning-220 --json"),
+        calls,
+        (add_store, add_session),
+    ),
+    Command(
+        "context",
+        "ask",
+        "what the model saw at a call",
+        "Shows what the model saw at one call, in order; without a moment at the last one. A turn stands\n"
+        "for its last call, a position for the last call at or before it.",
+        (
+            "vmstore context agent.vms planning-220 --call 317",
+            "vmstore context agent.vms planning-220 --turn 42 --messages",
+            "vmstore context agent.vms --render",
+        ),
+        context,
+        (add_store, add_session, add_moment, _add_context),
+    ),
+    Command(
+        "diff",
+        "ask",
+        "what changed between two contexts",
+        "Shows what entered (+), left (-) and changed (~) between the contexts of two moments.",
+        (
+            "vmstore diff agent.vms planning-220 --calls 40 42",
+            "vmstore diff agent.vms planning-220 --turns 1 42 --json",
+        ),
+        diff,
+        (add_store, add_session, _add_diff),
+    ),
+    Command(
+        "page",
+        "ask",
+        "a page's exact content",
+        "Writes a page's exact content: at level 0 the bytes that were accepted, whether the page is\n"
+        "still in the context or not.",
+        (
+            "vmstore page agent.vms planning-220 p17",
+            "vmstore page agent.vms p17 --level 3",
+            "vmstore page agent.vms vm://default/planning-220/p17@turn:3 > p17.txt",
+        ),
+        page,
+        (add_store, add_session, add_page, _add_level, add_moment),
+    ),
+    Command(
+        "history",
+        "ask",
+        "what happened to a page",
+        "Shows what happened to a page: made, changed, entered the context, left it, linked.",
+        (
+            "vmstore history agent.vms planning-220 p17",
+            "vmstore history agent.vms p17 --turn 42",
+        ),
+        history,
+        (add_store, add_session, add_page, add_moment),
+    ),
+    Command(
+        "sources",
+        "ask",
+        "where a page comes from",
+        "Walks from a page towards what it was made from, replaces or refers to.",
+        (
+            "vmstore sources agent.vms planning-220 claim_storage_7",
+            "vmstore sources agent.vms p17 --depth 2 --kinds derives",
+        ),
+        sources,
+        (add_store, add_session, add_page, _add_walk),
+    ),
+    Command(
+        "derived",
+        "ask",
+        "what came of a page",
+        "Walks from a page towards what was made from it or refers to it.",
+        (
+            "vmstore derived agent.vms planning-220 p17",
+            "vmstore derived agent.vms p17 --kinds supersedes --json",
+        ),
+        derived,
+        (add_store, add_session, add_page, _add_walk),
+    ),
+    Command(
+        "tail",
+        "ask",
+        "mutations in the order they were logged",
+        "Prints mutations as they were logged, from the start or after a cursor that an earlier tail\n"
+        "gave: one a line, or with --json one object with the cursor to go on from.",
+        ("vmstore tail agent.vms --limit 20", "vmstore tail agent.vms --after 812.3 --json"),
+        tail,
+        (add_store, _add_tail),
+    ),
+)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import vmstore
 from vmstore.errors import InputError
-from vmstore.namespace.results import to_json
-from vmstore.replay.check import Checked
-from vmstore.replay.whatif import Run
+from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change, session_of
 from vmstore.shell.terminal.format import count, number, size
-from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table
+from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table, table
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.replay_sweep import flat, live_sessions, replays, told, what_ifs
-from vmstore.store.store import Store
+
+if TYPE_CHECKING:
+    from vmstore.replay.check import Checked
+    from vmstore.replay.whatif import Run
 
 
 def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     """Decides a session again, or all; 1 where a check finds a difference."""
+    from vmstore.store.replay_sweep import replays, told, what_ifs
+
     if arguments.until is not None:
         from vmstore.shell.commands.queries.breakpoints import stop
 
@@ -33,60 +36,66 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.keep is not None:
         return _keep(arguments, screen, changes)
     with open_to_ask(arguments) as store, screen.progress("replaying") as tell:
-        found = replays(
+        replayed = replays(
             store,
             _sessions(store, arguments),
-            [one for one in changes if one],
+            [change for change in changes if change],
             results=None if arguments.results is None else Path(arguments.results),
             price=None if arguments.price is None else round(arguments.price * 1_000),
             progress=tell,
         )
-    listed = [told(name, runs) for name, runs in found.items()]
+    answers = [told(name, runs) for name, runs in replayed.items()]
     if arguments.json:
-        screen.json({"sessions": listed} if arguments.all else listed[0])
+        screen.json({"sessions": answers} if arguments.all else answers[0])
         return 0
-    for name, runs in found.items():
+    for name, runs in replayed.items():
         screen.show(*([Span(name, "head")] if arguments.all else []), _table(runs))
         if not screen.quiet:
             screen.show(*_remarks(runs))
     return 0
 
 
-def _sessions(store: Store, arguments: argparse.Namespace) -> list[str]:
+def _sessions(store: vmstore.Store, arguments: argparse.Namespace) -> list[str]:
+    from vmstore.store.replay_sweep import live_sessions
+
     if not arguments.all:
         return [session_of(store, arguments).name]
     if arguments.session is not None:
         raise InputError(f"--all is every session, and {arguments.session!r} is one; leave one of them out")
-    found = live_sessions(store)
-    if not found:
+    names = live_sessions(store)
+    if not names:
         raise InputError("no session of this store has a budget; import one with --vm budget=TOKENS")
-    return found
+    return names
 
 
 def _check(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str, Any]]) -> int:
+    from vmstore.namespace.results import to_json
+
     if changes != [{}] or arguments.keep is not None:
         raise InputError("--check decides under the recorded settings; leave --policy, --budget and --keep out")
     with open_to_ask(arguments) as store:
         checked = [store.session(name).check() for name in _sessions(store, arguments)]
     if arguments.json:
-        told = [{**to_json(one), "ok": one.ok} for one in checked]
-        screen.json({"sessions": told} if arguments.all else told[0])
+        answers = [{**to_json(check), "ok": check.ok} for check in checked]
+        screen.json({"sessions": answers} if arguments.all else answers[0])
     else:
-        for one in checked:
-            _say(one, screen)
-    return 0 if all(one.ok for one in checked) else 1
+        for check in checked:
+            _show_check(check, screen)
+    return 0 if all(check.ok for check in checked) else 1
 
 
-def _say(one: Checked, screen: Screen) -> None:
-    if one.difference is not None:
-        screen.show((Span("differs", "bad"), f": {one.difference}"))
+def _show_check(check: Checked, screen: Screen) -> None:
+    if check.difference is not None:
+        screen.show((Span("differs", "bad"), f": {check.difference}"))
     elif not screen.quiet:
         screen.show(
-            (Span("ok", "good"), f": {one.session}, {count(one.decisions, 'decision')}; each is decided as it was")
+            (Span("ok", "good"), f": {check.session}, {count(check.decisions, 'decision')}; each is decided as it was")
         )
 
 
 def _keep(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str, Any]]) -> int:
+    from vmstore.store.replay_sweep import flat
+
     if arguments.all or len(changes) != 1:
         raise InputError("--keep stores one what-if of one session; give one policy and one budget at most")
     with open_to_change(arguments) as store:
@@ -107,42 +116,30 @@ def _keep(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str,
 
 
 def _table(runs: Sequence[Run]) -> Table:
-    columns = [Column("run"), Column("policy", style="name"), Column("budget", right=True)]
-    titles = (
-        "faults",
-        "optimum",
-        "their tokens",
-        "fault rate",
-        "denied",
-        "thrash",
-        "evicted",
-        "shortened",
-        "full",
-        "voided",
-    )
-    columns += [Column(title, right=True) for title in titles]
-    return Table([*columns, Column("first other decision")], [_row(run) for run in runs])
+    cells: dict[Column, Callable[[Run], Line]] = {
+        Column("run"): lambda run: "recorded" if run.recorded else "what if",
+        Column("policy", style="name"): lambda run: run.policy,
+        Column("budget", right=True): lambda run: number(run.budget),
+        Column("faults", right=True): lambda run: number(run.measures.faults),
+        Column("optimum", right=True): lambda run: "" if run.optimum is None else number(run.optimum.faults),
+        Column("their tokens", right=True): lambda run: number(run.measures.fault_tokens),
+        Column("fault rate", right=True): lambda run: _percent(run.measures.fault_rate),
+        Column("denied", right=True): lambda run: number(run.measures.denied),
+        Column("thrash", right=True): lambda run: (
+            "" if run.measures.thrash_index is None else f"{run.measures.thrash_index:.3f}"
+        ),
+        Column("evicted", right=True): lambda run: number(run.measures.evictions),
+        Column("shortened", right=True): lambda run: number(run.measures.compressions),
+        Column("full", right=True): lambda run: _percent(run.measures.utilisation),
+        Column("voided", right=True): lambda run: _voided(run),
+        Column("first other decision"): lambda run: _first(run),
+    }
+    return table(runs, cells)
 
 
-def _row(run: Run) -> tuple[Line, ...]:
-    found = run.measures
-    cost = "" if found.prefix_cost is None else f" (${found.prefix_cost:,.2f})"
-    return (
-        "recorded" if run.recorded else "what if",
-        run.policy,
-        number(run.budget),
-        number(found.faults),
-        "" if run.optimum is None else number(run.optimum.faults),
-        number(found.fault_tokens),
-        _percent(found.fault_rate),
-        number(found.denied),
-        "" if found.thrash_index is None else f"{found.thrash_index:.3f}",
-        number(found.evictions),
-        number(found.compressions),
-        _percent(found.utilisation),
-        number(found.prefix_voided) + cost,
-        _first(run),
-    )
+def _voided(run: Run) -> str:
+    cost = run.measures.prefix_cost
+    return number(run.measures.prefix_voided) + ("" if cost is None else f" (${cost:,.2f})")
 
 
 def _first(run: Run) -> Line:
@@ -157,7 +154,7 @@ def _percent(value: float | None) -> str:
 
 
 def _remarks(runs: Sequence[Run]) -> list[Block]:
-    """What the numbers rest on, and what should give pause."""
+    """Returns remarks on fallbacks, dropped pins and flags."""
     lines: list[Block] = []
     if forms := sum(run.fallbacks for run in runs):
         lines.append(Span(f"{count(forms, 'form')} that nobody had recorded: made without a model", "dim"))
@@ -166,3 +163,44 @@ def _remarks(runs: Sequence[Run]) -> list[Block]:
     recorded = next((run for run in runs if run.recorded), None)
     lines += [(Span("mind ", "warn"), flag) for flag in (recorded.measures.flags if recorded else [])]
     return lines
+
+
+def _add_replay(parser: Parser) -> None:
+    group = parser.add_argument_group("decided again with (every policy with every budget)")
+    group.add_argument("--policy", action="append", default=[], metavar="P", help="this policy; may be given again")
+    group.add_argument("--budget", type=_budgets, default=[], metavar="N,N", help="these budgets of tokens")
+    group = parser.add_argument_group("stopped at a moment")
+    group.add_argument("--until", metavar="PREDICATE", help="stop where this VMQL condition holds first; 1 if never")
+    group.add_argument("--after", type=int, metavar="POSITION", help="look after this position (default: the start)")
+    parser.add_argument("--check", action="store_true", help="compare every decision with the recorded one instead")
+    parser.add_argument("--keep", metavar="NAME", help="store the one what-if as session NAME, a fork")
+    parser.add_argument("--all", action="store_true", help="every session that has a budget, over all cores")
+    parser.add_argument("--results", metavar="FILE", help="keep what is done in FILE, and go on from there")
+    parser.add_argument("--price", type=float, metavar="D", help="dollars that a million tokens cost more uncached")
+
+
+def _budgets(text: str) -> list[int]:
+    numbers = text.replace("_", "").split(",")
+    if not all(number.isdecimal() and int(number) for number in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of tokens like 8000,32000")
+    return [int(number) for number in numbers]
+
+
+COMMANDS = (
+    Command(
+        "replay",
+        "ask",
+        "what another policy or budget would have done",
+        "Decides a session that has a budget again, from the same references and without a model: under\n"
+        "other policies and budgets beside the recorded run, or, with --check, under its own, when it\n"
+        "leaves with 1 and names the first decision that is another. What the model would have asked\n"
+        "otherwise, no replay can know. With --until it stops where a condition holds first, in any session.",
+        (
+            "vmstore replay agent.vms s1 --policy lru --policy default --budget 8000,32000",
+            "vmstore replay agent.vms s1 --check",
+            "vmstore replay agent.vms s1 --until 'p42 LEAVES L0'",
+        ),
+        replay,
+        (add_store, add_session, _add_replay),
+    ),
+)

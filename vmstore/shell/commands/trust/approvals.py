@@ -3,56 +3,87 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from vmstore.core.asof import Time, as_of
+import vmstore
 from vmstore.errors import InputError
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import moment
-from vmstore.shell.terminal.layout import Column, Table
+from vmstore.shell.terminal.layout import Column, Line, Table, table
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.approvals import Approved, approvals, approve
+
+if TYPE_CHECKING:
+    from vmstore.store.approvals import Approved
 
 
 def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
     """Lifts or puts back redaction for artifacts; without one, lists what was said."""
+    from vmstore.core.asof import as_of
+
     if arguments.artifacts:
         if arguments.by is None:
             raise InputError("an approval is somebody's; say whose with --by")
         ends = as_of(time=arguments.until)
         with open_to_change(arguments) as store:
-            found = approve(
+            grants = vmstore.approve(
                 store,
                 arguments.artifacts,
                 arguments.of or None,
                 who=arguments.by,
-                until=ends.at if isinstance(ends, Time) else None,
+                until=ends.at if isinstance(ends, vmstore.Time) else None,
                 granted=not arguments.withdraw,
             )
     elif arguments.withdraw or arguments.by or arguments.until:
         raise InputError("name what is approved: jsonl, parquet, sqlite, html or all")
     else:
         with open_to_ask(arguments) as store:
-            found = approvals(store)
+            grants = vmstore.approvals(store)
     if arguments.json:
-        screen.json({"approvals": to_json(found)})
-    elif found and not screen.quiet:
-        screen.show(_table(found))
+        screen.json({"approvals": grants})
+    elif grants and not screen.quiet:
+        screen.show(_table(grants))
     elif not screen.quiet:
         screen.show("nothing is approved: all that leaves for others is masked")
     return 0
 
 
-def _table(found: list[Approved]) -> Table:
-    columns = (
-        Column("session", style="name"), Column("artifact"), Column("said"), Column("by"), Column("at (UTC)"),
-        Column("until"), Column("now"),
-    )  # fmt: skip
-    rows = [
+def _table(grants: list[Approved]) -> Table:
+    cells: dict[Column, Callable[[Approved], Line]] = {
+        Column("session", style="name"): lambda approval: approval.session,
+        Column("artifact"): lambda approval: approval.artifact,
+        Column("said"): lambda approval: "granted" if approval.granted else "withdrawn",
+        Column("by"): lambda approval: approval.who or "",
+        Column("at (UTC)"): lambda approval: moment(approval.at),
+        Column("until"): lambda approval: "" if approval.until is None else moment(approval.until),
+        Column("now"): lambda approval: "not masked" if approval.in_force else "masked",
+    }
+    return table(grants, cells)
+
+
+def _add_approve(parser: Parser) -> None:
+    parser.add_argument("artifacts", metavar="ARTIFACT", nargs="*", help="jsonl, parquet, sqlite, html, all")
+    parser.add_argument("--of", action="append", metavar="SESSION", help="of this session; may be given again")
+    parser.add_argument("--by", metavar="WHO", help="who says so")
+    parser.add_argument("--until", metavar="T", help="when it ends, like 2027-01-01")
+    parser.add_argument("--withdraw", action="store_true", help="put redaction back")
+
+
+COMMANDS = (
+    Command(
+        "approve",
+        "hand on",
+        "let sessions leave without masks",
+        "Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all there are\n"
+        "unless --of names them; it is logged with whose word it is, and --withdraw takes it back. Without\n"
+        "ARTIFACT it lists what was approved and withdrawn.",
         (
-            one.session, one.artifact, "granted" if one.granted else "withdrawn", one.who or "", moment(one.at),
-            "" if one.until is None else moment(one.until), "not masked" if one.in_force else "masked",
-        )
-        for one in found
-    ]  # fmt: skip
-    return Table(columns, rows)
+            "vmstore approve agent.vms",
+            "vmstore approve agent.vms sqlite --of planning-220 --by Ada --until 2027-01-01",
+            "vmstore approve agent.vms sqlite --by Ada --withdraw",
+        ),
+        approve_artifacts,
+        (add_store, _add_approve),
+    ),
+)

@@ -6,92 +6,98 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vmstore.erasure.erase import BEYOND, finish_erasing, plan_erasure
-from vmstore.erasure.erase import erase as destroy
+import vmstore
 from vmstore.errors import InputError
-from vmstore.namespace.reports import ErasurePlan
-from vmstore.namespace.results import to_json
-from vmstore.namespace.signing_keys import read_key
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count, size
 from vmstore.shell.terminal.layout import Block, Column, Span, Table
 from vmstore.shell.terminal.render import Screen
-from vmstore.shell.vmql.history import history_file
-from vmstore.shell.vmql.settings import config_folder
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import ErasurePlan
 
 SUBJECTS = ("page", "session", "user", "where", "in_session")
 LISTED_MAX = 40
 NOBODY = "nobody can be asked here whether to go on; say --yes, or look first with --dry-run"
+REASONS = ("asked", "retention", "mistake", "secret", "law")
 
 
 def erase(arguments: argparse.Namespace, screen: Screen) -> int:
     """Plans, asks and erases; or finishes what was interrupted."""
+    from vmstore.namespace.signing_keys import read_key
+
     subject = {name: getattr(arguments, name) for name in SUBJECTS}
     if arguments.finish:
-        if arguments.dry_run or any(told is not None for told in subject.values()):
+        if arguments.dry_run or any(value is not None for value in subject.values()):
             raise InputError("--finish ends what was begun and takes nothing else; give it alone, then erase the rest")
         return _finish(arguments, screen)
     if arguments.page is not None and "://" in arguments.page:
         subject["page"] = arguments.page
     flags = {"derived": arguments.derived, "copies": arguments.copies}
-    opened = open_to_ask if arguments.dry_run else open_to_change
-    with opened(arguments) as store:
+    open_as_needed = open_to_ask if arguments.dry_run else open_to_change
+    with open_as_needed(arguments) as store:
         if arguments.dry_run or not arguments.yes:
             with screen.progress("looking"):
-                plan = plan_erasure(store, **flags, **subject)
+                plan = vmstore.plan_erasure(store, **flags, **subject)
             if arguments.dry_run or (arguments.json and not plan.cells):
-                return _told(plan, arguments, screen)
+                return _show_plan(plan, arguments, screen)
             if arguments.json:
                 raise InputError(NOBODY)
-            screen.show(*_planned(plan))
-            if not plan.cells or not _agreed(screen):
+            screen.show(*_plan_blocks(plan))
+            if not plan.cells or not _is_confirmed(screen):
                 return 1 if plan.cells else 0
         key = None if arguments.key is None else read_key(arguments.key)
         with screen.progress("erasing"):
-            done = destroy(store, **flags, reason=arguments.reason, key=key, **subject)
+            report = vmstore.erase(store, **flags, reason=arguments.reason, key=key, **subject)
     if arguments.json:
-        screen.json(to_json(done))
+        screen.json(report)
     elif not screen.quiet:
-        if not done.commits:
+        if not report.commits:
             screen.show("nothing was there that is not erased already")
             return 0
-        screen.show((Span("erased", "good"), f": {_amount(done.plan)}"))
-        if done.certificate is not None:
-            screen.show(Span(f"certificate: {done.certificate}", "dim"))
-        for path in _typed():
+        screen.show((Span("erased", "good"), f": {_amount(report.plan)}"))
+        if report.certificate is not None:
+            screen.show(Span(f"certificate: {report.certificate}", "dim"))
+        for path in _typed_files():
             screen.show(Span(f"{path} holds what you typed, maybe words of it: look, or delete it", "dim"))
     return 0
 
 
-def _typed() -> list[Path]:
+def _typed_files() -> list[Path]:
     """The files of this user that hold what was typed in the shell, which an erasure does not reach."""
+    from vmstore.shell.vmql.history import history_file
+    from vmstore.shell.vmql.settings import config_folder
+
     return [path for path in (history_file(), config_folder() / "favourites") if path.exists()]
 
 
 def _finish(arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.erasure.erase import finish_erasing
+
     with open_to_change(arguments) as store, screen.progress("erasing"):
-        left = finish_erasing(store)
-    if arguments.json:
-        screen.json({"cells": left})
-    elif not screen.quiet:
-        screen.show((Span("finished", "good"), f": {count(left, 'cell')} recorded as erased were still there"))
-    return 0
+        cells = finish_erasing(store)
+    return screen.answer(
+        arguments,
+        {"cells": cells},
+        (Span("finished", "good"), f": {count(cells, 'cell')} recorded as erased were still there"),
+    )
 
 
-def _agreed(screen: Screen) -> bool:
-    """Whether somebody at a terminal says yes."""
+def _is_confirmed(screen: Screen) -> bool:
+    """Asks for confirmation at the terminal."""
     if not (sys.stdin.isatty() and screen.terminal):
         raise InputError(NOBODY)
     return input("This cannot be undone. Type 'erase' to go on: ").strip() == "erase"
 
 
-def _told(plan: ErasurePlan, arguments: argparse.Namespace, screen: Screen) -> int:
-    if arguments.json:
-        screen.json({**to_json(plan), "beyond": BEYOND})
-    elif not screen.quiet:
-        screen.show(*_planned(plan))
-    return 0
+def _show_plan(plan: ErasurePlan, arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.erasure.erase import BEYOND
+    from vmstore.namespace.results import to_json
+
+    return screen.answer(arguments, {**to_json(plan), "beyond": BEYOND}, *_plan_blocks(plan))
 
 
 def _amount(plan: ErasurePlan) -> str:
@@ -99,7 +105,9 @@ def _amount(plan: ErasurePlan) -> str:
     return f"{count(plan.cells, 'cell')} of {size(plan.bytes)} that {where} brought"
 
 
-def _planned(plan: ErasurePlan) -> Iterator[Block]:
+def _plan_blocks(plan: ErasurePlan) -> Iterator[Block]:
+    from vmstore.erasure.erase import BEYOND
+
     if not plan.cells:
         yield "nothing is there that is not erased already"
         return
@@ -108,7 +116,7 @@ def _planned(plan: ErasurePlan) -> Iterator[Block]:
         if session.whole:
             yield f"  all of session {session.session} ({session.uid}), its name too"
     if plan.pages:
-        rows = [(one.page, one.type, size(one.bytes), one.why) for one in plan.pages[:LISTED_MAX]]
+        rows = [(entry.page, entry.type, size(entry.bytes), entry.why) for entry in plan.pages[:LISTED_MAX]]
         columns = (
             Column("page", style="name"),
             Column("type"),
@@ -116,22 +124,57 @@ def _planned(plan: ErasurePlan) -> Iterator[Block]:
             Column("why", style="dim"),
         )
         yield Table(columns, rows)
-        yield from _more(len(plan.pages))
+        yield from _rest(len(plan.pages))
     if plan.untaken:
         yield (Span("stays", "good"), f": {count(len(plan.untaken), 'thing')} that hang on it")
-        kept = [(one.what, one.kind, f"--{one.flag}", one.why) for one in plan.untaken[:LISTED_MAX]]
+        rows_left = [(entry.what, entry.kind, f"--{entry.flag}", entry.why) for entry in plan.untaken[:LISTED_MAX]]
         yield Table(
-            (Column("what", style="name"), Column("kind"), Column("goes with"), Column("why", style="dim")), kept
+            (Column("what", style="name"), Column("kind"), Column("goes with"), Column("why", style="dim")), rows_left
         )
-        yield from _more(len(plan.untaken))
+        yield from _rest(len(plan.untaken))
     for names, what in ((plan.forks, "lose it too, being forks"), (plan.children, "stay: spawned by it, or going on")):
         if names:
             yield f"{', '.join(names[:LISTED_MAX])}: {what}"
     yield (Span("beyond reach", "warn"), ":")
-    for one in (*(f"the file it was imported from: {source}" for source in plan.sources), *BEYOND):
-        yield f"  {one}"
+    for entry in (*(f"the file it was imported from: {source}" for source in plan.sources), *BEYOND):
+        yield f"  {entry}"
 
 
-def _more(number: int) -> Iterator[Block]:
+def _rest(number: int) -> Iterator[Block]:
     if number > LISTED_MAX:
         yield Span(f"and {number - LISTED_MAX:,} more; --json lists all", "dim")
+
+
+def _add_erase(parser: Parser) -> None:
+    parser.add_argument("--page", metavar="P", help="a page: all its versions, forms, names and what was said of it")
+    parser.add_argument("--session", metavar="S", help="all of a session, by its name or its uid")
+    parser.add_argument("--user", metavar="U", help="all sessions of a user")
+    parser.add_argument("--where", metavar="VMQL", help="the pages for which a condition on PAGES holds")
+    parser.add_argument("--in-session", metavar="S", help="where the page is, or the condition holds")
+    parser.add_argument("--derived", action="store_true", help="also pages that were made from it, and from those")
+    parser.add_argument("--copies", action="store_true", help="also what says the same, or quotes it whole")
+    parser.add_argument("--reason", choices=REASONS, default="asked", help="what the log says of why (default: asked)")
+    parser.add_argument("--key", metavar="FILE", help="sign the certificate with this secret key")
+    parser.add_argument("--dry-run", action="store_true", help="say what would go and what would stay; write nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
+    parser.add_argument("--finish", action="store_true", help="finish an erasure that was interrupted")
+
+
+COMMANDS = (
+    Command(
+        "erase",
+        "keep",
+        "destroy contents for good",
+        "Destroys contents in the log, its views, its indexes and on every fork, while every hash goes on holding\n"
+        "and every other answer stays; whoever asks hears where it was erased. It lists what goes, what hangs on\n"
+        "it and stays unless told, and what is beyond reach, then asks. A certificate beside the store says what\n"
+        "was destroyed, without a word of it, and keeps backups from bringing it back.",
+        (
+            "vmstore erase agent.vms --page p17 --in-session planning-220 --dry-run",
+            "vmstore erase agent.vms --user ann --derived --copies --yes",
+            "vmstore erase agent.vms --where \"tag = 'trial'\" --reason retention --yes",
+        ),
+        erase,
+        (add_store, _add_erase),
+    ),
+)

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from vmstore.errors import InputError
-from vmstore.namespace.results import to_json
-from vmstore.namespace.signing_keys import read_key
-from vmstore.retention.apply import RULE, Retained, apply, drop, keep, rules
-from vmstore.retention.rules import Rule, words
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.confirm import consent
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Block, Column, Span, Table
 from vmstore.shell.terminal.render import Screen
 
+if TYPE_CHECKING:
+    from vmstore.retention.apply import Retained
+    from vmstore.retention.rules import Rule
+
 SHOWN_MAX = 20
 
 
 def retain(arguments: argparse.Namespace, screen: Screen) -> int:
     """States, removes, lists or applies rules."""
+    from vmstore.retention.apply import RULE, drop, keep, rules
+
     _check(arguments)
     if arguments.apply:
         return _apply(arguments, screen)
     changes = arguments.keep is not None or arguments.remove is not None
     with (open_to_change if changes else open_to_ask)(arguments) as store:
         if arguments.keep is not None:
-            told = {"where": arguments.where, "user": arguments.user, "name": arguments.name or RULE}
-            keep(store, arguments.keep, **told)
+            scope = {"where": arguments.where, "user": arguments.user, "name": arguments.name or RULE}
+            keep(store, arguments.keep, **scope)
         if arguments.remove is not None:
             drop(store, arguments.remove)
-        found = rules(store)
-    if arguments.json:
-        screen.json({"rules": to_json(found)})
-    elif not screen.quiet:
-        screen.show(_rules(found) if found else "no rule says how long contents are kept, so all are kept")
-    return 0
+        current = rules(store)
+    return screen.answer(
+        arguments,
+        {"rules": current},
+        _rules_table(current) if current else "no rule says how long contents are kept, so all are kept",
+    )
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -49,46 +53,87 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _apply(arguments: argparse.Namespace, screen: Screen) -> int:
-    opened = open_to_ask if arguments.dry_run else open_to_change
-    with opened(arguments) as store:
-        found = apply(store, dry_run=True)
+    from vmstore.namespace.signing_keys import read_key
+    from vmstore.retention.apply import apply
+
+    open_as_needed = open_to_ask if arguments.dry_run else open_to_change
+    with open_as_needed(arguments) as store:
+        report = apply(store, dry_run=True)
         if not arguments.dry_run:
             if not arguments.yes and not arguments.json and not screen.quiet:
-                screen.show(*_due(found))
-            if (found.sessions or found.pages) and not consent(arguments, "erase it for good?"):
+                screen.show(*_due_blocks(report))
+            if (report.sessions or report.pages) and not consent(arguments, "erase it for good?"):
                 screen.note("nothing was erased")
                 return 1
-            found = apply(store, key=None if arguments.key is None else read_key(arguments.key))
+            report = apply(store, key=None if arguments.key is None else read_key(arguments.key))
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(report)
     elif not screen.quiet:
-        screen.show(*(_due(found) if arguments.dry_run or arguments.yes else ()))
-        if found.done:
-            screen.show(*_done(found))
+        screen.show(*(_due_blocks(report) if arguments.dry_run or arguments.yes else ()))
+        if report.done:
+            screen.show(*_done_blocks(report))
     return 0
 
 
-def _rules(found: list[Rule]) -> Table:
+def _rules_table(rules: list[Rule]) -> Table:
+    from vmstore.retention.rules import words
+
     columns = [Column("rule", style="name"), Column("keeps"), Column("user"), Column("of")]
-    return Table(columns, [(r.name, words(r.keep), r.user or "", r.where or "whole sessions") for r in found])
+    return Table(
+        columns, [(rule.name, words(rule.keep), rule.user or "", rule.where or "whole sessions") for rule in rules]
+    )
 
 
-def _due(found: Retained) -> list[Block]:
+def _due_blocks(report: Retained) -> list[Block]:
     blocks: list[Block] = []
-    for names, what in ((found.sessions, "session"), (found.pages, "page")):
+    for names, what in ((report.sessions, "session"), (report.pages, "page")):
         if names:
             more = f" and {len(names) - SHOWN_MAX:,} more" if len(names) > SHOWN_MAX else ""
             blocks.append((Span("due", "bad"), f": {count(len(names), what)}: {', '.join(names[:SHOWN_MAX])}{more}"))
-    for one in found.spared[:SHOWN_MAX]:
-        where = f"{one.session}/{one.page}" if one.page else one.session
-        blocks.append((Span("spared", "good"), f": {where}, {one.why} (rule {one.rule})"))
-    if len(found.spared) > SHOWN_MAX:
-        blocks.append(Span(f"{len(found.spared) - SHOWN_MAX:,} more are spared; --json lists all", "dim"))
+    for spared in report.spared[:SHOWN_MAX]:
+        where = f"{spared.session}/{spared.page}" if spared.page else spared.session
+        blocks.append((Span("spared", "good"), f": {where}, {spared.why} (rule {spared.rule})"))
+    if len(report.spared) > SHOWN_MAX:
+        blocks.append(Span(f"{len(report.spared) - SHOWN_MAX:,} more are spared; --json lists all", "dim"))
     return blocks or ["nothing is due"]
 
 
-def _done(found: Retained) -> list[Block]:
-    if found.erased is None:
-        return ["nothing was erased: what is due is gone already"] if found.sessions or found.pages else []
-    blocks: list[Block] = [(Span("erased", "good"), f": {count(found.erased.plan.cells, 'cell')}")]
-    return [*blocks, *([Span(f"certificate: {c}", "dim")] if (c := found.erased.certificate) else [])]
+def _done_blocks(report: Retained) -> list[Block]:
+    if report.erased is None:
+        return ["nothing was erased: what is due is gone already"] if report.sessions or report.pages else []
+    blocks: list[Block] = [(Span("erased", "good"), f": {count(report.erased.plan.cells, 'cell')}")]
+    return [
+        *blocks,
+        *([Span(f"certificate: {certificate}", "dim")] if (certificate := report.erased.certificate) else []),
+    ]
+
+
+def _add_retain(parser: Parser) -> None:
+    parser.add_argument("--keep", metavar="TIME", help="state a rule: keep for so long, like 90d, 12h, 6w or 2y")
+    parser.add_argument("--where", metavar="VMQL", help="with --keep: the pages for which a condition on PAGES holds")
+    parser.add_argument("--user", metavar="U", help="with --keep: in sessions of this user alone")
+    parser.add_argument("--name", metavar="R", help="with --keep: what the rule is called (default: default)")
+    parser.add_argument("--remove", metavar="R", help="take a rule away")
+    parser.add_argument("--apply", action="store_true", help="erase what is due by the rules")
+    parser.add_argument("--key", metavar="FILE", help="with --apply: sign the certificate with this secret key")
+    parser.add_argument("--dry-run", action="store_true", help="with --apply: only say what is due")
+    parser.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
+
+
+COMMANDS = (
+    Command(
+        "retain",
+        "keep",
+        "rules for how long contents are kept",
+        "States rules for how long contents are kept, lists them, and erases what is due by them: sessions that\n"
+        "were not used for so long, or pages that were made so long ago. Pages that are tagged `hold` or pinned\n"
+        "by hand stay, and the sessions they are in. --apply is meant for cron; it leaves a certificate.",
+        (
+            "vmstore retain agent.vms --keep 90d",
+            'vmstore retain agent.vms --keep 30d --where "role = tool" --name tools',
+            "vmstore retain agent.vms --apply --yes",
+        ),
+        retain,
+        (add_store, _add_retain),
+    ),
+)

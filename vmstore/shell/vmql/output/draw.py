@@ -59,11 +59,11 @@ def drawn(kind: str, answer: Answer, screen: Screen, look: Look) -> bool:
 
 def _context(rows: Rows, look: Look) -> list[Block]:
     session = look.store.session(look.basis["session"])
-    found = session.context(position=look.basis["position"])
-    head = format_session.context_head(found)
-    if len(rows) < len(found.page_ids):
+    context = session.context(position=look.basis["position"])
+    head = format_session.context_head(context)
+    if len(rows) < len(context.page_ids):
         head[-1:] = [Span(f"{count(len(rows), 'page')} of them shown", "dim"), ""]
-    return [*head, format_session.context_table(found, [row["order"] - 1 for row in rows])]
+    return [*head, format_session.context_table(context, [row["order"] - 1 for row in rows])]
 
 
 def _diff(rows: Rows, look: Look) -> list[Block]:
@@ -73,23 +73,23 @@ def _diff(rows: Rows, look: Look) -> list[Block]:
     other = "" if same else f"{after['session']} "
     head: list[Block] = [(Span(before["session"], "head"), Span(f" {named[0]} → {other}{named[1]}", "bold"))]
     shown = [_change(row) for row in rows]
-    every = shown
+    changes = shown
     if same:  # what a condition or a limit leaves out counts too
         session = look.store.session(before["session"])
-        found = session.diff(Position(before["position"]), Position(after["position"]))
-        every = found.changes
-        head.append(f"{number(found.tokens_before)} → {number(found.tokens_after)} tokens")
-    head += [line for word in ("entered", "left") if (line := _moved(word, every))]
-    if not every:
+        difference = session.diff(Position(before["position"]), Position(after["position"]))
+        changes = difference.changes
+        head.append(f"{number(difference.tokens_before)} → {number(difference.tokens_after)} tokens")
+    head += [line for word in ("entered", "left") if (line := _moved(word, changes))]
+    if not changes:
         return [*head, Span("nothing differs", "dim")]
-    if len(shown) < len(every):
-        head.append(Span(f"{number(len(shown))} of {count(len(every), 'change')} shown", "dim"))
+    if len(shown) < len(changes):
+        head.append(Span(f"{number(len(shown))} of {count(len(changes), 'change')} shown", "dim"))
     return [*head, "", format_session.diff_table(shown)]
 
 
 def _moved(word: str, changes: Sequence[Change]) -> Line | None:
     """How many pages entered or left, and how many tokens; None where none did."""
-    tokens = [one.tokens_after or one.tokens_before for one in changes if one.change == word]
+    tokens = [change.tokens_after or change.tokens_before for change in changes if change.change == word]
     sign, style = format_session.SIGNS[word]
     return (
         (Span(f"{sign} ", style), f"{count(len(tokens), 'page')} {word}, {number(sum(tokens))} tokens")
@@ -113,28 +113,28 @@ def _history(rows: Rows, look: Look) -> list[Block]:
 
 def _lineage(rows: Rows, look: Look) -> list[Block]:
     fields = Relation.__struct_fields__
-    found = [Relation(**{name: row[name] for name in fields}) for row in rows]
+    relations = [Relation(**{name: row[name] for name in fields}) for row in rows]
     up = look.statement.up
-    root = next((one.source if up else one.target for one in found if one.depth == 1), "")
+    root = next((relation.source if up else relation.target for relation in relations if relation.depth == 1), "")
     session = look.basis.get("session")
     pages = [] if session is None else look.store.session(session).pages()
     hints = {page.page: page.hint for page in pages if page.hint}
     head: list[Block] = [(Span(root, "head"), Span(f" {hints.get(root, '')}", "bold"))] if root else []
-    return [*head, one_line_each(format_page.tree(root, found, hints, up=up))]
+    return [*head, one_line_each(format_page.tree(root, relations, hints, up=up))]
 
 
 def _why(rows: Rows, look: Look) -> list[Block]:
     columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
     columns += [Column(""), Column("event"), Column("page", style="name"), Column("reason")]
-    told: list[Sequence[Line]] = []
+    table: list[Sequence[Line]] = []
     for row in rows:
         sign, style, words = format_page.EVENTS.get(row["event"], ("·", "", row["event"]))
         sign, style = WHY_SIGNS.get(row["event"], (sign, style))
         moment = (text_of(row["turn"]), text_of(row["call"]), text_of(row["position"]))
         first, *rest = _wrapped(text_of(row["reason"]), look.width) or [""]
-        told.append((*moment, Span(sign, style), Span(words, style), text_of(row["page"]), first))
-        told += [("", "", "", "", "", "", line) for line in rest]
-    return [Table(columns, told)]
+        table.append((*moment, Span(sign, style), Span(words, style), text_of(row["page"]), first))
+        table += [("", "", "", "", "", "", line) for line in rest]
+    return [Table(columns, table)]
 
 
 def _wrapped(reason: str, width: int | None) -> list[str]:
@@ -146,8 +146,8 @@ def _verdict(rows: Rows, look: Look) -> list[Block]:
     if rows:
         columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
         return [Table(columns, [(row["kind"], row["where"], row["what"]) for row in rows])]
-    told = ", ".join(count(look.basis[noun], noun[:-1]) for noun in ("commits", "mutations"))
-    return [(Span("ok", "good"), f": {told}; every hash, every rule and every view holds")]
+    counts = ", ".join(count(look.basis[noun], noun[:-1]) for noun in ("commits", "mutations"))
+    return [(Span("ok", "good"), f": {counts}; every hash, every rule and every view holds")]
 
 
 # ---- plans and texts
@@ -157,16 +157,16 @@ def _plan(rows: Rows, look: Look) -> list[Block]:
     slowest = max((row["ms"] or 0 for row in rows), default=0)
     columns = [Column("step"), Column("expected", right=True, style="dim"), Column("rows", right=True)]
     columns += [Column("ms", right=True), Column("", style="warn"), Column("detail", style="dim")]
-    told: list[Sequence[Line]] = []
+    table: list[Sequence[Line]] = []
     for index, row in enumerate(rows):
         ms = "" if row["ms"] is None else f"{row['ms']:.2f}"
         share = bar(round(1000 * (row["ms"] or 0)), round(1000 * slowest))
         step = (Span(_branch(rows, index), "dim"), Span(row["step"], "bold"))
-        told.append((step, number(row["estimated"]), number(row["rows"]), ms, share, text_of(row["detail"])))
+        table.append((step, number(row["estimated"]), number(row["rows"]), ms, share, text_of(row["detail"])))
     if not slowest:
         columns = [column for column in columns if column.title in ("step", "expected", "detail")]
-        told = [(row[0], row[1], row[5]) for row in told]
-    return [Table(columns, told)]
+        table = [(row[0], row[1], row[5]) for row in table]
+    return [Table(columns, table)]
 
 
 def _branch(rows: Rows, index: int) -> str:

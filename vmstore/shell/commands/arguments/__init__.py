@@ -1,1 +1,0 @@
-"""The arguments of commands, read without loading the store."""
