@@ -146,7 +146,6 @@ def _with_slack(tokens: int) -> int:
 
 def _written(act: Act) -> Sent:
     now, settings = membership(act.state), act.state.settings
-    act.memo.begin()
     leaves = act.leaves(now.choice)
     assert settings is not None
     made = made_of(settings, leaves, act.shape, act.memo)

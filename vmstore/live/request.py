@@ -16,7 +16,7 @@ from vmstore.core.page import Modality, Slot
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
 from vmstore.vm.kernel.settings import Settings
 from vmstore.vm.protocol.manifest import Policies
-from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.memo import Memo, shared
 from vmstore.vm.protocol.messages import Messages, messages
 from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.rules import Paging, Rules
@@ -80,10 +80,16 @@ def written(body: dict[str, Any], memo: Memo | None = None) -> str:
     def one(value: Any) -> str:
         return memo.of(("json", id(value)), lambda: (_JSON.encode(value), value))[0]
 
-    def field(value: Any) -> str:
-        return "[" + ", ".join(map(one, value)) + "]" if isinstance(value, list) else _JSON.encode(value)
+    def field(key: str, value: Any) -> str:
+        if not isinstance(value, list):
+            return _JSON.encode(value)
+        before, texts = memo.last.get(f"written {key}", ((), []))
+        same = shared(before, value)
+        texts = [*texts[:same], *map(one, value[same:])]
+        memo.last[f"written {key}"] = value, texts
+        return "[" + ", ".join(texts) + "]"
 
-    return "{" + ", ".join([f"{_JSON.encode(key)}: {field(value)}" for key, value in body.items()]) + "}"
+    return "{" + ", ".join([f"{_JSON.encode(key)}: {field(key, value)}" for key, value in body.items()]) + "}"
 
 
 def copied(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from vmstore.core.page import Level, Role, Slot
 from vmstore.vm.protocol.context import context_text, line, medium
 from vmstore.vm.protocol.escape import printed, tagless, unlabelled
-from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.memo import Memo, shared
 from vmstore.vm.protocol.picture import Picture, picture
 from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.tool_calls import CallIds, asked, named, object_of, tool_name
@@ -85,10 +85,17 @@ class Face:
 
 
 class Group(NamedTuple):
-    """Pages that stand together: a message as it was said, or pages that were recalled."""
+    """Pages that stand together: a message as it was said, or pages that were recalled.
+
+    Before the `first` of them, by its place among the leaves, stand so many instructions, and `newest` is the
+    newest message there.
+    """
 
     recalled: bool
     faces: list[Face]
+    first: int
+    instructions: int
+    newest: int
 
 
 class Drawn(NamedTuple):
@@ -99,20 +106,45 @@ class Drawn(NamedTuple):
     of: tuple[Face, ...]
 
 
+class Begun(NamedTuple):
+    """The beginning of a conversation, up to a message that may change: what the next one goes on from.
+
+    It was made of `leaves` up to `cut`; `ids` are those its calls have.
+    """
+
+    labels: bool
+    leaves: list[Leaf]
+    cut: int
+    newest: int
+    instructions: tuple[str, ...]
+    turns: list[Turn]
+    left: list[tuple[str, str]]
+    ids: frozenset[str]
+
+
+NOTHING = Begun(True, [], 0, 0, (), [], [], frozenset())
+
+
 def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | None = None) -> Conversation:
     """The pages as messages, in their order; with `labels` each text begins with its page's name.
 
-    What stands as it stood in the last request that `memo` was given for is not written again.
+    What stands as it stood in the last request that `memo` was given for is not written again, and what
+    it began with is not looked at again.
     """
     memo = memo or Memo()
-    faces = [memo.of(("face", id(leaf)), partial(Face, leaf)) for leaf in leaves]
-    groups, instructions = _grouped(faces)
-    pairs = _paired(groups)
+    begun = _begun(memo, leaves, labels)
+    faces = [memo.of(("face", id(leaf)), partial(Face, leaf)) for leaf in leaves[begun.cut :]]
+    groups, instructions = _grouped(faces, begun)
+    pairs, cut = _paired(groups)
     answered = {id(result) for results in pairs.values() for result in results}
-    ids = CallIds()
-    turns: list[Turn] = []
-    left = [(face.leaf.name, UNSIGNED) for face in faces if face.thought]
-    for group in groups:
+    ids = CallIds(begun.ids)
+    turns, left = [*begun.turns], [*begun.left]
+    for nth, group in enumerate(groups):
+        if nth == cut:
+            told = (*begun.instructions, *instructions[: group.instructions])
+            memo.last["conversation"] = Begun(
+                labels, [*leaves], group.first, group.newest, told, [*turns], [*left], ids.used
+            )
         stands = [face for face in group.faces if group.recalled or id(face) not in answered]
         calls = {} if group.recalled else {
             id(face): ids.given(face.named) for face in stands if face.asks and id(face) in pairs
@@ -122,7 +154,20 @@ def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | No
         drawn = memo.of(key, partial(_drawn, group.recalled, stands, calls, pairs, labels))
         turns += drawn.turns
         left += drawn.left
-    return Conversation(tuple(instructions), tuple(turns), tuple(left))
+    unsigned = [(leaf.name, UNSIGNED) for leaf in leaves if leaf.thought and _is_thought(leaf)]
+    return Conversation((*begun.instructions, *instructions), tuple(turns), (*unsigned, *left))
+
+
+def _begun(memo: Memo, leaves: Sequence[Leaf], labels: bool) -> Begun:
+    """What the conversation begins with as the last one did; nothing where it begins otherwise.
+
+    The page after it is the same too, so that what stands there is no further part of the message before.
+    """
+    begun: Begun = memo.last.pop("conversation", NOTHING)
+    if begun.cut and begun.labels is labels and shared(begun.leaves, leaves) > begun.cut:
+        return begun
+    memo.begin()
+    return NOTHING
 
 
 def _drawn(
@@ -173,13 +218,13 @@ def words(parts: Iterable[Part]) -> str:
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def _grouped(faces: Sequence[Face]) -> tuple[list[Group], list[str]]:
+def _grouped(faces: Sequence[Face], begun: Begun) -> tuple[list[Group], list[str]]:
     """The messages and what was recalled between them, in order, and the texts that instruct."""
     groups: list[Group] = []
     instructions: list[str] = []
-    newest = 0
+    newest = begun.newest
     last: Group | None = None
-    for face in faces:
+    for place, face in enumerate(faces, begun.cut):
         if face.instructs:
             leaf = face.leaf
             instructions += [leaf.text] if leaf.text and leaf.slot is not Slot.TOOLS else []
@@ -188,12 +233,12 @@ def _grouped(faces: Sequence[Face]) -> tuple[list[Group], list[str]]:
             continue
         message = face.message
         recalled = message < newest if message else not face.handed_in
-        newest = max(newest, message)
         if last is not None and last.recalled is recalled and (recalled or _together(last.faces[0], face)):
             last.faces.append(face)
         else:
-            last = Group(recalled, [face])
+            last = Group(recalled, [face], place, len(instructions), newest)
             groups.append(last)
+        newest = max(newest, message)
     return groups, instructions
 
 
@@ -212,24 +257,31 @@ def _recalled(leaves: Sequence[Leaf]) -> list[Part]:
     return [*parts, Text(context_text(said))] if said else parts
 
 
-def _paired(groups: Sequence[Group]) -> dict[int, list[Face]]:
-    """The pages of the result of each call, by the `id` of the call; each call has the first that came after it."""
+def _paired(groups: Sequence[Group]) -> tuple[dict[int, list[Face]], int]:
+    """The pages of the result of each call, by the `id` of the call; each call has the first that came after it.
+
+    Beside them the last group before which every call has its result: nothing that comes changes what is there.
+    """
     waiting: dict[tuple[str, str], list[int]] = {}
     pairs: dict[int, list[Face]] = {}
-    for group in groups:
+    open_calls = cut = 0
+    for nth, group in enumerate(groups):
+        cut = cut if open_calls else nth
         if group.recalled:
             continue
         taken: dict[tuple[str, str], int] = {}
         for face in group.faces:
             if face.asks:
                 waiting.setdefault(face.key, []).append(id(face))
+                open_calls += 1
             elif face.leaf.is_result:
                 if face.key[0] and face.key in taken:
                     pairs[taken[face.key]].append(face)  # further parts of the same answer
                 elif waiting.get(face.key):
                     taken[face.key] = waiting[face.key].pop(0)
                     pairs[taken[face.key]] = [face]
-    return pairs
+                    open_calls -= 1
+    return pairs, cut
 
 
 def _is_thought(leaf: Leaf) -> bool:
