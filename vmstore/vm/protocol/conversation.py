@@ -109,7 +109,7 @@ class Drawn(NamedTuple):
 class Begun(NamedTuple):
     """The beginning of a conversation, up to a message that may change: what the next one goes on from.
 
-    It was made of `leaves` up to `cut`; `ids` are those its calls have.
+    It was made of `leaves` up to `cut`; `ids` are those its calls have, `waiting` the keys of calls without a result.
     """
 
     labels: bool
@@ -120,9 +120,10 @@ class Begun(NamedTuple):
     turns: list[Turn]
     left: list[tuple[str, str]]
     ids: frozenset[str]
+    waiting: frozenset[tuple[str, str]]
 
 
-NOTHING = Begun(True, [], 0, 0, (), [], [], frozenset())
+NOTHING = Begun(True, [], 0, 0, (), [], [], frozenset(), frozenset())
 
 
 def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | None = None) -> Conversation:
@@ -132,18 +133,20 @@ def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | No
     it began with is not looked at again.
     """
     memo = memo or Memo()
-    begun = _begun(memo, leaves, labels)
-    faces = [memo.of(("face", id(leaf)), partial(Face, leaf)) for leaf in leaves[begun.cut :]]
+    begun, faces = _begun(memo, leaves, labels)
     groups, instructions = _grouped(faces, begun)
-    pairs, cut = _paired(groups)
+    pairs = _paired(groups)
+    cut = _cut(groups, pairs)
     answered = {id(result) for results in pairs.values() for result in results}
     ids = CallIds(begun.ids)
     turns, left = [*begun.turns], [*begun.left]
     for nth, group in enumerate(groups):
         if nth == cut:
             told = (*begun.instructions, *instructions[: group.instructions])
+            calls_before = (face for one in groups[:cut] if not one.recalled for face in one.faces if face.asks)
+            waiting = begun.waiting.union(face.key for face in calls_before if id(face) not in pairs)
             memo.last["conversation"] = Begun(
-                labels, [*leaves], group.first, group.newest, told, [*turns], [*left], ids.used
+                labels, [*leaves], group.first, group.newest, told, [*turns], [*left], ids.used, waiting
             )
         stands = [face for face in group.faces if group.recalled or id(face) not in answered]
         calls = {} if group.recalled else {
@@ -158,16 +161,23 @@ def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | No
     return Conversation((*begun.instructions, *instructions), tuple(turns), (*unsigned, *left))
 
 
-def _begun(memo: Memo, leaves: Sequence[Leaf], labels: bool) -> Begun:
-    """What the conversation begins with as the last one did; nothing where it begins otherwise.
+def _begun(memo: Memo, leaves: Sequence[Leaf], labels: bool) -> tuple[Begun, list[Face]]:
+    """What the conversation begins with as the last one did, nothing where it begins otherwise; the pages after it.
 
-    The page after it is the same too, so that what stands there is no further part of the message before.
+    The first of those is the same too, so that it is no further part of the message before, and none of them
+    answers a call in what it begins with.
     """
+
+    def faces(cut: int) -> list[Face]:
+        return [memo.of(("face", id(leaf)), partial(Face, leaf)) for leaf in leaves[cut:]]
+
     begun: Begun = memo.last.pop("conversation", NOTHING)
     if begun.cut and begun.labels is labels and shared(begun.leaves, leaves) > begun.cut:
-        return begun
+        come = faces(begun.cut)
+        if not any(face.leaf.is_result and face.key in begun.waiting for face in come):
+            return begun, come
     memo.begin()
-    return NOTHING
+    return NOTHING, faces(0)
 
 
 def _drawn(
@@ -257,31 +267,41 @@ def _recalled(leaves: Sequence[Leaf]) -> list[Part]:
     return [*parts, Text(context_text(said))] if said else parts
 
 
-def _paired(groups: Sequence[Group]) -> tuple[dict[int, list[Face]], int]:
-    """The pages of the result of each call, by the `id` of the call; each call has the first that came after it.
-
-    Beside them the last group before which every call has its result: nothing that comes changes what is there.
-    """
+def _paired(groups: Sequence[Group]) -> dict[int, list[Face]]:
+    """The pages of the result of each call, by the `id` of the call; each call has the first that came after it."""
     waiting: dict[tuple[str, str], list[int]] = {}
     pairs: dict[int, list[Face]] = {}
-    open_calls = cut = 0
-    for nth, group in enumerate(groups):
-        cut = cut if open_calls else nth
+    for group in groups:
         if group.recalled:
             continue
         taken: dict[tuple[str, str], int] = {}
         for face in group.faces:
             if face.asks:
                 waiting.setdefault(face.key, []).append(id(face))
-                open_calls += 1
             elif face.leaf.is_result:
                 if face.key[0] and face.key in taken:
                     pairs[taken[face.key]].append(face)  # further parts of the same answer
                 elif waiting.get(face.key):
                     taken[face.key] = waiting[face.key].pop(0)
                     pairs[taken[face.key]] = [face]
-                    open_calls -= 1
-    return pairs, cut
+    return pairs
+
+
+def _cut(groups: Sequence[Group], pairs: Mapping[int, Sequence[Face]]) -> int:
+    """The last group with no call before it that it, or one after it, answers."""
+    results = {id(found[0]): call for call, found in pairs.items()}
+    asked: dict[int, int] = {}  # of the calls, their groups
+    spans: list[tuple[int, int]] = []
+    for nth, group in enumerate(groups):
+        for face in group.faces:
+            if face.asks:
+                asked[id(face)] = nth
+            elif id(face) in results:
+                spans.append((nth, asked[results[id(face)]]))
+    cut = len(groups) - 1
+    for answer, question in reversed(spans):
+        cut = question if question < cut <= answer else cut
+    return cut
 
 
 def _is_thought(leaf: Leaf) -> bool:
