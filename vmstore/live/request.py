@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmstore.core.page import Modality, Slot
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
@@ -22,6 +22,8 @@ from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.rules import Paging, Rules
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+CONVERSATIONS = ("messages", "contents", "input")  # where a request has its messages
+ENDS = '"]}'  # of a message as JSON, which move where it goes on
 NAMES_THE_MODEL = ("chat", "chat-system", "responses", "anthropic")  # Gemini's stands in the address
 
 
@@ -90,6 +92,47 @@ def written(body: dict[str, Any], memo: Memo | None = None) -> str:
         return "[" + ", ".join(texts) + "]"
 
     return "{" + ", ".join([f"{_JSON.encode(key)}: {field(key, value)}" for key, value in body.items()]) + "}"
+
+
+class Rendered(NamedTuple):
+    """A request in the order a provider reads it: what stands before the conversation, each message of it as JSON."""
+
+    head: str
+    messages: Sequence[Any]
+    texts: Sequence[str]
+
+    def voided(self, later: Rendered) -> int:
+        """The tokens of it behind the first place that is another in a later request: what no cache serves of it."""
+        same = 0
+        if self.head == later.head:
+            same = shared(self.texts, later.texts)
+            while same < min(len(self.texts), len(later.texts)) and self.texts[same] == later.texts[same]:
+                same += 1
+        if same == len(self.texts):
+            return 0
+        ours, theirs = self.texts[same].rstrip(ENDS), later.texts[same] if same < len(later.texts) else ""
+        alike = _common(ours, theirs) if self.head == later.head else 0
+        if same == len(self.texts) - 1 and alike == len(ours):  # the last message goes on
+            return 0
+        text = ("" if alike or same else self.head) + "".join(self.texts[same:])[alike:]
+        return max(0, tokens_of({"": self.messages[same:]}, text, pictured=True))
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with that are the same."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def rendered(body: dict[str, Any], memo: Memo) -> Rendered:
+    """A request that `written` wrote with this memo."""
+    said = next(key for key in CONVERSATIONS if key in body)
+    head = [body.get("tools"), {key: value for key, value in body.items() if key not in ("tools", said)}]
+    messages, texts = memo.last[f"written {said}"]
+    return Rendered(_JSON.encode(head), messages, texts)
 
 
 def copied(value: Any) -> Any:
