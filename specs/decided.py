@@ -94,7 +94,7 @@ class Decided(Model):
     def invalidated(self, session: str, position: int = HEAD) -> dict[int, int]:
         """Tokens of the request before from the first place on where each call's is another, by call.
 
-        A page whose message has another skeleton is another too.
+        A page whose message has another skeleton is another too. Where a pack says what it voids, that is it.
         """
         versions = self.versions(session, position)
         tokens = {c.position: c.told.tokens for listed in versions.values() for c in listed}
@@ -108,7 +108,8 @@ class Decided(Model):
                 if versions[now[alike][0]][0].told.message in reworded:
                     break
                 alike += 1
-            found[number] = sum(tokens[content] for _, content in before[alike:])
+            lost = sum(tokens[content] for _, content in before[alike:])
+            found[number] = lost if call.pack.voided is None else call.pack.voided
             before = now
         return found
 

@@ -122,7 +122,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "entered": st.lists(st.tuples(POSITION, POSITION, SMALL, COUNT), max_size=3).map(tuple),
         "left": st.lists(POSITION, max_size=3).map(tuple), "rest": st.none() | REF,
         "envelopes": st.lists(st.tuples(POSITION, REF), max_size=3).map(tuple), "shape": st.none() | SMALL,
-        "renderer": SMALL, "sent": st.none() | UID, "sent_tokens": COUNT,
+        "renderer": SMALL, "sent": st.none() | UID, "sent_tokens": COUNT, "voided": st.none() | COUNT,
     },
     Erase: {"reason": SMALL, "cells": st.lists(st.tuples(POSITION, SMALL), max_size=3).map(tuple), "upto": COUNT},
     Segment: {"number": COUNT, "summary": st.none() | POSITION, "title": st.none() | REF},

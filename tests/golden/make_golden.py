@@ -227,6 +227,9 @@ def words() -> dict[str, str]:
         "pack of a live session's request": Pack(
             7, 3, 2, 1_030, bytes(range(32)), tuple(kept), (20,), 0, ((11, 1),), 2, 3, bytes(range(32, 64)), 1_410
         ),
+        "pack with what it voids of the request before": Pack(
+            7, 3, 2, 1_030, bytes(range(32)), tuple(kept), (20,), 0, ((11, 1),), 2, 3, bytes(range(32, 64)), 1_410, 96
+        ),
     }
     return {name: encode([mutation]).hex() for name, mutation in examples.items()}
 

@@ -30,7 +30,11 @@ from vmstore.log.frame_encryption import Vault
 GOLDEN = json.loads(SESSION.read_text(encoding="utf-8"))
 GOLDEN_FRAMES = json.loads(FRAMES.read_text(encoding="utf-8"))
 GOLDEN_LOCKED = json.loads(LOCKED.read_text(encoding="utf-8"))
-BEYOND = {"Configure": {"beside": 0}, "Pack": {"sent": None, "sent_tokens": 0}}  # fields after the golden bytes
+BEYOND = {
+    "Configure": {"beside": 0},
+    "Pack": {"sent": None, "sent_tokens": 0, "voided": None},
+    "Turn": {"alike": ()},
+}  # fields after the golden bytes
 GOLDEN_KINDS = json.loads(KINDS.read_text(encoding="utf-8"))
 
 

@@ -27,7 +27,7 @@ def test_live_is_replayed(seed: int, policy: str) -> None:
     assert found.decisions > 50
     recorded = session.replay()
     assert recorded.measures == session.stats()
-    assert recorded.measures.prefix_voided == sum(call.invalidated for call in session.calls()), "as the view says"
+    assert recorded.measures.invalidated == sum(call.invalidated for call in session.calls()), "as the view says"
     assert recorded.measures.calls == len(session.calls()) and recorded.measures.turns == len(session.turns())
 
 

@@ -276,7 +276,8 @@ class Pack(Mutation, frozen=True, array_like=True, tag=40):
     says how pages and skeletons make messages: WHOLE, each message with all of its holes filled in
     order; PARTIAL, where pages may be missing, and one shown at a level is text; LIVE, as the protocol
     writes a live session's prompt. `sent` is the SHA-256 of the request that was written so, as JSON,
-    and `sent_tokens` what it is estimated at.
+    and `sent_tokens` what it is estimated at. `voided` are the tokens of the request before it behind the first
+    place that is another in this one; None where nobody compared them.
     """
 
     NUMBER: ClassVar[int] = 40
@@ -293,6 +294,7 @@ class Pack(Mutation, frozen=True, array_like=True, tag=40):
     renderer: int = WHOLE
     sent: bytes | None = None
     sent_tokens: int = 0
+    voided: int | None = None
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False):
@@ -446,7 +448,7 @@ LATER_FIELDS: dict[type, dict[str, Any]] = {
     Approve: {"session": None},
     Configure: {"beside": 0},
     Mark: {"back_to": 0},
-    Pack: {"sent": None, "sent_tokens": 0},
+    Pack: {"sent": None, "sent_tokens": 0, "voided": None},
     Turn: {"alike": ()},
 }
 """Fields that a kind got after it was first written, and their defaults."""

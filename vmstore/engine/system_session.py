@@ -85,7 +85,7 @@ def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
         command = "`Live.rewind`, which undoes what came after"
     if isinstance(m, Pack) and m.fidelity == Fidelity.RECORDED:
         command = "`store.record`, with the request that was sent; what nobody sent is derived"
-    if isinstance(m, Pack) and (m.renderer == LIVE or m.sent is not None or m.sent_tokens):
+    if isinstance(m, Pack) and (m.renderer == LIVE or (m.sent, m.sent_tokens, m.voided) != (None, 0, None)):
         command = "`pack` of a live session, which makes its request"
     if isinstance(m, Configure) and m.beside:
         command = "`pack` of a live session, which measures what stands beside the pages"

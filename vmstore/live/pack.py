@@ -10,7 +10,7 @@ from vmstore.core.page import Fidelity, Modality
 from vmstore.core.text.skeleton import dumps
 from vmstore.core.text.token_estimate import ESTIMATOR
 from vmstore.errors import RefusedError
-from vmstore.live.request import body_of, digest, made_of, request_of, tokens_of, written
+from vmstore.live.request import Rendered, body_of, digest, made_of, rendered, request_of, tokens_of, written
 from vmstore.live.runtime import Act
 from vmstore.live.settings import configure
 from vmstore.providers import Shape
@@ -43,6 +43,7 @@ class Sent(NamedTuple):
     tokens: int
     leaves: list[Leaf]
     now: Membership
+    rendered: Rendered
 
 
 def pack(act: Act, told: dict[str, Any]) -> Sent | Selection | None:
@@ -64,6 +65,7 @@ def pack(act: Act, told: dict[str, Any]) -> Sent | Selection | None:
         entered, left = tuple(now.entered), tuple(now.left)
         act.end(Pack(state.call + 1, Fidelity.DERIVED, *totals, entered, left, rest, renderer=PARTIAL))
         return now.choice
+    call, before = act.memo.last.get("sent", (0, None))  # of a call that another process made nothing is known
     sent = _fitted(act)
     now = sent.now
     totals = act.batch.head.foresee(now.entered, now.left)
@@ -79,9 +81,18 @@ def pack(act: Act, told: dict[str, Any]) -> Sent | Selection | None:
             renderer=LIVE,
             sent=digest(sent.text),
             sent_tokens=sent.tokens,
+            voided=_voided(act, call, before, sent),
         )
     )
+    act.memo.last["sent"] = state.call, sent.rendered
     return sent
+
+
+def _voided(act: Act, call: int, before: Rendered | None, sent: Sent) -> int | None:
+    """What this request voids of the one before; None where that is not at hand."""
+    if not act.state.call:
+        return 0
+    return before.voided(sent.rendered) if before is not None and call == act.state.call else None
 
 
 def reserve_front(act: Act) -> None:
@@ -146,11 +157,10 @@ def _with_slack(tokens: int) -> int:
 
 def _written(act: Act) -> Sent:
     now, settings = membership(act.state), act.state.settings
-    act.memo.begin()
     leaves = act.leaves(now.choice)
     assert settings is not None
     made = made_of(settings, leaves, act.shape, act.memo)
     body = body_of(settings, leaves, made, act.shape)
     text = written(body, act.memo)
     pictured = any(leaf.modality is Modality.IMAGE for leaf in leaves)
-    return Sent(made, body, text, tokens_of(body, text, pictured=pictured), leaves, now)
+    return Sent(made, body, text, tokens_of(body, text, pictured=pictured), leaves, now, rendered(body, act.memo))

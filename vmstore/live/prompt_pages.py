@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,6 +26,15 @@ LOOKED_AT_MAX = 512  # of them, the newest, and those with a name
 HINT_CHARS = 120
 
 
+class Kept(NamedTuple):
+    """The leaf of a page in the prompt, the page as it was then, and all that the leaf follows from."""
+
+    held: Held
+    level: int
+    told: tuple[object, ...]
+    leaf: Leaf | None
+
+
 class Leaves:
     """Makes leaves of pages: what they say, how they are called, where they stand, of the state as it is when asked.
 
@@ -42,15 +52,28 @@ class Leaves:
 
     def here(self) -> list[Leaf]:
         """The prompt in order, or what was chosen of it."""
-        placed = sorted(self._sent().items(), key=lambda one: self._state.here[one[0]].rank)
-        told = {page: self._told(self._state.here[page], level) for page, level in placed}
-        leaves = {page: self._memo.kept(page, told[page]) for page, _ in placed}
-        missing = [(self._state.here[page], level) for page, level in placed if leaves[page] is None]
-        contents = self._forms.all({position for held, level in missing for position in _needed(held, level)})
-        for held, level in missing:
-            leaf = self._leaf(held, level, contents, Tier.L0)
-            leaves[held.page] = self._memo.keep(held.page, told[held.page], leaf)
-        return [*leaves.values()]
+        here, memo = self._state.here, self._memo
+        placed = sorted(self._sent().items(), key=lambda one: here[one[0]].rank)
+        names = self._spoken.renamed, self._state.segment
+        last, before = memo.last.get("pages", (None, {}))
+        kept: dict[int, Kept] = {}
+        missing = []
+        for page, level in placed:
+            held, one = here[page], before.get(page)
+            if one is None or last != names or one.level != level or one.held != held:
+                told = self._told(held, level)
+                if one is not None and one.told == told:
+                    one = Kept(_copied(held), level, told, one.leaf)
+                else:
+                    one = Kept(_copied(held), level, told, None)
+                    missing.append(page)
+            kept[page] = one
+        contents = self._forms.all({at for page in missing for at in _needed(here[page], kept[page].level)})
+        for page in missing:
+            one = kept[page]
+            kept[page] = one._replace(leaf=self._leaf(here[page], one.level, contents, Tier.L0))
+        memo.last["pages"] = names, kept
+        return [one.leaf for one in kept.values() if one.leaf is not None]
 
     def _sent(self) -> dict[int, int]:
         """The level each page of the prompt is shown at."""
@@ -146,6 +169,11 @@ class Leaves:
         if held.modality.value or full is None:
             return held.modality.word
         return self._forms.of(full.position)[: HINT_CHARS * 4].decode("utf-8", "replace")[:HINT_CHARS]
+
+
+def _copied(held: Held) -> Held:
+    """A page as it is now, whatever becomes of it."""
+    return msgspec.structs.replace(held, forms=[*held.forms])
 
 
 def _needed(held: Held, level: int) -> list[int]:

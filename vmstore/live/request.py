@@ -10,18 +10,20 @@ import binascii
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmstore.core.page import Modality, Slot
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
 from vmstore.vm.kernel.settings import Settings
 from vmstore.vm.protocol.manifest import Policies
-from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.memo import Memo, shared
 from vmstore.vm.protocol.messages import Messages, messages
 from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.rules import Paging, Rules
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+CONVERSATIONS = ("messages", "contents", "input")  # where a request has its messages
+ENDS = '"]}'  # of a message as JSON, which move where it goes on
 NAMES_THE_MODEL = ("chat", "chat-system", "responses", "anthropic")  # Gemini's stands in the address
 
 
@@ -80,10 +82,57 @@ def written(body: dict[str, Any], memo: Memo | None = None) -> str:
     def one(value: Any) -> str:
         return memo.of(("json", id(value)), lambda: (_JSON.encode(value), value))[0]
 
-    def field(value: Any) -> str:
-        return "[" + ", ".join(map(one, value)) + "]" if isinstance(value, list) else _JSON.encode(value)
+    def field(key: str, value: Any) -> str:
+        if not isinstance(value, list):
+            return _JSON.encode(value)
+        before, texts = memo.last.get(f"written {key}", ((), []))
+        same = shared(before, value)
+        texts = [*texts[:same], *map(one, value[same:])]
+        memo.last[f"written {key}"] = value, texts
+        return "[" + ", ".join(texts) + "]"
 
-    return "{" + ", ".join([f"{_JSON.encode(key)}: {field(value)}" for key, value in body.items()]) + "}"
+    return "{" + ", ".join([f"{_JSON.encode(key)}: {field(key, value)}" for key, value in body.items()]) + "}"
+
+
+class Rendered(NamedTuple):
+    """A request in the order a provider reads it: what stands before the conversation, each message of it as JSON."""
+
+    head: str
+    messages: Sequence[Any]
+    texts: Sequence[str]
+
+    def voided(self, later: Rendered) -> int:
+        """The tokens of it behind the first place that is another in a later request: what no cache serves of it."""
+        same = 0
+        if self.head == later.head:
+            same = shared(self.texts, later.texts)
+            while same < min(len(self.texts), len(later.texts)) and self.texts[same] == later.texts[same]:
+                same += 1
+        if same == len(self.texts):
+            return 0
+        ours, theirs = self.texts[same].rstrip(ENDS), later.texts[same] if same < len(later.texts) else ""
+        alike = _common(ours, theirs) if self.head == later.head else 0
+        if same == len(self.texts) - 1 and alike == len(ours):  # the last message goes on
+            return 0
+        text = ("" if alike or same else self.head) + "".join(self.texts[same:])[alike:]
+        return max(0, tokens_of({"": self.messages[same:]}, text, pictured=True))
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with that are the same."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def rendered(body: dict[str, Any], memo: Memo) -> Rendered:
+    """A request that `written` wrote with this memo."""
+    said = next(key for key in CONVERSATIONS if key in body)
+    head = [body.get("tools"), {key: value for key, value in body.items() if key not in ("tools", said)}]
+    messages, texts = memo.last[f"written {said}"]
+    return Rendered(_JSON.encode(head), messages, texts)
 
 
 def copied(value: Any) -> Any:

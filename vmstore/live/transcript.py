@@ -58,6 +58,7 @@ class Spoken:
         self.sources: dict[int, tuple[int, ...]] = {}  # what pages were made from
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
+        self.renamed = 0  # how often a page that was there got other names, sources or thoughts
         self.values: dict[str, int] = {}  # what a program keeps: a value's name -> its page
         self.claims: dict[str, Claim] = {}  # that hold, by name
         self._claimed: dict[str, int] = {}  # their pages: another page may take a claim's name
@@ -102,6 +103,7 @@ class Spoken:
             case m.Create():
                 self._create(position, mutation)
             case m.Link() if mutation.link == LinkKind.DERIVES:
+                self.renamed += 1
                 self._derived(mutation.source, mutation.target)
             case m.Link() if mutation.link == LinkKind.CAUSED_BY:
                 self.updated.append(mutation.source)
@@ -110,6 +112,7 @@ class Spoken:
                 for source in self.sources.get(mutation.target, ()):
                     self._after[source] = mutation.target
             case m.Evict() if mutation.cause == Cause.THOUGHT:
+                self.renamed += 1
                 self.thoughts[mutation.page] = None
             case m.Update():
                 self.updated.append(mutation.page)
@@ -148,6 +151,7 @@ class Spoken:
 
     def _unlink(self, ends: m.Unlink) -> None:
         """Forgets what a page was made from, or replaced."""
+        self.renamed += 1
         source, target = ends.source, ends.target
         if ends.link == LinkKind.DERIVES and source in self.sources:
             self.sources[source] = tuple(page for page in self.sources[source] if page != target)
@@ -162,6 +166,7 @@ class Spoken:
 
     def _back(self, position: int, to: int) -> None:
         """Goes on with what was said and named up to a moment that the session is set back to."""
+        self.renamed += 1
         self._backs.append((position, to))
         self._undone = self._between(position)
         heard = dict(sorted({**self._lost, **self.messages}.items()))
@@ -216,6 +221,7 @@ class Spoken:
         if name.startswith(KEPT):
             self.values[name.removeprefix(KEPT)] = page
         elif page_position(name) is None:
+            self.renamed += name in self.named
             self.named[name] = page
 
     def _state(self, page: int, name: str, content: bytes) -> Claim:

@@ -145,7 +145,7 @@ class Redecision:
             pack, leaves=now.leaves, tokens=now.tokens, entered=tuple(now.entered), left=tuple(now.left)
         )
         if not self._exact:  # nobody sent it
-            told = msgspec.structs.replace(told, fidelity=Fidelity.DERIVED, sent=None, sent_tokens=0)
+            told = msgspec.structs.replace(told, fidelity=Fidelity.DERIVED, sent=None, sent_tokens=0, voided=None)
         return self._paper.packed(told)
 
     # ---- stimuli

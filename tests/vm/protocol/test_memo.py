@@ -35,7 +35,6 @@ def test_a_kept_request_is_the_one_made_anew(shape: str, pages: list[Leaf], rule
     """Whatever comes, leaves, moves and changes between requests, what is kept of the last ones changes nothing."""
     kept, prompt = Memo(), list(pages)
     for _ in range(5):
-        kept.begin()
         same(messages(prompt, shape=shape, rules=rules, memo=kept), messages(prompt, shape=shape, rules=rules), kept)
         match chance.randrange(5):
             case 0 if prompt:
@@ -63,7 +62,6 @@ def test_what_stands_as_it_stood_is_not_written_again(monkeypatch: pytest.Monkey
     kept, prompt = Memo(), [leaf(f"p{n}", f"words of {n}", message=n) for n in range(1, 101)]
     messages(prompt, memo=kept)
     assert len(wrote) == 100
-    kept.begin()
     messages([*prompt, leaf("p101", "words of 101", message=101)], memo=kept)
     assert len(wrote) == 101
 
@@ -73,7 +71,6 @@ def test_what_two_requests_did_not_need_is_let_go() -> None:
     kept, page = Memo(), leaf("p1", "words", message=1)
     messages([page], memo=kept)
     for _ in range(2):
-        kept.begin()
         messages([], memo=kept)
     left = [*kept._now.values(), *kept._before.values()]
     assert not any(isinstance(one, Face) for one in left)

@@ -7,7 +7,7 @@ not sent cannot have been used.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from vmstore.core.decision import Holder, Use
@@ -35,6 +35,15 @@ class Words(NamedTuple):
     short: str
 
 
+class Holders(NamedTuple):
+    """The pages that hold each text, by what kind of text it is."""
+
+    names: dict[str, dict[int, None]]
+    numbers: dict[str, dict[int, None]]
+    runs: dict[str, dict[int, None]]
+    short: dict[str, dict[int, None]]
+
+
 class Used(NamedTuple):
     """A page that an answer used, how, and the words that show it."""
 
@@ -53,40 +62,40 @@ class Uses:
         self._state = state
         self._spoken = spoken
         self._forms = forms
-        self._read: dict[tuple[int, int], Words] = {}  # by positions of the content and of the call it answers
+        self._shown = Sent()
 
     def of(self, pages: Sequence[int], sent: Mapping[int, int]) -> list[Used]:
         """What the pages of an answer used of those that its call was sent, in the order they came to be.
 
         `sent` gives the position of the content that each was sent with.
         """
-        shown = self._shown(sent)
+        self._read(sent)
+        shown = self._shown
         found: dict[int, Used] = {}
         for page in pages:
             said, asks = self._text(page), self._asks(page)
             if said is None or self._is_memory(page):
                 continue
             said = arguments_in(said) if asks else said
-            for one in (*(self._files(said) if asks else ()), *_repeated(said, shown)):
-                used = self._again(one, shown) if asks else one
+            for one in (*(self._files(said) if asks else ()), *shown.repeated(said)):
+                used = self._again(one) if asks else one
                 if used.page in shown and used.page not in pages:
                     found[used.page] = min(found.get(used.page, used), used, key=_strength)
         return [found[page] for page in sorted(found)]
 
-    def _shown(self, sent: Mapping[int, int]) -> dict[int, Words]:
-        """The words of the pages that were sent; those of other contents are let go."""
-        pages = self._state.pages
+    def _read(self, sent: Mapping[int, int]) -> None:
+        """Reads the words of the pages that were sent, and lets those of other contents go."""
+        pages, shown = self._state.pages, self._shown
         fit = {page: at for page, at in sent.items() if not pages[page].holders & BEFORE_ALL and _is_text(pages[page])}
         keys = {page: (position, self._call(page)) for page, position in fit.items()}
-        missing = {key: page for page, key in keys.items() if key not in self._read}
-        read = {key: self._read[key] for key in keys.values() if key in self._read}
-        contents = self._forms.all({position for position, _ in missing})
-        for key, page in missing.items():
+        for page, _ in shown.contents.items() - keys.items():
+            shown.drop(page)
+        missing = {page: key for page, key in keys.items() if page not in shown}
+        contents = self._forms.all({position for position, _ in missing.values()})
+        for page, key in missing.items():
             text = _decoded(contents[key[0]])
             said = arguments_in(text) if self._asks(page) else text
-            read[key] = NOTHING if self._is_memory(page) else _words(said, pages[page])
-        self._read = read
-        return {page: read[key] for page, key in keys.items()}
+            shown.add(page, key, NOTHING if self._is_memory(page) else _words(said, pages[page]))
 
     def _call(self, page: int) -> int:
         """The position of what the call says that a page answers; 0 of none."""
@@ -121,12 +130,66 @@ class Uses:
             if page is not None and self._state.pages[page].type is PageType.ARTIFACT:
                 yield Used(page, Use.TOOL, name)
 
-    def _again(self, used: Used, shown: Mapping[int, Words]) -> Used:
+    def _again(self, used: Used) -> Used:
         """The result of an earlier call, where a call takes up what that was called with: a tool reads it again."""
         if not self._asks(used.page):
             return used
-        results = [page for page in shown if self._state.pages[page].answers == used.page]
+        results = [page for page in self._shown.contents if self._state.pages[page].answers == used.page]
         return Used(max(results), Use.TOOL, used.evidence) if results else used
+
+
+class Sent:
+    """The pages a call was sent, by their words; what comes and goes costs its own words, and none of the others'."""
+
+    def __init__(self) -> None:
+        self.contents: dict[
+            int, tuple[int, int]
+        ] = {}  # page -> the positions of its content and of the call it answers
+        self._words: dict[int, Words] = {}
+        self._holders = Holders(names={}, numbers={}, runs={}, short={})
+
+    def __contains__(self, page: int) -> bool:
+        return page in self.contents
+
+    def add(self, page: int, content: tuple[int, int], words: Words) -> None:
+        """A page is sent, with these words."""
+        self.contents[page], self._words[page] = content, words
+        for holders, texts in self._of(words):
+            for text in texts:
+                holders.setdefault(text, {})[page] = None
+
+    def drop(self, page: int) -> None:
+        """A page is not sent any more, or with other words."""
+        del self.contents[page]
+        for holders, texts in self._of(self._words.pop(page)):
+            for text in texts:
+                del holders[text][page]
+                if not holders[text]:
+                    del holders[text]
+
+    def repeated(self, said: str) -> Iterator[Used]:
+        """The pages whose words an answer repeats: of a few that hold the same the newest."""
+        folded = said.casefold()
+        spoken = f" {' '.join(WORD.findall(folded))} "
+        held = self._holders
+        short = [(text, pages) for text, pages in held.short.items() if text in spoken]
+        yield from (Used(max(pages), Use.QUOTE, text.strip()) for text, pages in short if len(pages) <= HOLDERS_MAX)
+        kinds = (
+            (runs_of(folded), held.runs, Use.QUOTE, HOLDERS_MAX),
+            (names_of(said), held.names, Use.REUSE, HOLDERS_MAX),
+            (list(dict.fromkeys(NUMBER.findall(said))), held.numbers, Use.REUSE, 1),  # in many texts by chance
+        )
+        for listed, holders, use, holders_max in kinds:
+            for text in listed:
+                if 0 < len(pages := holders.get(text, ())) <= holders_max:
+                    yield Used(max(pages), use, text)
+
+    def _of(self, words: Words) -> Iterator[tuple[dict[str, dict[int, None]], Iterable[str]]]:
+        held = self._holders
+        yield held.names, words.names
+        yield held.numbers, words.numbers
+        yield held.runs, words.runs
+        yield held.short, (words.short,) if words.short else ()
 
 
 def _is_text(held: Held) -> bool:
@@ -148,36 +211,6 @@ def _short(text: str) -> str:
     """The words of a text that has too few for a run, between blanks; nothing where they are hardly any."""
     words = WORD.findall(text)
     return f" {' '.join(words)} " if len(words) >= SHORT_WORDS_MIN else ""
-
-
-def _repeated(said: str, shown: Mapping[int, Words]) -> Iterator[Used]:
-    """The pages whose words an answer repeats: of a few that hold the same the newest."""
-    folded = said.casefold()
-    spoken = f" {' '.join(WORD.findall(folded))} "
-    short: dict[str, list[int]] = {}
-    for page, words in shown.items():
-        if words.short and words.short in spoken:
-            short.setdefault(words.short, []).append(page)
-    yield from (Used(max(pages), Use.QUOTE, text.strip()) for text, pages in short.items() if len(pages) <= HOLDERS_MAX)
-    kinds = (
-        (runs_of(folded), "runs", Use.QUOTE, HOLDERS_MAX),
-        (names_of(said), "names", Use.REUSE, HOLDERS_MAX),
-        (list(dict.fromkeys(NUMBER.findall(said))), "numbers", Use.REUSE, 1),  # in many texts by chance
-    )
-    for listed, kind, use, holders_max in kinds:
-        for text, pages in _holders(listed, shown, kind).items():
-            if len(pages) <= holders_max:
-                yield Used(max(pages), use, text)
-
-
-def _holders(listed: Sequence[str], shown: Mapping[int, Words], kind: str) -> dict[str, list[int]]:
-    """The pages that hold each of some texts, in the order of the texts; none of what no page holds."""
-    wanted = frozenset(listed)
-    holders: dict[str, list[int]] = {}
-    for page, words in shown.items():
-        for text in wanted & getattr(words, kind):
-            holders.setdefault(text, []).append(page)
-    return {text: holders[text] for text in listed if text in holders}
 
 
 def _strength(used: Used) -> tuple[int, int]:

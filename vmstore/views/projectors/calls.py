@@ -34,6 +34,7 @@ class CallRow(msgspec.Struct, frozen=True):
     factor_ppm: int
     renderer: int
     sent_tokens: int | None
+    voided: int | None
     status: int
     final: int
     tokens_in: int | None
@@ -65,7 +66,8 @@ class Calls(Projector):
     """One row a call, from its pack, completed by its last reply; `settings` holds the token factor.
 
     `rest` is the cell of the request's other fields as they held at the call, `tokens` those of its
-    pages, `sent_tokens` of the request as it was sent, where that was counted. `replies` holds what a
+    pages, `sent_tokens` of the request as it was sent, where that was counted, `voided`
+    those of the request before that it has otherwise, where they were compared. `replies` holds what a
     call's own row cannot: the replies before its last, and a fork's to the call it began at.
     """
 
@@ -73,7 +75,7 @@ class Calls(Projector):
     schema: ClassVar = {
         "calls": """session INTEGER, call INTEGER, turn INTEGER, position INTEGER, at INTEGER, fidelity INTEGER,
             shape INTEGER, model TEXT, rest INTEGER, rest_commitment BLOB, leaves INTEGER, tokens INTEGER,
-            root BLOB, factor_ppm INTEGER, renderer INTEGER, sent_tokens INTEGER,
+            root BLOB, factor_ppm INTEGER, renderer INTEGER, sent_tokens INTEGER, voided INTEGER,
             status INTEGER, final INTEGER, tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER,
             cost INTEGER, latency INTEGER, aside INTEGER,
             aside_commitment BLOB, replied INTEGER, PRIMARY KEY(session, call)""",
@@ -135,6 +137,7 @@ class Calls(Projector):
             now.factor_ppm,
             m.renderer,
             m.sent_tokens or None,
+            m.voided,
             *_OPEN,
         ]
 

@@ -18,6 +18,22 @@ _TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
 
 
 def invalidated(lane: Lane, position: int) -> dict[int, int]:
+    """What each call's changes voided of the request before, by the pack's position: as sent, where that was compared.
+
+    Of other calls it is worked out by the pages they were sent.
+    """
+    compared: dict[int, int] = {}
+    for stretch in lane.upto(position):
+        rows: Any = lane.db.execute(_COMPARED, (stretch.session, stretch.high))
+        compared.update(rows)
+    voided = {**_by_pages(lane, position), **compared}
+    return {pack: tokens for pack, tokens in voided.items() if tokens}
+
+
+_COMPARED = "SELECT position, voided FROM calls WHERE session = ? AND position <= ? AND voided IS NOT NULL"
+
+
+def _by_pages(lane: Lane, position: int) -> dict[int, int]:
     """Estimated tokens of the request before, from the first place on where a pack changed it, by the pack's position.
 
     Packs up to a position that changed nothing but the end are left out. Costs one pass over the

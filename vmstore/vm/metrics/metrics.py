@@ -144,6 +144,7 @@ class Metrics:
         self._cited: dict[int, None] = {}  # of the last call
         self._coming: dict[int, None] = {}  # what the next call is known to use
         self.sent = self.effective = 0
+        self.invalidated = 0  # tokens of requests that the next one had otherwise
         self.cost = 0  # of all calls, in hundredths of a token
 
     def begin(self, at: int) -> None:
@@ -252,7 +253,9 @@ class Metrics:
     def _on_pack(self, state: State, position: int, pack: m.Pack) -> None:
         self.calls += 1
         self._pace.called()
+        before = self._prefix.voided
         kept, all_ = self._prefix.move(state, pack), pack.tokens + max(0, state.beside)
+        self.invalidated += self._prefix.voided - before if pack.voided is None else pack.voided
         cached = min(all_, kept * all_ // max(1, pack.tokens))
         self.cost += CACHED * cached + WRITTEN * (all_ - cached)
         self._cited.clear()
@@ -309,6 +312,7 @@ class Metrics:
             pages={Tier.L0.name: len(state.here), Tier.L2.name: len(state.pages) - len(state.here)},
             prefix_voided=voided,
             prefix_voided_a_call=share(voided, self.calls),
+            invalidated=self.invalidated,
             call_cost=share(self.cost, 100 * self.calls),
             prefix_cost=None if price is None else voided * price / 1e9,
             forms=self.forms,

@@ -27,8 +27,9 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     `faults` are references to what was not in the prompt at the level asked for; `thrash_index` is
     the mean over the turns of the repeated faults of a topic in the last five turns, a turn;
     `thrash_now` that of the last. `utilisation` is of the budget, at calls. `prefix_voided` counts
-    the tokens a provider's prefix cache lost, `prefix_cost` is what they cost in dollars; `call_cost` is what
-    a call's input costs, in tokens at full price, where one that was kept costs a tenth and one written 1.25.
+    the tokens a provider's prefix cache lost by the pages it was sent, `invalidated` by the requests as
+    they were sent, where they were; `prefix_cost` is what the former cost in dollars; `call_cost` is what a
+    call's input costs, in tokens at full price, where one that was kept costs a tenth and one written 1.25.
     `compression` is the tokens of abstracts over those of the pages they stand for, `effective` the
     share of what calls were sent that was cited, came back in an answer or was read again by a tool.
     `evictions_a_minute` and `fault_latency_p95_ms`, from a fault to the call that shows the page, are by
@@ -78,6 +79,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     fault_latency_p95_ms: float | None = None
     overhead: float | None = None
     call_cost: float | None = None
+    invalidated: int = 0
     targets: dict[str, bool | None] = {}
     flags: list[str] = []
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from vmstore.core.page import Level, Role, Slot
 from vmstore.vm.protocol.context import context_text, line, medium
 from vmstore.vm.protocol.escape import printed, tagless, unlabelled
-from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.memo import Memo, shared
 from vmstore.vm.protocol.picture import Picture, picture
 from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.tool_calls import CallIds, asked, named, object_of, tool_name
@@ -85,10 +85,17 @@ class Face:
 
 
 class Group(NamedTuple):
-    """Pages that stand together: a message as it was said, or pages that were recalled."""
+    """Pages that stand together: a message as it was said, or pages that were recalled.
+
+    Before the `first` of them, by its place among the leaves, stand so many instructions, and `newest` is the
+    newest message there.
+    """
 
     recalled: bool
     faces: list[Face]
+    first: int
+    instructions: int
+    newest: int
 
 
 class Drawn(NamedTuple):
@@ -99,20 +106,48 @@ class Drawn(NamedTuple):
     of: tuple[Face, ...]
 
 
+class Begun(NamedTuple):
+    """The beginning of a conversation, up to a message that may change: what the next one goes on from.
+
+    It was made of `leaves` up to `cut`; `ids` are those its calls have, `waiting` the keys of calls without a result.
+    """
+
+    labels: bool
+    leaves: list[Leaf]
+    cut: int
+    newest: int
+    instructions: tuple[str, ...]
+    turns: list[Turn]
+    left: list[tuple[str, str]]
+    ids: frozenset[str]
+    waiting: frozenset[tuple[str, str]]
+
+
+NOTHING = Begun(True, [], 0, 0, (), [], [], frozenset(), frozenset())
+
+
 def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | None = None) -> Conversation:
     """The pages as messages, in their order; with `labels` each text begins with its page's name.
 
-    What stands as it stood in the last request that `memo` was given for is not written again.
+    What stands as it stood in the last request that `memo` was given for is not written again, and what
+    it began with is not looked at again.
     """
     memo = memo or Memo()
-    faces = [memo.of(("face", id(leaf)), partial(Face, leaf)) for leaf in leaves]
-    groups, instructions = _grouped(faces)
+    begun, faces = _begun(memo, leaves, labels)
+    groups, instructions = _grouped(faces, begun)
     pairs = _paired(groups)
+    cut = _cut(groups, pairs)
     answered = {id(result) for results in pairs.values() for result in results}
-    ids = CallIds()
-    turns: list[Turn] = []
-    left = [(face.leaf.name, UNSIGNED) for face in faces if face.thought]
-    for group in groups:
+    ids = CallIds(begun.ids)
+    turns, left = [*begun.turns], [*begun.left]
+    for nth, group in enumerate(groups):
+        if nth == cut:
+            told = (*begun.instructions, *instructions[: group.instructions])
+            calls_before = (face for one in groups[:cut] if not one.recalled for face in one.faces if face.asks)
+            waiting = begun.waiting.union(face.key for face in calls_before if id(face) not in pairs)
+            memo.last["conversation"] = Begun(
+                labels, [*leaves], group.first, group.newest, told, [*turns], [*left], ids.used, waiting
+            )
         stands = [face for face in group.faces if group.recalled or id(face) not in answered]
         calls = {} if group.recalled else {
             id(face): ids.given(face.named) for face in stands if face.asks and id(face) in pairs
@@ -122,7 +157,27 @@ def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | No
         drawn = memo.of(key, partial(_drawn, group.recalled, stands, calls, pairs, labels))
         turns += drawn.turns
         left += drawn.left
-    return Conversation(tuple(instructions), tuple(turns), tuple(left))
+    unsigned = [(leaf.name, UNSIGNED) for leaf in leaves if leaf.thought and _is_thought(leaf)]
+    return Conversation((*begun.instructions, *instructions), tuple(turns), (*unsigned, *left))
+
+
+def _begun(memo: Memo, leaves: Sequence[Leaf], labels: bool) -> tuple[Begun, list[Face]]:
+    """What the conversation begins with as the last one did, nothing where it begins otherwise; the pages after it.
+
+    The first of those is the same too, so that it is no further part of the message before, and none of them
+    answers a call in what it begins with.
+    """
+
+    def faces(cut: int) -> list[Face]:
+        return [memo.of(("face", id(leaf)), partial(Face, leaf)) for leaf in leaves[cut:]]
+
+    begun: Begun = memo.last.pop("conversation", NOTHING)
+    if begun.cut and begun.labels is labels and shared(begun.leaves, leaves) > begun.cut:
+        come = faces(begun.cut)
+        if not any(face.leaf.is_result and face.key in begun.waiting for face in come):
+            return begun, come
+    memo.begin()
+    return NOTHING, faces(0)
 
 
 def _drawn(
@@ -173,13 +228,13 @@ def words(parts: Iterable[Part]) -> str:
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def _grouped(faces: Sequence[Face]) -> tuple[list[Group], list[str]]:
+def _grouped(faces: Sequence[Face], begun: Begun) -> tuple[list[Group], list[str]]:
     """The messages and what was recalled between them, in order, and the texts that instruct."""
     groups: list[Group] = []
     instructions: list[str] = []
-    newest = 0
+    newest = begun.newest
     last: Group | None = None
-    for face in faces:
+    for place, face in enumerate(faces, begun.cut):
         if face.instructs:
             leaf = face.leaf
             instructions += [leaf.text] if leaf.text and leaf.slot is not Slot.TOOLS else []
@@ -188,12 +243,12 @@ def _grouped(faces: Sequence[Face]) -> tuple[list[Group], list[str]]:
             continue
         message = face.message
         recalled = message < newest if message else not face.handed_in
-        newest = max(newest, message)
         if last is not None and last.recalled is recalled and (recalled or _together(last.faces[0], face)):
             last.faces.append(face)
         else:
-            last = Group(recalled, [face])
+            last = Group(recalled, [face], place, len(instructions), newest)
             groups.append(last)
+        newest = max(newest, message)
     return groups, instructions
 
 
@@ -230,6 +285,23 @@ def _paired(groups: Sequence[Group]) -> dict[int, list[Face]]:
                     taken[face.key] = waiting[face.key].pop(0)
                     pairs[taken[face.key]] = [face]
     return pairs
+
+
+def _cut(groups: Sequence[Group], pairs: Mapping[int, Sequence[Face]]) -> int:
+    """The last group with no call before it that it, or one after it, answers."""
+    results = {id(found[0]): call for call, found in pairs.items()}
+    asked: dict[int, int] = {}  # of the calls, their groups
+    spans: list[tuple[int, int]] = []
+    for nth, group in enumerate(groups):
+        for face in group.faces:
+            if face.asks:
+                asked[id(face)] = nth
+            elif id(face) in results:
+                spans.append((nth, asked[results[id(face)]]))
+    cut = len(groups) - 1
+    for answer, question in reversed(spans):
+        cut = question if question < cut <= answer else cut
+    return cut
 
 
 def _is_thought(leaf: Leaf) -> bool:

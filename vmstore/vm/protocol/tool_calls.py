@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from vmstore.vm.protocol.escape import dumps, loads
@@ -18,10 +19,15 @@ ARGUMENTS = ("arguments", "input", "args")
 
 
 class CallIds:
-    """Ids of calls that every provider takes and that occur once."""
+    """Ids of calls that every provider takes and that occur once, and are none of those `used` before."""
 
-    def __init__(self) -> None:
-        self._used: set[str] = set()
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
+
+    @property
+    def used(self) -> frozenset[str]:
+        """Those that were given."""
+        return frozenset(self._used)
 
     def given(self, named: str) -> str:
         """The id of a call that names itself so: a number follows where it was given already."""

@@ -198,6 +198,7 @@ REPLAYED = made(
     _field("utilisation", REAL, "how much of the budget calls used, the mean"),
     _field("l0_peak", INTEGER, "the most tokens a call had"),
     _field("prefix_voided", INTEGER, "tokens that a provider's cache lost"),
+    _field("invalidated", INTEGER, "the same on requests as they were sent, where they were"),
     _field("call_cost", REAL, "what a call's input costs, in tokens: a tenth where it was kept, 1.25 where written"),
     _field("turn", INTEGER, "where the first other decision is"),
     _field("position", INTEGER, "the recorded position there"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from vmstore.core.page import Role
 from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, words
-from vmstore.vm.protocol.dialects.dialect import Asked, Said, definitions, drawn, listed, taken
+from vmstore.vm.protocol.dialects.dialect import Asked, Said, all_drawn, definitions, listed, taken
 from vmstore.vm.protocol.escape import dumps
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
@@ -24,7 +24,7 @@ class Chat:
     def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`messages`: results as `tool` messages right after the calls, their pictures in a user's message after."""
         head = [{"role": self._instructing, "content": instructions}] if instructions else []
-        return {"messages": head + [message for turn in turns for message in drawn(memo, turn, _messages)]}
+        return {"messages": head + [message for some in all_drawn(memo, turns, _messages) for message in some]}
 
     def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two functions."""

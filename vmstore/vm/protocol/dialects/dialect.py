@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from vmstore.core.page import Role
 from vmstore.errors import InputError
 from vmstore.vm.protocol.conversation import Text, Turn
-from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.memo import Memo, shared
 from vmstore.vm.protocol.tools import VM_TOOLS, parameters, schema
 
 SHORT = ("page_id", "target_level", "query")  # the arguments a short definition names
@@ -69,6 +69,15 @@ Message = TypeVar("Message")
 def drawn(memo: Memo, turn: Turn, write: Callable[[Turn], Message]) -> Message:
     """What a shape writes for a message: the same value for the same parts as before."""
     return memo.of((write, turn.role, *map(id, turn.parts)), lambda: (write(turn), turn))[0]
+
+
+def all_drawn(memo: Memo, turns: Sequence[Turn], write: Callable[[Turn], Message]) -> list[Message]:
+    """What a shape writes for messages: the same values for those that the last request began with."""
+    last, before, written = memo.last.get("drawn", (None, (), []))
+    same = shared(before, turns) if last is write else 0
+    found = [*written[:same], *(drawn(memo, turn, write) for turn in turns[same:])]
+    memo.last["drawn"] = write, turns, found
+    return found
 
 
 def begun(turns: Sequence[Turn]) -> list[Turn]:
