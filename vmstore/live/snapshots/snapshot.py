@@ -19,6 +19,7 @@ from vmstore.core.system.safe_files import destroy, read_within
 from vmstore.live.recall.index import Index
 from vmstore.live.snapshots.codec import LEFT_OUT, image, restored
 from vmstore.live.transcript import Spoken
+from vmstore.views.dispatch import uncollected
 from vmstore.vm.kernel.state import State
 from vmstore.vm.metrics.metrics import Metrics
 
@@ -52,8 +53,10 @@ def unfold(written: bytes, into: Folded) -> None:
 
     Nothing is changed by what cannot be read, nor by what other code wrote, which has other attributes.
     """
-    here, *told = msgspec.msgpack.decode(written)
-    pairs = [*zip(map(restored, told), into, strict=True)]
+    with uncollected():
+        here, *told = msgspec.msgpack.decode(written)
+        pairs = [*zip(map(restored, told), into, strict=True)]
+        del told
     for made, fresh in pairs:
         if type(made) is not type(fresh) or vars(made).keys() | LEFT_OUT.get(type(fresh), set()) != vars(fresh).keys():
             raise ValueError("it is of another version")
@@ -84,7 +87,7 @@ class Snapshot:
     def read(self, erasure: int) -> Found | None:
         """What is there; None where nothing is, or nothing that holds now."""
         try:
-            data = read_within(self.file, link=False)
+            data = memoryview(read_within(self.file, link=False))  # no part of it is copied
             if hashlib.sha256(data[_DIGEST_BYTES:]).digest() != data[:_DIGEST_BYTES]:
                 return None
             version, position, hash_, erased, written = _HEAD.decode(data[_DIGEST_BYTES:])

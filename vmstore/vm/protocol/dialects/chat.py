@@ -23,7 +23,8 @@ class Chat:
 
     def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`messages`: results as `tool` messages right after the calls, their pictures in a user's message after."""
-        head = [{"role": self._instructing, "content": instructions}] if instructions else []
+        said = {"role": self._instructing, "content": instructions}
+        head = [memo.of(("head", self._instructing, instructions), lambda: said)] if instructions else []
         return {"messages": head + [message for some in all_drawn(memo, turns, _messages) for message in some]}
 
     def tools(self, *, short: bool = False) -> list[Any]:
