@@ -12,7 +12,7 @@ import msgspec
 
 from vmstore.core.mutation import Mark
 from vmstore.engine.batch import Batch
-from vmstore.erasure.erase import erase_wanted
+from vmstore.erasure.erase import Asked, erase_wanted
 from vmstore.errors import ErasedError, InputError, UnknownError
 from vmstore.namespace import system_session
 from vmstore.namespace.namespace import session_name
@@ -21,7 +21,6 @@ from vmstore.retention.rules import Due, Rule, Spared, due, span
 
 if TYPE_CHECKING:
     from vmstore.namespace.signing_keys import Key
-    from vmstore.store.store import Store
 
 MARK = "retention:"
 RULE = "default"  # the name of a rule that was given none
@@ -38,7 +37,7 @@ class Retained(msgspec.Struct, frozen=True):
     erased: Erased | None
 
 
-def rules(store: Store) -> list[Rule]:
+def rules(store: Asked) -> list[Rule]:
     """The rules that hold, by name."""
     found: dict[str, Rule | None] = {}
     for entry in system_session.entries(store._ns):
@@ -54,20 +53,20 @@ def rules(store: Store) -> list[Rule]:
     return [rule for _, rule in sorted(found.items()) if rule is not None]
 
 
-def keep(store: Store, time: str, *, where: str | None = None, user: str | None = None, name: str = RULE) -> Rule:
+def keep(store: Asked, time: str, *, where: str | None = None, user: str | None = None, name: str = RULE) -> Rule:
     """States how long contents are kept, like `90d`; a rule of the same name is replaced. Nothing is erased yet.
 
     Without `where`, a condition on PAGES, it is about whole sessions. Raises QueryError where that is none.
     """
     rule = Rule(session_name(name), span(time), where, user)
     if where is not None:
-        store.query(f"PAGES page ACROSS SESSIONS WHERE ({where}) LIMIT 1").to_dicts()
+        list(store.query(f"PAGES page ACROSS SESSIONS WHERE ({where}) LIMIT 1"))
     if rule not in rules(store):
         _say(store, name, msgspec.json.encode(rule))
     return rule
 
 
-def drop(store: Store, name: str) -> None:
+def drop(store: Asked, name: str) -> None:
     """Takes a rule away; UnknownError names those there are."""
     there = [rule.name for rule in rules(store)]
     if name not in there:
@@ -75,7 +74,7 @@ def drop(store: Store, name: str) -> None:
     _say(store, name, None)
 
 
-def apply(store: Store, *, dry_run: bool = False, key: Key | None = None) -> Retained:
+def apply(store: Asked, *, dry_run: bool = False, key: Key | None = None) -> Retained:
     """Erases what is due by the rules, with a certificate; or only says what that is.
 
     Raises InputError where there is no rule.
@@ -100,7 +99,7 @@ def apply(store: Store, *, dry_run: bool = False, key: Key | None = None) -> Ret
     return Retained(stated, last.sessions, last.pages, last.spared, not dry_run, taken)
 
 
-def _say(store: Store, name: str, told: bytes | None) -> None:
+def _say(store: Asked, name: str, told: bytes | None) -> None:
     def write(batch: Batch) -> None:
         note = None if told is None else batch.cell(told)
         batch.add(Mark(Mark.NAMED, name=batch.cell((MARK + name).encode()), note=note))

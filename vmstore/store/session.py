@@ -13,6 +13,7 @@ from vmstore.core.page import LinkKind
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.namespace.page_rows import described, previews, relations
 from vmstore.namespace.resolve import resolved
 from vmstore.namespace.results import (
     Affinity,
@@ -35,7 +36,6 @@ from vmstore.store.reads.context import Context
 from vmstore.store.reads.diff import diff
 from vmstore.store.reads.history import history_of
 from vmstore.store.reads.page_query import Wanted, chosen, faults_of
-from vmstore.store.reads.pages import described, previews, relations
 from vmstore.store.reads.search import search
 from vmstore.store.reads.versions import affinity_of, versions_of
 from vmstore.views.branch import Lane

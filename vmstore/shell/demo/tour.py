@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from vmstore.core.asof import Call
+from vmstore.namespace.page_rows import preview
 from vmstore.namespace.results import Diff, Page, Relation
 from vmstore.shell.commands.queries.inspect import lineage
 from vmstore.shell.terminal import format_page, format_session
 from vmstore.shell.terminal.format import change, count
 from vmstore.shell.terminal.layout import Block, Span, one_line_each
-from vmstore.store.reads.pages import preview
 from vmstore.store.store import Store
 
 SHOWN = 5

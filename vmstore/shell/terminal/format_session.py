@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vmstore.core.page import Modality
+from vmstore.namespace.page_rows import preview
 from vmstore.namespace.reports import Imported, Info
 from vmstore.namespace.results import CallInfo, Change, Diff, Entry, Response, SessionInfo, TurnInfo
 from vmstore.shell.terminal.format import bar, change, count, dollars, level, listing, moment, number, seconds, size
 from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table
 from vmstore.store.reads.context import Context
-from vmstore.store.reads.pages import preview
 from vmstore.views.reads.context import Shown
 
 FIDELITY = {
