@@ -72,7 +72,7 @@ class Handle:
 
     def speak(self, user: str, said: str) -> Any:
         """A live session hears something, packs and answers."""
-        live = self.store.session("alive", l0_tokens_max=4_000, user=user)
+        live = self.store.live_session("alive", l0_tokens_max=4_000, user=user)
         return [live.user(said), live.pack().pages, live.assistant(f"We decided: {said}.")]
 
     def open_again(self, forget: bool) -> None:
@@ -238,7 +238,7 @@ _KEYS: list[Key] = []
 
 
 def _live(store: vmstore.Store) -> vmstore.Live:
-    return store.session("alive", l0_tokens_max=4_000)
+    return store.live_session("alive", l0_tokens_max=4_000)
 
 
 def _rows(text: str, h: Handle) -> Any:

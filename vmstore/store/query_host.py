@@ -93,7 +93,7 @@ class Asking:
 
     def page_position(self, session: str, page: str) -> int:
         """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
-        return self.session(session).position_of(page)
+        return self.session(session).lineage.position_of(page)
 
     def differences(
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]

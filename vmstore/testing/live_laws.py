@@ -137,7 +137,7 @@ def told_again(steps: list[Step]) -> None:
 
 def bodies(life: Played) -> list[tuple[int, bytes]]:
     """The bodies of all commits, each with its session."""
-    return [(commit.session, commit.body) for commit in life.store.log.tail(0, 1 << 30)]
+    return [(commit.session, commit.body) for commit in life.store.admin.log.tail(0, 1 << 30)]
 
 
 # ---- 4: reasons

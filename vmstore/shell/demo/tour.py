@@ -46,7 +46,11 @@ class Tour:
     def reversal(self) -> Page:
         """The last decision that replaces an earlier one."""
         claims = [page for page in self.pages if page.type == "claim"]
-        return next(page for page in reversed(claims) if self.session.sources(page.page, depth=1, kinds=["supersedes"]))
+        return next(
+            page
+            for page in reversed(claims)
+            if self.session.lineage.ancestors(page.page, depth=1, kinds=["supersedes"])
+        )
 
     def decision_gone(self) -> Page:
         """A decision the compaction took out of the context and that was needed afterwards."""
@@ -57,7 +61,7 @@ class Tour:
 
     def needed(self, page: Page) -> list[Relation]:
         """The references to a page made after the compaction, the first one first."""
-        found = self.session.derived(page.page, depth=1, kinds=["references"])
+        found = self.session.lineage.descendants(page.page, depth=1, kinds=["references"])
         later = [one for one in found if one.position > self.summary.position]
         return sorted(later, key=lambda one: one.position)
 
@@ -103,7 +107,7 @@ def lineage_of(tour: Tour) -> Step:
     """Where a reversed decision came from."""
     page = tour.reversal()
     name = page.hint or page.page
-    found = tour.session.sources(page.page, depth=2)
+    found = tour.session.lineage.ancestors(page.page, depth=2)
     lines = lineage(tour.session, page.page, found, up=True)
     rest = [Span(f"… and {count(len(lines) - LINES_MAX, 'line')} more", "dim")] if len(lines) > LINES_MAX else []
     return Step(
@@ -148,7 +152,7 @@ def still_there(tour: Tour) -> Step:
     page = tour.decision_gone()
     name = page.hint or page.page
     content = tour.session.content(page.page)
-    stays = [one for one in tour.session.history(page.page) if one.event != "link"]
+    stays = [one for one in tour.session.lineage.history(page.page) if one.event != "link"]
     quoted = tour.needed(page)[0]
     by = next(one for one in tour.pages if one.page == quoted.source)
     said = preview(tour.session.content(by.page))

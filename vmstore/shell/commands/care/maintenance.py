@@ -126,7 +126,7 @@ def remedies(found: list[Problem], store: str) -> list[str]:
 def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
     """Folds the views from the log again."""
     with open_to_change(arguments) as store, screen.progress("rebuilding") as tell:
-        positions = store.rebuild(arguments.view, tell)
+        positions = store.admin.rebuild(arguments.view, tell)
     if arguments.json:
         screen.json({"positions": positions})
     elif not screen.quiet:

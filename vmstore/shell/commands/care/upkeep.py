@@ -17,7 +17,7 @@ from vmstore.shell.terminal.render import Screen
 def compact(arguments: argparse.Namespace, screen: Screen) -> int:
     """Packs the contents of the log, and cuts column segments from it."""
     with open_to_change(arguments) as store, screen.progress("packing") as tell:
-        found = store.compact(tell)
+        found = store.admin.compact(tell)
     if arguments.json:
         screen.json(to_json(found))
     elif not screen.quiet:
@@ -35,7 +35,7 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
     """Deletes files of large contents that no commit names."""
     opened = open_to_ask if arguments.dry_run else open_to_change
     with opened(arguments) as store:
-        found = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
+        found = store.admin.collect_garbage(grace_s=arguments.grace, dry_run=arguments.dry_run)
     if arguments.json:
         screen.json(to_json(found))
     elif not screen.quiet:

@@ -38,7 +38,7 @@ def redriven(store: Store, imported: Sequence[Imported], settings: dict[str, Any
         name = one.session + SUFFIX
         try:
             with screen.progress(f"re-driving {one.session}") as tell:
-                live = store.redrive(one.session, name, progress=tell, **settings)
+                live = store.admin.redrive(one.session, name, progress=tell, **settings)
         except ConflictError as error:
             screen.note(str(error))
         except (InputError, RefusedError) as error:

@@ -84,5 +84,8 @@ def _done(arguments: argparse.Namespace, act: Callable[[Store], T]) -> T:
             return act(region)
     find(path, arguments.namespace, create=False)
     home_key = key(arguments.namespace)
-    with open_store(path, namespace=arguments.namespace, key=home_key) as home, home.region(arguments.region) as region:
+    with (
+        open_store(path, namespace=arguments.namespace, key=home_key) as home,
+        home.sharing.region(arguments.sharing.region) as region,
+    ):
         return act(region)

@@ -86,7 +86,7 @@ def context(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         found = session.context(moment_of(arguments))
         if arguments.response:
-            _response(screen, session.response(Call(found.basis.call)), json=arguments.json)
+            _response(screen, session.wire.response(Call(found.basis.call)), json=arguments.json)
         elif arguments.json:
             screen.json(found.to_dict(messages=arguments.messages, render=arguments.render))
         elif arguments.render:
@@ -151,7 +151,7 @@ def history(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
         asked = session.page(arguments.page, moment)
-        found = session.history(arguments.page, moment)
+        found = session.lineage.history(arguments.page, moment)
     if arguments.json:
         screen.json({"session": session.name, "page": asked.page, "events": to_json(found)})
     else:
@@ -174,7 +174,7 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         asked = session.page(arguments.page)
-        walk = session.sources if up else session.derived
+        walk = session.lineage.ancestors if up else session.lineage.descendants
         found = walk(arguments.page, depth=arguments.depth, kinds=kinds)
         if arguments.json:
             screen.json({"session": session.name, "page": asked.page, "relations": to_json(found)})

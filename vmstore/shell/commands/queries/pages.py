@@ -48,7 +48,12 @@ def faults(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints every return of a page to the context."""
     none = "no page of {} came back to the context after it had left"
     return listed(
-        arguments, screen, "faults", lambda asked: asked.faults(moment_of(arguments)), format_page.faults, none
+        arguments,
+        screen,
+        "faults",
+        lambda asked: asked.debug.faults(moment_of(arguments)),
+        format_page.faults,
+        none,
     )
 
 
@@ -58,7 +63,7 @@ def versions(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
         asked = session.page(arguments.page, moment)
-        found = session.versions(arguments.page, moment, delta=arguments.delta)
+        found = session.lineage.versions(arguments.page, moment, delta=arguments.delta)
     if arguments.json:
         screen.json({"session": session.name, "page": asked.page, "versions": to_json(found)})
     else:
@@ -74,7 +79,7 @@ def affinity(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
         asked = session.page(arguments.page, moment)
-        found = session.affinity(arguments.page, moment, limit=arguments.limit)
+        found = session.lineage.affinity(arguments.page, moment, limit=arguments.limit)
     if arguments.json:
         screen.json({"session": session.name, "page": asked.page, "affinities": to_json(found)})
     elif found:
@@ -92,8 +97,8 @@ def annotate(arguments: argparse.Namespace, screen: Screen) -> int:
             arguments.page,
             importance=arguments.importance,
             status=arguments.status,
-            valid_from=_time(arguments.valid_from),
-            valid_to=_time(arguments.valid_to),
+            valid_from_us=_time(arguments.valid_from),
+            valid_to_us=_time(arguments.valid_to),
             tags=arguments.tag,
             untags=arguments.untag,
             anchors=dict(_anchor(text) for text in arguments.anchor),

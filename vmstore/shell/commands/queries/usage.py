@@ -18,7 +18,7 @@ SHOWN = 20  # sessions; JSON has them all
 def du(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints where the bytes are."""
     with open_to_ask(arguments) as store, screen.progress("weighing") as tell:
-        found = store.usage(tell)
+        found = store.admin.usage(tell)
     if arguments.json:
         screen.json(to_json(found))
     else:
