@@ -155,11 +155,13 @@ def test_what_was_just_said_is_shown_whole(policy: str, batches: bool) -> None:
     shown = {}
     for last in (True, False):
         with vmstore.memory_store() as store:
-            session = store.session("notes", l0_tokens_max=4_000, policy=policy, batches=batches, arrivals_last=last)
+            session = store.live_session(
+                "notes", l0_tokens_max=4_000, policy=policy, batches=batches, arrivals_last=last
+            )
             for note in range(8):
                 session.user(f"Note {note}: " + "a fact worth keeping " * 120)
                 session.pack()
                 session.assistant(f"Noted, {note}.")
             shown[last] = [int(page.level) for page in session.pages(role="user") if page.tier == 0][-3:]
-            assert session.check().ok
+            assert session.debug.check().ok
     assert shown[True] == [0, 0, 0] and shown[False] != [0, 0, 0]

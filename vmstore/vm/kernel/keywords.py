@@ -37,6 +37,7 @@ class WhatIf(TypedDict, total=False):
     prefetch_depth: int
     batches: bool
     recall_tokens_max: int
+    arrivals_last: bool
     returned_tokens_max: int
 
 
