@@ -35,6 +35,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/transfer/sqlite.py", "sqlite3"),
         ("vmstore/transfer/parquet.py", "duckdb"),
         ("vmstore/maintenance/columns.py", "vmstore"),
+        ("vmstore/maintenance/verify.py", "vmstore"),
         # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
         ("vmstore/store/sessions.py", "vmstore"),

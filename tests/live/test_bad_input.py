@@ -79,7 +79,7 @@ def test_what_was_recorded_says_what_to_do(store: Store) -> None:
     with pytest.raises(RefusedError, match="redrive"):
         store.session("r", **FEW)
     recorded: Any = store.session("r")
-    with pytest.raises(AttributeError, match=r"store\.redrive"):
+    with pytest.raises(AttributeError, match=r"store\.admin\.redrive"):
         recorded.user("x")
     assert not hasattr(recorded, "page_fault")
     live = store.session("s", **FEW)

@@ -60,9 +60,9 @@ def acts(path: Path, **told: Any) -> list[bytes]:
     with vmstore.open(path, clock=ManualClock(START), ids=SeededIds(9), **told) as store:
         before = store.admin.log.ordinal
         session: Any = store.session("s")
-        session.user("What did we decide for the night train 2?", at=1)
-        session.pack(at=2)
-        session.assistant("Zanzibar2.", at=3)
+        session.user("What did we decide for the night train 2?", at_us=1)
+        session.pack(at_us=2)
+        session.assistant("Zanzibar2.", at_us=3)
         assert session.stats() == store.session("s").stats()
         return [commit.body for commit in store.admin.log.tail(before, 1000)]
 

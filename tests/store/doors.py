@@ -210,7 +210,7 @@ def writes(w: Words) -> Doors:
     """Doors that may write to the namespace of the handle, by name: done in the same order everywhere."""
     return {
         "fork": lambda h: h.store.session(w.session).fork("taken"),
-        "redrive": lambda h: h.store.redrive(w.session, "taken", l0_tokens_max=4_000),
+        "redrive": lambda h: h.store.admin.redrive(w.session, "taken", l0_tokens_max=4_000),
         "annotate": lambda h: h.store.session("own").annotate(w.address, tags=["seen"]),
         "fault": lambda h: _live(h.store).page_fault(w.address),
         "fault a page": lambda h: _live(h.store).page_fault(w.page),
