@@ -27,7 +27,7 @@ def catalog_is_the_models(model: Model, name: str, session: Session, pages: list
     choices_are_kept(session, pages, position)
     dirty = {page.position for page in session.pages(position=position, dirty=True)}
     assert dirty == _outdated(model, name, position)
-    assert [_fault(fault) for fault in session.faults(position=position)] == [
+    assert [_fault(fault) for fault in session.debug.faults(position=position)] == [
         _asked(model, name, fault) for fault in model.moves(name, position)[0]
     ]
 

@@ -30,12 +30,12 @@ def model_of(store: Store) -> Model:
     """The model of all a store holds, fed from its tail and with the bytes of its cells."""
     model = Model()
     cells = {}
-    for commit in store.log.tail(0, 1 << 30):
-        found = store.log.cells(range(commit.cell, commit.cell + commit.cell_count))
+    for commit in store.admin.log.tail(0, 1 << 30):
+        found = store.admin.log.cells(range(commit.cell, commit.cell + commit.cell_count))
         for position in range(commit.first, commit.last + 1):
             cells[commit.session, position] = [cell.content for _, cell in sorted(found.items())]
     store.sessions()  # the views follow when they are asked
-    keys = dict(store.views.execute("SELECT name, session FROM sessions"))
+    keys = dict(store.admin.views.execute("SELECT name, session FROM sessions"))
     for entry in store.tail():
         told = KINDS[entry.kind](**entry.mutation)
         model.apply(entry.session, entry.position, told, entry.at, cells[keys[entry.session], entry.position])
@@ -70,7 +70,7 @@ def store_answers_as_the_model(store: Store) -> None:
             _context(model, name, session, made.position, {"call": call})
         for position in samples(model.last(name)[0]):
             _moment(model, name, session, position)
-            _messages(model, name, store.views, position)
+            _messages(model, name, store.admin.views, position)
         _times(model, name, session)
 
 
@@ -180,7 +180,7 @@ def _modelled(page: Any) -> tuple[Any, ...]:
 
 
 def _about_page(model: Model, name: str, session: Session, page: int, position: int) -> None:
-    events = session.history(page, position=position)
+    events = session.lineage.history(page, position=position)
     assert Counter((event.position, event.event) for event in events) == Counter(model.history(name, page, position))
     assert [event.position for event in events] == sorted(event.position for event in events)
     versions = model.versions(name, position)[page]
@@ -198,7 +198,7 @@ def _about_page(model: Model, name: str, session: Session, page: int, position: 
         if last.told.content is not None:
             content = session.content(page, position=position, level=level)
             assert content == model.cell(name, last.position, last.told.content)
-    for up, ask in ((True, session.sources), (False, session.derived)):
+    for up, ask in ((True, session.lineage.ancestors), (False, session.lineage.descendants)):
         found = [_edge(relation) for relation in ask(f"p{page}@position:{position}")]
         assert len(found) == len(set(found)), "a link is met once"
         assert set(found) == model.walk(name, page, position, up=up)

@@ -51,7 +51,7 @@ def requests_come_back(player: Player) -> None:
         lambda: None,
         player.reopen,
         lambda: player.reopen(forget=True),
-        lambda: player.store.rebuild(),
+        lambda: player.store.admin.rebuild(),
     )
     for step in prepare:
         step()
@@ -60,9 +60,9 @@ def requests_come_back(player: Player) -> None:
             assert len(session.calls()) == len(thread.sent), "as many calls as were made"
             for call, request in thread.sent.items():
                 if request is None:
-                    unknown(session.request, call=call)
+                    unknown(session.wire.request, call=call)
                 else:
-                    got = session.request(call=call)
+                    got = session.wire.request(call=call)
                     assert same(got, request), f"{thread.name} call {call}: {got!r} is not {request!r}"
 
 
@@ -80,9 +80,9 @@ def rebuilt_views_are_equal(player: Player) -> None:
     player.store.info()  # the views follow when they are asked
     before = digests(player.store)
     for view in before:
-        player.store.rebuild(view)
+        player.store.admin.rebuild(view)
         assert digests(player.store) == before, f"{view} rebuilt is another"
-    player.store.rebuild()
+    player.store.admin.rebuild()
     assert digests(player.store) == before
     player.reopen(forget=True)
     player.store.info()
@@ -98,10 +98,10 @@ def columns_are_the_views(player: Player) -> None:
         sorted((name, *row) for name, at in moment.items() for row in table_of_views(store.session(name)._lane(), at))
         for moment in moments
     ]
-    for prepare in (lambda: None, store.columns):
+    for prepare in (lambda: None, store.admin.column_segments):
         prepare()
         for moment, rows in zip(moments, want, strict=True):
-            assert sorted(store.page_table(moment).rows()) == rows, f"at {moment}"
+            assert sorted(store.admin.page_table(moment).rows()) == rows, f"at {moment}"
     assert store._columns.problems() == []
 
 
@@ -143,7 +143,12 @@ def testimony(session: Session, position: int) -> str:
         del context["basis"]["session"], context["tokens_reported"]
     for page in pages[:: max(1, len(pages) // 3)]:
         moment = f"p{page.position}@position:{position}"
-        asked = session.history(moment), session.sources(moment), session.derived(moment), session.content(moment)
+        asked = (
+            session.lineage.history(moment),
+            session.lineage.ancestors(moment),
+            session.lineage.descendants(moment),
+            session.content(moment),
+        )
         told[page.page] = to_json(asked)
     return json.dumps(told, sort_keys=True, default=repr)
 
@@ -180,8 +185,8 @@ def _marks(session: Session) -> Iterator[tuple[str, int]]:
     for call in session.calls():
         told.append(session.context(call=call.call).to_dict(messages=True, render=True))
     for page in session.pages():
-        told += [session.content(page.position), session.history(page.position)]
-        told += [session.sources(page.position), session.derived(page.position)]
+        told += [session.content(page.position), session.lineage.history(page.position)]
+        told += [session.lineage.ancestors(page.position), session.lineage.descendants(page.position)]
     for name, number in MARK.findall(json.dumps(to_json(told), default=repr)):
         yield name, int(number)
 
@@ -239,7 +244,7 @@ def failures_pass(player: Player) -> None:
             assert outcome.before == outcome.after
     for thread in player.opened:
         player.store.record(thread.name, {"messages": [{"role": "user", "content": "and on"}]})
-        assert same(player.session(thread).messages(), [{"role": "user", "content": "and on"}])
+        assert same(player.session(thread).wire.messages(), [{"role": "user", "content": "and on"}])
 
 
 # ---- what identity and the gate rest on
@@ -256,7 +261,7 @@ def results_keep_their_calls(player: Player) -> None:
             for pages, message in zip(groups[len(groups) - len(messages) :], messages, strict=True):
                 answered = message.get("tool_call_id") if isinstance(message, dict) else None
                 for page in pages if answered else ():
-                    for link in session.sources(page.page, depth=1, kinds=["caused_by"]):
+                    for link in session.lineage.ancestors(page.page, depth=1, kinds=["caused_by"]):
                         asked = json.loads(session.content(link.target))
                         assert answered in (asked.get("id"), asked.get("call_id")), (
                             f"{page.page} of {link.target} answers {answered}"
@@ -268,9 +273,9 @@ def heads_are_the_views(player: Player) -> None:
     player.store.info()  # the views follow when they are asked
     engine = player.store._ns.engine
     for thread in player.opened:
-        key = key_of(player.store.views, thread.name)
+        key = key_of(player.store.admin.views, thread.name)
         head = engine.head(key)
-        fresh = load_head(player.store.views, key)
+        fresh = load_head(player.store.admin.views, key)
         for field in ("uid", "position", "turn", "call", "order", "tokens"):
             assert getattr(head, field) == getattr(fresh, field), field
         assert head.tree.root == fresh.tree.root
@@ -284,7 +289,7 @@ def same_stimuli_same_bytes(life: Life, folder: Path) -> None:
     logs = []
     for name in ("first", "second"):
         player = play(life, _made(folder / name))
-        logs.append(digest(player.store.log))
+        logs.append(digest(player.store.admin.log))
         player.close()
     assert logs[0] == logs[1], "the same life came to other bytes"
 

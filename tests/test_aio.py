@@ -19,6 +19,12 @@ from tests.capture.words import answer as replied
 from tests.capture.words import request as asked
 from tests.engine.stories import answer, chat
 from tests.store.kept import CALLS, tell
+from vmstore.aio.admin import Admin as AsyncAdmin
+from vmstore.aio.debug import Debug as AsyncDebug
+from vmstore.aio.lineage import Lineage as AsyncLineage
+from vmstore.aio.shared import Sharing as AsyncSharing
+from vmstore.aio.trust import Trust as AsyncTrust
+from vmstore.aio.wire import Wire as AsyncWire
 from vmstore.core.mutation import Create, Mark, Turn, Update
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.batch import Batch
@@ -33,6 +39,12 @@ TWINS = [
     (Session, vmstore.aio.Session),
     (Context, vmstore.aio.Context),
     (Live, vmstore.aio.Live),
+    (vmstore.Admin, AsyncAdmin),
+    (vmstore.Trust, AsyncTrust),
+    (vmstore.Sharing, AsyncSharing),
+    (vmstore.Lineage, AsyncLineage),
+    (vmstore.Wire, AsyncWire),
+    (vmstore.Debug, AsyncDebug),
 ]
 # Handles below the store, where nothing could be awaited.
 RAW = {"log", "views", "runtime", "look"}
@@ -124,11 +136,11 @@ def test_a_batch_is_a_function() -> None:
     async def work() -> None:
         async with vmstore.aio.memory_store() as store:
             session = await store.session("s", create=True)
-            page = await session.batch(claim, at=5)
+            page = await session.batch(claim, at_us=5)
             with pytest.raises(RefusedError, match="page_exists"):
                 await session.batch(broken)
             assert await session.content(f"p{page}") == b"so"
-            with await session.open(f"p{page}") as file:
+            with await session.open_content(f"p{page}") as file:
                 assert file.read() == b"so"
             assert [p.created_at for p in await session.pages()] == [5]
 
@@ -145,18 +157,18 @@ def test_every_question_has_the_same_answer(store_path: Path, tmp_path: Path) ->
         async with vmstore.aio.open(store_path) as store:
             for number, (items, reply) in enumerate(CALLS, 1):
                 response = replied(reply, tokens=100 * number)
-                await store.record("s", asked(items), response, at=number * 1_000_000)
+                await store.record("s", asked(items), response, at_us=number * 1_000_000)
             with vmstore.open(store_path, "r") as other:
                 await _compare(store, other)
             await store.export(tmp_path / "s.jsonl", "s", exact=True)
             assert (await store.import_file(tmp_path / "s.jsonl", exact=True)).new == 0
             child = await (await store.session("s")).fork("child", call=2)
             assert (await child.record(asked(CALLS[0][0]))).session == "child"
-            assert (await store.record_gap(child, "lost")).call == 4
+            assert (await store.admin.record_gap(child, "lost")).call == 4
             assert await child.batch(lambda batch: batch.add(Mark(Mark.NAMED, name=batch.cell(b"here")))) > 0
             with pytest.raises(RefusedError):
                 await child.batch(lambda batch: batch.add(Turn(99)))
-            assert (await store.verify()).ok and (await store.rebuild("pages"))["pages"]
+            assert (await store.verify()).ok and (await store.admin.rebuild("pages"))["pages"]
             assert (await store.backup(tmp_path / "b")).namespaces[0].sessions == 2
             assert store.folder == store_path / "default"
 
@@ -166,12 +178,16 @@ def test_every_question_has_the_same_answer(store_path: Path, tmp_path: Path) ->
 async def _compare(store: vmstore.aio.Store, other: Store) -> None:
     assert await store.sessions() == other.sessions()
     assert (await store.info()).commits == other.info().commits
-    assert (await store.usage()).kinds == other.usage().kinds
+    assert (await store.admin.usage()).kinds == other.admin.usage().kinds
     assert [entry async for entry in store.tail()] == list(other.tail())
     cursor = list(other.tail(limit=3))[-1].cursor
     assert [entry async for entry in store.tail(cursor, limit=5)] == list(other.tail(cursor, limit=5))
     twin, sync = await store.session("s"), other.session("s")
-    assert (await store.find("s/p4"))[1] == other.find("s/p4")[1] and twin.name == "s" and repr(twin) == repr(sync)
+    assert (
+        (await store.admin.find("s/p4"))[1] == other.admin.find("s/p4")[1]
+        and twin.name == "s"
+        and repr(twin) == repr(sync)
+    )
     for question in ("info", "turns", "calls", "pages", "messages", "request"):
         assert await getattr(twin, question)() == getattr(sync, question)()
     for question in ("page", "content", "history", "sources", "derived"):
@@ -347,7 +363,7 @@ def test_a_live_session_is_awaited() -> None:
 
     async def work() -> None:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", l0_tokens_max=3_000, reserve_faults_tokens=300, system="Be brief.")
+            session = await store.live_session("s", l0_tokens_max=3_000, reserve_faults_tokens=300, system="Be brief.")
             assert isinstance(session, vmstore.aio.Live)
             (page,) = await session.user("Let's use Postgres for the orders.")
             asked: list[Any] = []
@@ -401,13 +417,13 @@ def test_the_tools_of_a_run_are_awaited() -> None:
             return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": calls}}]}
 
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", l0_tokens_max=3_000)
+            session = await store.live_session("s", l0_tokens_max=3_000)
             await session.user("How long is a.txt?")
             ran = await session.run(reply, tools={"look": look, "count": count})
             assert (ran.text, ran.rounds) == ("Three.", 1)
             results = [one for one in ran.request["messages"] if one["role"] == "tool"]
             assert [one["content"].split("] ", 1)[-1] for one in results] == ["a.txt: 3 lines", "3"]
-            assert await session.request(call=2) == ran.request
+            assert await session.wire.request(call=2) == ran.request
             assert threads["look"] is threading.current_thread() is not threads["count"]
 
     asyncio.run(work())

@@ -113,7 +113,7 @@ def test_a_conversation_comes_back_from_memory(requests: list[dict[str, Any]]) -
     for request in requests:
         store.record("s", request)
     for call, request in enumerate(requests, 1):
-        assert laws.same(store.session("s").request(call=call), request)
+        assert laws.same(store.session("s").wire.request(call=call), request)
 
 
 @TRIED

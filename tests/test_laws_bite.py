@@ -135,7 +135,7 @@ def test_a_projector_that_folds_wrongly_is_caught(fault: str, tmp_path: Path, mo
     """A projector that is wrong about one thing is caught by the model."""
     player = play(RICH, tmp_path)
     folds(monkeypatch, *FOLDS[fault])
-    player.store.rebuild()
+    player.store.admin.rebuild()
     with pytest.raises(Caught):
         laws.answers_are_the_models(player)
     player.close()
@@ -144,14 +144,14 @@ def test_a_projector_that_folds_wrongly_is_caught(fault: str, tmp_path: Path, mo
 def forgotten_envelopes(player: Player, patch: Patch) -> None:
     """A message keeps the envelope it came in."""
     folds(patch, Messages, "on_pack", other(envelopes=lambda m: ()))
-    player.store.rebuild()
+    player.store.admin.rebuild()
 
 
 def a_fold_with_a_memory(player: Player, patch: Patch) -> None:
     """A projector that counts how often it was asked."""
     asked = iter(range(1_000_000))
     folds(patch, Turns, "on_turn", other(number=lambda m: m.number + next(asked)))
-    player.store.rebuild()
+    player.store.admin.rebuild()
 
 
 def an_endless_stretch(player: Player, patch: Patch) -> None:
@@ -167,13 +167,13 @@ def an_endless_stretch(player: Player, patch: Patch) -> None:
 
 def a_changed_row(player: Player, patch: Patch) -> None:
     """A row of a view that somebody changed."""
-    player.store.views.execute("UPDATE messages SET role = role + 1 WHERE message = 3")
+    player.store.admin.views.execute("UPDATE messages SET role = role + 1 WHERE message = 3")
 
 
 def a_head_that_counts_wrongly(player: Player, patch: Patch) -> None:
     """A head that believes it is a turn further."""
     for session in player.opened:
-        player.store._ns.engine.head(key_of(player.store.views, session.name)).turn += 1
+        player.store._ns.engine.head(key_of(player.store.admin.views, session.name)).turn += 1
 
 
 def a_cut_that_misses_what_left(player: Player, patch: Patch) -> None:

@@ -32,7 +32,7 @@ def shown() -> Iterator[str]:
         path = Path(folder) / "agent.vms"
         with vmstore.open(path) as store:
             store.import_file(SHIPPED)
-            store.redrive("planning-220", "planning-managed", l0_tokens_max=12_000)
+            store.admin.redrive("planning-220", "planning-managed", l0_tokens_max=12_000)
         with served(path) as url:
             yield url
 

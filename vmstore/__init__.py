@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from vmstore import aio
-    from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
+    from vmstore.columns.page_table import PageTable
+    from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Moment, Position, Time, Turn
+    from vmstore.engine.batch import Batch
+    from vmstore.engine.verify.history_tree import SessionHead
     from vmstore.erasure.erase import erase, plan_erasure
     from vmstore.errors import (
         ConflictError,
@@ -28,62 +31,129 @@ if TYPE_CHECKING:
     from vmstore.maintenance.archive import archive, unarchive
     from vmstore.maintenance.backup import backup, restore
     from vmstore.maintenance.doctor import doctor
-    from vmstore.namespace.signing_keys import new_key
+    from vmstore.namespace.reports import (
+        Archived,
+        ArchivedSession,
+        Backup,
+        BackupPart,
+        Columns,
+        ColumnSegment,
+        Compacted,
+        Erased,
+        ErasurePlan,
+        Exported,
+        Health,
+        Import,
+        Imported,
+        Info,
+        LineProblem,
+        Merged,
+        MergedSession,
+        PlannedPage,
+        PlannedSession,
+        Problem,
+        Restored,
+        Sealed,
+        SealInfo,
+        Skipped,
+        Swept,
+        Symptom,
+        Untaken,
+        Usage,
+        Verdict,
+        Weight,
+    )
+    from vmstore.namespace.reports import Held as LockedFile
+    from vmstore.namespace.reports import Ward as NamespaceHealth
+    from vmstore.namespace.results import (
+        Affinity,
+        Basis,
+        CallInfo,
+        Change,
+        ContextPage,
+        Diff,
+        Entry,
+        Event,
+        Fault,
+        Faulted,
+        Hit,
+        Page,
+        Recorded,
+        Relation,
+        Response,
+        SessionInfo,
+        TurnInfo,
+        Version,
+    )
+    from vmstore.namespace.signing_keys import Key, new_key
     from vmstore.namespace.storekey import new_store_key
+    from vmstore.replay.check import Checked, Difference
+    from vmstore.replay.optimum import Optimum
+    from vmstore.replay.whatif import Divergence, Kept, Run
+    from vmstore.retention.apply import Retained
+    from vmstore.retention.rules import Rule as RetentionRule
+    from vmstore.retention.rules import Spared
+    from vmstore.retraction.results import Conflict, Rebuilt, Retracted, Retraction, SessionRetracted
     from vmstore.retraction.retract import retract
+    from vmstore.seals.seal import Seal
     from vmstore.seals.seals import read_seal, seal
-    from vmstore.shares.regions import grants, regions, revoke, share
-    from vmstore.store.approvals import approvals, approve
-    from vmstore.store.encrypt import encrypt, rekey
+    from vmstore.shares.regions import Granting, Region, grants, regions, revoke, share
+    from vmstore.store.admin import Admin
+    from vmstore.store.approvals import Approved, approvals, approve
+    from vmstore.store.breakpoints import Stop
+    from vmstore.store.debug import Debug
+    from vmstore.store.encrypt import Encrypted, Rekeyed, encrypt, rekey
+    from vmstore.store.lineage import Lineage
+    from vmstore.store.live.checkpoints import Checkpoint
     from vmstore.store.live.copy_page import bring, origin
+    from vmstore.store.live.driver import Streamed
     from vmstore.store.live.live_session import Live
+    from vmstore.store.live.options import LiveOptions
+    from vmstore.store.live.prompt import Packed
     from vmstore.store.reads.context import Context
+    from vmstore.store.reads.proofs import Proof
     from vmstore.store.session import Session
+    from vmstore.store.shared import Sharing
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
+    from vmstore.store.trust import Trust
+    from vmstore.store.wire import Wire
     from vmstore.transfer.merge import merge
+    from vmstore.views.reads.context import Shown
+    from vmstore.vm.kernel.keywords import LiveSettings
+    from vmstore.vm.kernel.settings import Settings
+    from vmstore.vm.metrics.report import Asked as FaultCounts
+    from vmstore.vm.metrics.report import Measures
+    from vmstore.vm.protocol.dialects.dialect import Asked as ToolCall
+    from vmstore.vm.protocol.loop import Ran
+    from vmstore.vmql.execution.result import Result
+    from vmstore.vmql.syntax.errors import QueryError
 
 __version__ = "0.1.0"
 
 __all__ = [
+    # opens a store, or records what a client sends
     "open",
     "memory_store",
     "wrap",
     "aio",
-    "backup",
-    "restore",
-    "new_store_key",
-    "encrypt",
-    "rekey",
-    "archive",
-    "unarchive",
-    "merge",
-    "doctor",
-    "erase",
-    "plan_erasure",
-    "new_key",
-    "approve",
-    "approvals",
-    "seal",
-    "read_seal",
-    "retract",
-    "share",
-    "revoke",
-    "grants",
-    "regions",
-    "bring",
-    "origin",
     "Store",
     "Session",
     "Live",
+    "LiveSettings",
+    "LiveOptions",
     "Context",
+    "Batch",
+    # moments
     "AsOf",
+    "Moment",
     "Head",
     "Turn",
     "Call",
     "Position",
     "Time",
     "LoggedTime",
+    # errors
     "VmstoreError",
     "StoreError",
     "LockedError",
@@ -96,59 +166,215 @@ __all__ = [
     "OvertakenError",
     "ReadOnlyError",
     "CorruptError",
+    "QueryError",
+    # what a store and a session answer
+    "Affinity",
+    "Basis",
+    "CallInfo",
+    "Change",
+    "ContextPage",
+    "Diff",
+    "Entry",
+    "Event",
+    "Fault",
+    "Faulted",
+    "Hit",
+    "Page",
+    "Recorded",
+    "Relation",
+    "Response",
+    "SessionInfo",
+    "TurnInfo",
+    "Version",
+    "Result",
+    "Shown",
+    "Stop",
+    "PageTable",
+    # what a live session answers
+    "Settings",
+    "Packed",
+    "Ran",
+    "ToolCall",
+    "Streamed",
+    "Checkpoint",
+    "Measures",
+    "FaultCounts",
+    # what deciding a session again answers
+    "Run",
+    "Divergence",
+    "Kept",
+    "Optimum",
+    "Checked",
+    "Difference",
+    # the care of a store
+    "Admin",
+    "backup",
+    "restore",
+    "archive",
+    "unarchive",
+    "merge",
+    "doctor",
+    "Archived",
+    "ArchivedSession",
+    "Skipped",
+    "Backup",
+    "BackupPart",
+    "Restored",
+    "Columns",
+    "ColumnSegment",
+    "Compacted",
+    "Swept",
+    "Exported",
+    "Import",
+    "Imported",
+    "LineProblem",
+    "Info",
+    "Merged",
+    "MergedSession",
+    "Usage",
+    "Weight",
+    "Sealed",
+    "Verdict",
+    "Problem",
+    "Health",
+    "Symptom",
+    "NamespaceHealth",
+    "LockedFile",
+    # trust: what is erased, kept, sealed, proved and encrypted
+    "Trust",
+    "erase",
+    "plan_erasure",
+    "retract",
+    "seal",
+    "read_seal",
+    "new_key",
+    "approve",
+    "approvals",
+    "new_store_key",
+    "encrypt",
+    "rekey",
+    "Erased",
+    "ErasurePlan",
+    "PlannedPage",
+    "PlannedSession",
+    "Untaken",
+    "SealInfo",
+    "Retained",
+    "RetentionRule",
+    "Spared",
+    "Retraction",
+    "SessionRetracted",
+    "Retracted",
+    "Rebuilt",
+    "Conflict",
+    "Seal",
+    "SessionHead",
+    "Proof",
+    "Key",
+    "Approved",
+    "Encrypted",
+    "Rekeyed",
+    # sharing between namespaces
+    "Sharing",
+    "share",
+    "revoke",
+    "grants",
+    "regions",
+    "Granting",
+    "Region",
+    "bring",
+    "origin",
+    # parts of a session
+    "Lineage",
+    "Wire",
+    "Debug",
     "__version__",
 ]
 
-# Loaded when first used, so that the command's help need not load the store.
+# Loaded when first used, so that the command's help need not load the store: which module has which names.
 _HOMES = {
-    "open": ("vmstore.store.store", "open_store"),
-    "memory_store": ("vmstore.store.store", "memory_store"),
-    "backup": ("vmstore.maintenance.backup", "backup"),
-    "restore": ("vmstore.maintenance.backup", "restore"),
-    "new_store_key": ("vmstore.namespace.storekey", "new_store_key"),
-    "encrypt": ("vmstore.store.encrypt", "encrypt"),
-    "rekey": ("vmstore.store.encrypt", "rekey"),
-    "archive": ("vmstore.maintenance.archive", "archive"),
-    "unarchive": ("vmstore.maintenance.archive", "unarchive"),
-    "merge": ("vmstore.transfer.merge", "merge"),
-    "doctor": ("vmstore.maintenance.doctor", "doctor"),
-    "erase": ("vmstore.erasure.erase", "erase"),
-    "plan_erasure": ("vmstore.erasure.erase", "plan_erasure"),
-    "new_key": ("vmstore.namespace.signing_keys", "new_key"),
-    "approve": ("vmstore.store.approvals", "approve"),
-    "approvals": ("vmstore.store.approvals", "approvals"),
-    "seal": ("vmstore.seals.seals", "seal"),
-    "retract": ("vmstore.retraction.retract", "retract"),
-    "read_seal": ("vmstore.seals.seals", "read_seal"),
-    "share": ("vmstore.shares.regions", "share"),
-    "revoke": ("vmstore.shares.regions", "revoke"),
-    "grants": ("vmstore.shares.regions", "grants"),
-    "regions": ("vmstore.shares.regions", "regions"),
-    "bring": ("vmstore.store.live.copy_page", "bring"),
-    "origin": ("vmstore.store.live.copy_page", "origin"),
-    "Store": ("vmstore.store.store", "Store"),
-    "Session": ("vmstore.store.session", "Session"),
-    "Live": ("vmstore.store.live.live_session", "Live"),
-    "Context": ("vmstore.store.reads.context", "Context"),
+    "vmstore.store.store": "open=open_store memory_store Store",
+    "vmstore.store.session": "Session",
+    "vmstore.store.live.live_session": "Live",
+    "vmstore.vm.kernel.keywords": "LiveSettings",
+    "vmstore.store.live.options": "LiveOptions",
+    "vmstore.store.reads.context": "Context",
+    "vmstore.engine.batch": "Batch",
+    "vmstore.core.asof": "AsOf Moment Head Turn Call Position Time LoggedTime",
+    "vmstore.errors": (
+        "VmstoreError StoreError LockedError InternalError UnknownError ErasedError InputError "
+        "RefusedError ConflictError OvertakenError ReadOnlyError CorruptError"
+    ),
+    "vmstore.vmql.syntax.errors": "QueryError",
+    "vmstore.namespace.results": (
+        "Affinity Basis CallInfo Change ContextPage Diff Entry Event Fault Faulted Hit Page Recorded "
+        "Relation Response SessionInfo TurnInfo Version"
+    ),
+    "vmstore.vmql.execution.result": "Result",
+    "vmstore.views.reads.context": "Shown",
+    "vmstore.store.breakpoints": "Stop",
+    "vmstore.columns.page_table": "PageTable",
+    "vmstore.vm.kernel.settings": "Settings",
+    "vmstore.store.live.prompt": "Packed",
+    "vmstore.vm.protocol.loop": "Ran",
+    "vmstore.vm.protocol.dialects.dialect": "ToolCall=Asked",
+    "vmstore.store.live.driver": "Streamed",
+    "vmstore.store.live.checkpoints": "Checkpoint",
+    "vmstore.vm.metrics.report": "Measures FaultCounts=Asked",
+    "vmstore.replay.whatif": "Run Divergence Kept",
+    "vmstore.replay.optimum": "Optimum",
+    "vmstore.replay.check": "Checked Difference",
+    "vmstore.store.admin": "Admin",
+    "vmstore.maintenance.backup": "backup restore",
+    "vmstore.maintenance.archive": "archive unarchive",
+    "vmstore.transfer.merge": "merge",
+    "vmstore.maintenance.doctor": "doctor",
+    "vmstore.namespace.reports": (
+        "Archived ArchivedSession Skipped Backup BackupPart Restored Columns ColumnSegment Compacted "
+        "Swept Exported Import Imported LineProblem Info Merged MergedSession Usage Weight Sealed "
+        "Verdict Problem Health Symptom NamespaceHealth=Ward LockedFile=Held Erased ErasurePlan "
+        "PlannedPage PlannedSession Untaken SealInfo"
+    ),
+    "vmstore.store.trust": "Trust",
+    "vmstore.erasure.erase": "erase plan_erasure",
+    "vmstore.retraction.retract": "retract",
+    "vmstore.seals.seals": "seal read_seal",
+    "vmstore.namespace.signing_keys": "new_key Key",
+    "vmstore.store.approvals": "approve approvals Approved",
+    "vmstore.namespace.storekey": "new_store_key",
+    "vmstore.store.encrypt": "encrypt rekey Encrypted Rekeyed",
+    "vmstore.retention.apply": "Retained",
+    "vmstore.retention.rules": "RetentionRule=Rule Spared",
+    "vmstore.retraction.results": "Retraction SessionRetracted Retracted Rebuilt Conflict",
+    "vmstore.seals.seal": "Seal",
+    "vmstore.engine.verify.history_tree": "SessionHead",
+    "vmstore.store.reads.proofs": "Proof",
+    "vmstore.store.shared": "Sharing",
+    "vmstore.shares.regions": "share revoke grants regions Granting Region",
+    "vmstore.store.live.copy_page": "bring origin",
+    "vmstore.store.lineage": "Lineage",
+    "vmstore.store.wire": "Wire",
+    "vmstore.store.debug": "Debug",
 }
-_ROOMS = ("vmstore.core.asof", "vmstore.errors")
+_MODULES = {
+    name: (module, attribute or name)
+    for module, names in _HOMES.items()
+    for name, _, attribute in (word.partition("=") for word in names.split())
+}
 
 Client = TypeVar("Client")
 
 
 def __getattr__(name: str) -> Any:
     """Finds a public name in the room it lives in."""
-    if name not in __all__:
+    if name != "aio" and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "aio":
         return import_module("vmstore.aio")
-    homes = [_HOMES[name]] if name in _HOMES else [(room, name) for room in _ROOMS]
-    for module, attribute in homes:
-        found = getattr(import_module(module), attribute, None)
-        if found is not None:
-            globals()[name] = found
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _MODULES[name]
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -47,10 +47,10 @@ def cold_and_warm(path: Path, exchanges: list[Exchange]) -> None:
     """Records the same calls with one handle and with one for each call, and compares all there is to see."""
     with memory_store(clock=ManualClock()) as warm:
         for body, response in exchanges:
-            warm.record("s", body, response, at=1)
+            warm.record("s", body, response, at_us=1)
         for body, response in exchanges:
             with open_store(path) as cold:
-                cold.record("s", body, response, at=1)
+                cold.record("s", body, response, at_us=1)
         with open_store(path) as cold:
             assert told(cold) == told(warm)
             for number, (body, _) in enumerate(exchanges, 1):

@@ -72,7 +72,7 @@ class Follower:
         """Follows what was written since the last time; then each conversation is what is loaded."""
         engine = store._ns.engine
         for info in store.sessions():
-            key = key_of(store.views, info.session)
+            key = key_of(store.admin.views, info.session)
             position, before = self.at.get(info.session, (0, Conversation()))
             stood, conversation = state(before), before.copy()
             assert state(conversation) == stood
@@ -120,7 +120,7 @@ def by_hand(store: Store, hand: Hand) -> None:
         return
     session = store.session(sessions[n % len(sessions)].session)
     try:
-        with session.batch(at=1) as batch:
+        with session.batch(at_us=1) as batch:
             for mutation in WRITTEN[verb](batch, n, k):
                 batch.add(mutation)
     except VmstoreError:
@@ -290,7 +290,7 @@ def test_an_update_of_ones_own_is_sent(tmp_path: Path) -> None:
             batch.add(Update(number, 2, batch.cell(b"three"), 5, 1))
         sent = request([system("Be brief."), user("three"), said("two"), user("four")])
         store.record("s", sent)
-        assert session.request(call=2) == sent
+        assert session.wire.request(call=2) == sent
 
 
 def test_an_old_version_in_a_pack_of_ones_own_is_followed() -> None:
@@ -305,7 +305,7 @@ def test_an_old_version_in_a_pack_of_ones_own_is_followed() -> None:
             follower.look(store)
         sent = request([user(LISTING), user("and?"), said("two"), user("so")])
         store.record("s", sent)
-        assert store.session("s").request(call=3) == sent
+        assert store.session("s").wire.request(call=3) == sent
 
 
 @pytest.mark.parametrize("verb", ["swap", "enter"])
@@ -325,7 +325,7 @@ def test_a_call_puts_back_what_somebody_moved(verb: str, tmp_path: Path) -> None
             by_hand(store, ("swap", 1, 3))
         sent = request([*first, said("five"), user("six")])
         store.record("s", sent, answer(said("seven")))
-        assert session.request(call=3) == sent
+        assert session.wire.request(call=3) == sent
         assert store.verify().ok
 
 

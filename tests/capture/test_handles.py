@@ -48,7 +48,7 @@ def test_two_handles_go_on_where_the_other_stopped(store_path: Path) -> None:
             talk += [said(f"answer {n}")]
         for store in (one, other):
             session = store.session("s")
-            assert [session.request(call=n) for n in range(1, 9)] == sent
+            assert [session.wire.request(call=n) for n in range(1, 9)] == sent
             assert (session.info().turns, session.info().pages) == (8, 17)
         assert one.verify().ok
 
@@ -61,7 +61,7 @@ def test_forms_made_by_one_handle_are_known_to_the_other(store_path: Path) -> No
             (one, other)[n % 2].record("s", shown[n // 2 % 2])
         made = kinds(one)
         assert made.count("compress") == 1 and "update" not in made
-        assert [other.session("s").request(call=n + 1) == shown[n // 2 % 2] for n in range(6)] == [True] * 6
+        assert [other.session("s").wire.request(call=n + 1) == shown[n // 2 % 2] for n in range(6)] == [True] * 6
 
 
 def test_writers_at_once_lose_nothing(store_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_writers_at_once_lose_nothing(store_path: Path) -> None:
     sent = {call: body for outcome in outcomes for call, body in outcome.items()}
     assert sorted(sent) == list(range(2, 32))
     session = handles[0].session("s")
-    assert all(spelled(session.request(call=call)) == body for call, body in sent.items())
+    assert all(spelled(session.wire.request(call=call)) == body for call, body in sent.items())
     assert handles[1].verify().ok
     for handle in handles:
         handle.close()
@@ -155,7 +155,7 @@ def test_a_file_that_grows_while_its_session_is_recorded_into_ends_whole(store_p
             other.record("talk", {"model": "m", "messages": [*records[:n], *request([user(f"aside {n}")])["messages"]]})
         session = one.session("talk")
         assert session.info().calls == 12
-        assert session.request(call=12)["messages"][:-1] == records
+        assert session.wire.request(call=12)["messages"][:-1] == records
         assert one.import_file(file).new == 0
         assert other.verify().ok
 

@@ -29,7 +29,7 @@ def test_usage_that_is_none_takes_no_request_along(tokens: Any) -> None:
     store.record("s", chat("one", "yes", "two"), answer("well"))
     first = store.session("s").calls()[0]
     assert (first.status, first.tokens_reported) == ("ok", None)
-    assert store.session("s").request(call=1) == chat("one") and store.verify().ok
+    assert store.session("s").wire.request(call=1) == chat("one") and store.verify().ok
 
 
 def test_the_largest_usage_there_is_fits_the_log() -> None:
@@ -83,4 +83,4 @@ def test_half_an_emoji_is_told_everywhere() -> None:
     rows = store.query("CALLS call, stop, error", session="s").to_dicts()
     assert [row["stop"] for row in rows] == ["stop", "stop", None, None]
     assert [row["error"] for row in rows] == [None, None, "half ?", "half ?"]
-    assert store.session("s").request(call=1) == request and store.verify().ok
+    assert store.session("s").wire.request(call=1) == request and store.verify().ok

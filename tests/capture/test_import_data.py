@@ -74,7 +74,7 @@ def marshmallow(data: Path) -> Iterator[tuple[Session, list[list[Any]]]]:
 def test_each_of_thirteen_calls_saw_what_it_was_sent(call: int, marshmallow: tuple[Session, list[list[Any]]]) -> None:
     """Call by call the messages are those of the trajectory, and said to be recorded."""
     session, sent = marshmallow
-    assert session.messages(call=call) == sent[call - 1]
+    assert session.wire.messages(call=call) == sent[call - 1]
     assert session.context(call=call).fidelity == "recorded"
 
 
@@ -147,7 +147,7 @@ def test_a_pi_compaction_takes_its_messages_away(session: Session, data: Path) -
     entered = [change for change in diff.changes if change.change == "entered"]
     (summary,) = [change for change in entered if change.type == "summary"]
     left = {change.page for change in diff.changes if change.change == "left"}
-    assert {link.target for link in session.sources(summary.page, depth=1)} >= left
+    assert {link.target for link in session.lineage.ancestors(summary.page, depth=1)} >= left
     assert len(left) > 100 and after.tokens < before.tokens
     said = next(record["summary"] for record in records if record["type"] == "compaction")
     assert session.content(summary.page).decode() == said
@@ -161,7 +161,7 @@ def test_pi_tool_results_are_caused_by_their_calls(session: Session) -> None:
     artifacts = [page for page in session.pages() if page.type == "artifact"]
     assert len({page.message for page in artifacts}) == 448
     for page in artifacts[::20]:
-        (link,) = session.sources(page.page, kinds=["caused_by"])
+        (link,) = session.lineage.ancestors(page.page, kinds=["caused_by"])
         called = json.loads(session.content(link.target))
         assert (called["type"], session.page(link.target).role) == ("toolCall", "assistant")
 
@@ -196,6 +196,6 @@ def test_a_hundred_runs_are_a_hundred_verified_sessions(data: Path) -> None:
         for taken, run in list(zip(done.sessions, runs, strict=True))[::9]:
             assert taken.session == f"{path.stem}-task{run['task_id']}-trial{run['trial']}"
             last = max(n for n, message in enumerate(run["traj"]) if message["role"] == "assistant")
-            assert store.session(taken.session).messages() == run["traj"][:last]
+            assert store.session(taken.session).wire.messages() == run["traj"][:last]
         again = store.import_file(path)
         assert (again.new, again.sessions) == (0, done.sessions)

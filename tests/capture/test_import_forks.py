@@ -95,7 +95,7 @@ def taken(file: Path) -> tuple[Any, ...]:
     """What an import leaves: its sessions, what they say, each mutation, and each conversation as the log has it."""
     with memory_store() as store:
         sessions = [one.session for one in store.import_file(file).sessions]
-        said = {name: store.session(name).messages() for name in sessions}
+        said = {name: store.session(name).wire.messages() for name in sessions}
         entries = [(one.session, one.position, one.kind) for one in store.tail()]
         engine = store._ns.engine
         keys = engine.projection.db.execute("SELECT session FROM sessions ORDER BY session")
@@ -122,8 +122,8 @@ def test_the_way_to_a_fork_is_that_of_its_parent_and_its_own(tmp_path: Path) -> 
     file.write_text(tree(5))
     with memory_store() as store:
         store.import_file(file)
-        keys = [key for (key,) in store.views.execute("SELECT session FROM sessions ORDER BY session")]
+        keys = [key for (key,) in store.admin.views.execute("SELECT session FROM sessions ORDER BY session")]
         for order in (keys, keys[::-1], sorted(keys, key=lambda key: key * 7 % 11)):
-            assert [Lane(store.views, key).stretches for key in order] == [
-                list(_stretches(store.views, key)) for key in order
+            assert [Lane(store.admin.views, key).stretches for key in order] == [
+                list(_stretches(store.admin.views, key)) for key in order
             ]

@@ -120,7 +120,7 @@ def test_a_session_imported_goes_on_when_recorded(tmp_path: Path) -> None:
         done = store.record("talk", body)
         assert (done.call, done.turn) == (5, 3)
         assert session.info().pages == pages + 1
-        assert session.request() == body
+        assert session.wire.request() == body
         assert session.context(call=4).fidelity == "derived"
 
 
@@ -143,6 +143,6 @@ def test_an_import_not_yet_whole_cannot_be_recorded_into(tmp_path: Path) -> None
         except VmstoreError:
             assert names(store) == []
         else:
-            assert store.session(done.session).request(call=done.call) == request([user("mine")])
+            assert store.session(done.session).wire.request(call=done.call) == request([user("mine")])
         store.import_file(file)
         assert any(info.calls == 600 for info in store.sessions())

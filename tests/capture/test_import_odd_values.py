@@ -54,7 +54,7 @@ def test_a_document_says_such_a_number_in_words(tmp_path: Path) -> None:
     )
     with memory_store() as store:
         store.import_file(file)
-        (message,) = store.session("talk").messages(call=1)
+        (message,) = store.session("talk").wire.messages(call=1)
         assert message["x"] == ["NaN", "-Infinity", "1e400"]
 
 
@@ -86,8 +86,8 @@ def test_a_list_of_pairs_is_the_pairs(tmp_path: Path) -> None:
         store.import_file(file)
         session = store.session("pairs")
         for number, told in enumerate(pairs, 1):
-            assert session.request(call=number) == told["request"]
-            assert session.response(call=number).body == told["response"]
+            assert session.wire.request(call=number) == told["request"]
+            assert session.wire.response(call=number).body == told["response"]
 
 
 # ---- growth

@@ -22,8 +22,8 @@ PROCESSES = 4
 
 def completed(store: Store) -> list[int]:
     """How often each session's import was completed."""
-    store.follow()
-    return [row[0] for row in store.views.execute("SELECT count(*) FROM marks WHERE reason = 2 GROUP BY session")]
+    store.admin.follow()
+    return [row[0] for row in store.admin.views.execute("SELECT count(*) FROM marks WHERE reason = 2 GROUP BY session")]
 
 
 @pytest.mark.parametrize("make", [runs, tree, line])

@@ -54,14 +54,14 @@ def test_a_fork_shares_the_past_and_no_more(tmp_path: Path) -> None:
         assert (main.name, fork.name, info.origin, info.parent) == ("s-1", "s-1-x1", "fork", "s-1")
         for call in (1, 2):
             assert main.context(call=call).pages == fork.context(call=call).pages
-            assert main.messages(call=call) == fork.messages(call=call)
+            assert main.wire.messages(call=call) == fork.wire.messages(call=call)
         assert main.pages(position=info.fork_position) == fork.pages(position=info.fork_position)
         assert [texts(session.context(call=3))[-1] for session in (main, fork)] == [
             "What is in module 1?",
             "Forget that. What is in the box?",
         ]
         assert (main.info().calls, info.calls, main.info().turns, info.turns) == (5, 3, 3, 2)
-        assert "Forget that" not in json.dumps(main.messages())
+        assert "Forget that" not in json.dumps(main.wire.messages())
         assert store.verify().ok
 
 
@@ -102,7 +102,7 @@ def test_a_spawn_points_at_the_call_that_began_it(tmp_path: Path) -> None:
         assert opened.mutation["parent_position"] == page.position
         assert texts(agent.context()) == ["Count the files."]
         assert [page.role for page in agent.pages() if page.bytes] == ["user", "assistant"]
-        assert texts(main.context())[0] == "How many files?" and len(main.messages()) == 3
+        assert texts(main.context())[0] == "How many files?" and len(main.wire.messages()) == 3
 
 
 @pytest.mark.parametrize("make", [forked, spawned])
@@ -145,5 +145,5 @@ def test_a_tree_is_the_same_after_views_are_folded_anew(tmp_path: Path, store_pa
     with memory_store() as store:
         imported(store, tmp_path, [*forked(), *spawned()])
         before = all_seen(store)
-        store.rebuild()
+        store.admin.rebuild()
         assert all_seen(store) == before

@@ -283,7 +283,7 @@ def test_lines_nobody_can_read_are_kept_to_the_byte(tmp_path: Path) -> None:
         raw = [page for page in session.pages() if page.type == "raw"]
         assert [session.content(page.page) for page in raw] == bad
         assert done.sessions[0].raw == 5 and all(page.message is None for page in raw)
-        details = [session.history(page.page)[0].detail for page in raw]
+        details = [session.lineage.history(page.page)[0].detail for page in raw]
         assert all(str(detail).startswith(f"talk.jsonl:{n}: ") for n, detail in enumerate(details, 2))
         assert [call.pages for call in session.calls()] == [2, 4, 6, 8]  # the opaque page, and none of them
         assert store.import_file(file).new == 0

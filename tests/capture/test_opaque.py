@@ -141,7 +141,7 @@ def test_a_derived_session_says_derived(tmp_path: Path) -> None:
             context = session.context(call=call.call)
             assert (call.fidelity, context.fidelity, context.to_dict()["fidelity"]) == ("derived",) * 3
             with pytest.raises(UnknownError, match="derived"):
-                session.request(call=call.call)
+                session.wire.request(call=call.call)
             assert context.messages()
 
 

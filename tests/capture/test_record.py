@@ -68,7 +68,7 @@ def test_every_request_comes_back_equal(shape: str, life: str) -> None:
         for number, body in enumerate(sent, 1):
             assert store.record("s", body, answer(said(f"reply {number}"), shape)).call == number
         session = store.session("s")
-        assert [spelled(session.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
+        assert [spelled(session.wire.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
         assert store.verify().ok
 
 
@@ -83,9 +83,9 @@ def test_requests_stay_equal_when_the_store_is_reopened_and_its_views_are_folded
             store.record("s", body, answer(said(f"reply {number}"), shape))
     with open_store(store_path) as store:
         session = store.session("s")
-        assert [spelled(session.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
-        store.rebuild()
-        assert [spelled(session.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
+        assert [spelled(session.wire.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
+        store.admin.rebuild()
+        assert [spelled(session.wire.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
         assert store.verify().ok
 
 
@@ -123,7 +123,7 @@ def test_a_tool_result_is_caused_by_its_call(shape: str) -> None:
         store.record("s", request(HEAD, shape), answer(ask("c1"), shape))
         store.record("s", request(BASE[:4], shape))
         asked, found = store.session("s").pages()[-2:]
-        links = store.session("s").sources(found.page)
+        links = store.session("s").lineage.ancestors(found.page)
         assert [(link.kind, link.source, link.target) for link in links] == [("caused_by", found.page, asked.page)]
         assert (asked.role, found.type) == ("assistant", "artifact")
 
@@ -152,7 +152,7 @@ def test_other_tools_change_the_tools_page_only(shape: str) -> None:
         session = store.session("s")
         first = session.page(session.context().pages[0].page)
         assert (first.type, first.version) == ("procedure", 2)
-        assert session.request() == body
+        assert session.wire.request() == body
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -163,8 +163,8 @@ def test_another_model_or_parameter_is_a_new_literal_only(shape: str) -> None:
             store.record("s", request(BASE, shape, **more))
         session = store.session("s")
         assert [call.model for call in session.calls()] == ["m", "m2", "m2", "m"]
-        assert session.request(call=3)["temperature"] == 0.5
-        assert "temperature" not in session.request(call=4)
+        assert session.wire.request(call=3)["temperature"] == 0.5
+        assert "temperature" not in session.wire.request(call=4)
         assert kinds(store).count("create") == kinds(store).count("message")
         rests = [entry.mutation["rest"] for entry in store.tail() if entry.kind == "pack"]
         assert all(rest is not None for rest in rests)

@@ -69,7 +69,9 @@ def test_strange_requests_come_back_equal(name: str) -> None:
         for sent in (body, body, grown, body):
             store.record("s", sent, answer(said("ok")))
         session = store.session("s")
-        assert [spelled(session.request(call=n)) for n in (1, 2, 3, 4)] == [*map(spelled, (body, body, grown, body))]
+        assert [spelled(session.wire.request(call=n)) for n in (1, 2, 3, 4)] == [
+            *map(spelled, (body, body, grown, body))
+        ]
         assert store.verify().ok
 
 
@@ -83,7 +85,7 @@ def test_strange_requests_are_picked_up_again(name: str, store_path: Path) -> No
     with open_store(store_path) as store:
         store.record("s", body)
         assert kinds(store, after=end) == ["pack", "reply"]
-        assert spelled(store.session("s").request()) == spelled(body)
+        assert spelled(store.session("s").wire.request()) == spelled(body)
 
 
 @pytest.mark.parametrize("values", [(1, True, 1.0), (0, False, 0.0), ("1", 1), (None, "null", [])])
@@ -97,7 +99,7 @@ def test_values_that_only_seem_equal_are_told_apart(values: tuple[Any, ...]) -> 
             sent.append({"model": "m", "messages": [spoken], "seed": value})
             store.record("s", sent[-1])
         session = store.session("s")
-        assert [spelled(session.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
+        assert [spelled(session.wire.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_what_is_no_request_is_refused_whole(body: Any, reason: str) -> None:
         with pytest.raises(InputError, match=reason):
             store.record("s", body)
         store.record("s", request([user("x"), said("y"), user("z")]))
-        assert store.session("s").request(call=2) == request([user("x"), said("y"), user("z")])
+        assert store.session("s").wire.request(call=2) == request([user("x"), said("y"), user("z")])
         assert store.verify().ok
 
 
@@ -144,7 +146,7 @@ def test_fifty_megabytes_are_kept_to_the_bit(store_path: Path) -> None:
         store.record("s", body)
         assert store.info().bytes_log < size + 100_000
         assert store.info().bytes_blobs == files < 1.01 * len(data)
-        assert store.session("s").request() == body
+        assert store.session("s").wire.request() == body
         assert [page.modality for page in store.session("s").pages()] == ["text", "image"]
 
 
@@ -161,7 +163,7 @@ def test_what_the_caller_changes_later_is_not_changed_here(shape: str) -> None:
             body[key].append(message(user(f"more {n}"), shape))
             body[key][0].update(message(user(f"edited {n}"), shape))
         session = store.session("s")
-        assert [spelled(session.request(call=n)) for n in range(1, 5)] == sent
+        assert [spelled(session.wire.request(call=n)) for n in range(1, 5)] == sent
 
 
 @pytest.mark.parametrize("name", ["zoë", "会话", "🐙 arm", "a b/c@d#e", "x" * 500, "p17", "vm://x"])
@@ -171,7 +173,7 @@ def test_sessions_may_be_named_in_any_script(name: str, store_path: Path) -> Non
         store.record(name, request([user("x")]))
     with open_store(store_path, "r") as store:
         assert [info.session for info in store.sessions()] == [name]
-        assert store.session(name).request() == request([user("x")])
+        assert store.session(name).wire.request() == request([user("x")])
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x00", "x" * 501, "\ud800", None, 7])
@@ -206,5 +208,5 @@ def test_threads_may_record_into_several_sessions_at_once(store_path: Path) -> N
             thread.join()
         assert problems == []
         assert len(sent) == 72
-        assert all(spelled(store.session(name).request(call=call)) == body for (name, call), body in sent.items())
+        assert all(spelled(store.session(name).wire.request(call=call)) == body for (name, call), body in sent.items())
         assert store.verify().ok

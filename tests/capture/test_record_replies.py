@@ -137,22 +137,22 @@ def test_a_gap_is_a_call_that_says_so() -> None:
     """A call that could not be recorded is counted, derived, and carries the reason."""
     with memory_store() as store:
         store.record("s", request(ITEMS), answer(said("Hello.")))
-        assert store.record_gap("s", "the queue was full").call == 2
+        assert store.admin.record_gap("s", "the queue was full").call == 2
         session = store.session("s")
         call = session.calls()[1]
         assert (call.status, call.fidelity, call.error) == ("gap", "derived", "the queue was full")
         assert session.info().fidelity == "derived"
         with pytest.raises(VmstoreError, match="derived"):
-            session.request(call=2)
-        assert session.request(call=1) == request(ITEMS)
+            session.wire.request(call=2)
+        assert session.wire.request(call=1) == request(ITEMS)
 
 
 def test_a_gap_may_be_the_first_call() -> None:
     """A session may begin with a gap; the next call stands as it was sent."""
     with memory_store() as store:
-        store.record_gap("s", "no disk")
+        store.admin.record_gap("s", "no disk")
         store.record("s", request(ITEMS))
-        assert store.session("s").request(call=2) == request(ITEMS)
+        assert store.session("s").wire.request(call=2) == request(ITEMS)
         assert store.session("s").context(call=1).pages == []
         assert store.verify().ok
 
@@ -162,9 +162,9 @@ def test_what_was_said_during_a_gap_is_found_in_the_next_call() -> None:
     items = [*ITEMS, said("Hello."), user("And now?"), said("Now this."), user("Why?")]
     with memory_store() as store:
         store.record("s", request(items[:2]), answer(said("Hello.")))
-        store.record_gap("s", "lost")
+        store.admin.record_gap("s", "lost")
         store.record("s", request(items), answer(said("Because.")))
-        assert store.session("s").request() == request(items)
+        assert store.session("s").wire.request() == request(items)
         assert store.session("s").info().turns == 3
 
 
@@ -203,7 +203,7 @@ def test_a_used_request_id_is_told_at_once(store_path: Path, monkeypatch: pytest
     """A conflict that no second try can mend is not tried again with every other writer waiting."""
     with open_store(store_path) as store:
         store.record("s", request(ITEMS), request_id="r1")
-        monkeypatch.setattr(store.log, "alone", lambda: pytest.fail("it was tried a second time"))
+        monkeypatch.setattr(store.admin.log, "alone", lambda: pytest.fail("it was tried a second time"))
         with pytest.raises(ConflictError, match="'r1'"):
             store.record("s", request(ITEMS[1:]), request_id="r1")
 
@@ -213,7 +213,7 @@ def test_a_request_id_is_its_sessions_own() -> None:
     with memory_store() as store:
         store.record("a", request(ITEMS), request_id="r1")
         store.record("b", request(ITEMS[1:]), request_id="r1")
-        assert spelled(store.session("b").request()) == spelled(request(ITEMS[1:]))
+        assert spelled(store.session("b").wire.request()) == spelled(request(ITEMS[1:]))
 
 
 def test_one_request_id_is_no_beginning_of_another() -> None:

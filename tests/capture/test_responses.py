@@ -74,10 +74,10 @@ def test_a_response_comes_back_equal_in_every_field(shape: Shape, body: dict[str
     """Null fields, empty lists, indexes, the order of keys and signs of zeros come back, in a new process too."""
     with open_store(store_path) as store:
         store.record("s", ASKED[shape], body)
-        assert json.dumps(store.session("s").response(call=1).body) == json.dumps(body)
+        assert json.dumps(store.session("s").wire.response(call=1).body) == json.dumps(body)
     with open_store(store_path) as store:
-        store.rebuild()
-        found = store.session("s").response(call=1)
+        store.admin.rebuild()
+        found = store.session("s").wire.response(call=1)
         assert (found.fidelity, found.rule, json.dumps(found.body)) == ("recorded", None, json.dumps(body))
         (row,) = store.query("CALLS response IN SESSION s").to_dicts()
         assert json.dumps(row["response"]) == json.dumps(body)
@@ -88,11 +88,11 @@ def test_the_parts_of_a_stream_are_said_to_be_put_together(shape: Shape) -> None
     """A stream's response is the body its parts add up to, and never said to be recorded."""
     with memory_store() as store:
         store.record("s", ASKED[shape], STREAMS[shape])
-        found = store.session("s").response(call=1)
+        found = store.session("s").wire.response(call=1)
         assert (found.fidelity, found.rule) == ("derived", "stream")
         assert "Let me look." in json.dumps(found.body)
         store.record("t", ASKED[shape], [*STREAMS[shape][:4], ConnectionError("reset")])
-        found = store.session("t").response(call=1)
+        found = store.session("t").wire.response(call=1)
         assert (found.status, found.error, found.exception) == ("failed", "reset", "ConnectionError")
         assert found.rule == "stream"
 
@@ -108,17 +108,17 @@ def test_an_exception_comes_back_as_its_class_its_words_and_its_status() -> None
     with memory_store() as store:
         store.record("s", ASKED[Shape.CHAT], RateError("slow down"))
         store.record("s", ASKED[Shape.CHAT], None)
-        store.record_gap("s", "it was full")
+        store.admin.record_gap("s", "it was full")
         session = store.session("s")
-        raised, none = session.response(call=1), session.response(call=2)
+        raised, none = session.wire.response(call=1), session.wire.response(call=2)
         assert (raised.status, raised.error, raised.exception, raised.status_code, raised.body) == (
             ("failed", "slow down", "RateError", 429, None)
         )
         assert (none.status, none.body, none.error, none.fidelity) == ("aborted", None, None, "recorded")
         with pytest.raises(vmstore.UnknownError, match="could not be recorded"):
-            session.response(call=3)
+            session.wire.response(call=3)
         with pytest.raises(vmstore.UnknownError, match="is open"):
-            session.fork("f", call=1).response(call=1)
+            session.fork("f", call=1).wire.response(call=1)
 
 
 def test_what_a_response_repeats_is_written_once() -> None:
@@ -128,8 +128,8 @@ def test_what_a_response_repeats_is_written_once() -> None:
         for n in range(100):
             store.record("s", ASKED[Shape.RESPONSES], {**body, "id": f"r{n}"})
         session = store.session("s")
-        assert all(session.response(call=n + 1).body == {**body, "id": f"r{n}"} for n in (0, 50, 99))
-        commits = store.log.tail(0, 1000)
+        assert all(session.wire.response(call=n + 1).body == {**body, "id": f"r{n}"} for n in (0, 50, 99))
+        commits = store.admin.log.tail(0, 1000)
         size = sum(len(cell.content) for commit in commits for cell in commit.cells)
         assert size < 3 * len(json.dumps(TOOLS)) + 100 * 200
 
@@ -141,7 +141,7 @@ def test_a_reply_written_by_an_earlier_version_is_said_to_be_derived() -> None:
         with store.session("s").batch() as batch:
             beside = {"stop": "stop", "response": {"id": "chatcmpl-0"}}
             batch.add(Reply(1, 1, 1, aside=batch.cell(json.dumps(beside).encode())))
-        found = store.session("s").response(call=1)
+        found = store.session("s").wire.response(call=1)
         assert (found.fidelity, found.rule, found.body, found.stop) == ("derived", "messages", None, "stop")
         assert found.messages == [{"role": "assistant", "content": "Here."}]
         assert found.beside == {"id": "chatcmpl-0"}
@@ -156,9 +156,9 @@ def test_a_masking_session_masks_every_field_of_a_response(named: str) -> None:
     with memory_store() as store:
         store.record("s", ASKED[Shape.CHAT], body, redaction="mask")
         secret = named.rpartition(" ")[2].encode()
-        held = [cell.content for commit in store.log.tail(0, 99) for cell in commit.cells]
+        held = [cell.content for commit in store.admin.log.tail(0, 99) for cell in commit.cells]
         assert not [content for content in held if secret in content]
-        found = store.session("s").response(call=1).body
+        found = store.session("s").wire.response(call=1).body
         assert "[" in found["choices"][0]["message"]["content"]
         assert found.keys() == body.keys() and found["choices"][1]["index"] == 1
         with pytest.raises(vmstore.RefusedError):
@@ -175,7 +175,7 @@ def test_an_erased_answer_is_nowhere_in_its_response(store_path: Path) -> None:
         (page,) = (page.page for page in store.session("s").pages(role="assistant"))
         erase(store, page=page, in_session="s")
         assert not found_in(store_path, [b"xylophone"])
-        found = store.session("s").response(call=1)
+        found = store.session("s").wire.response(call=1)
         assert found.body is None and found.erased is not None
         assert "xylophone" not in json.dumps([found.messages, found.error])
         assert store.verify().ok
@@ -188,7 +188,7 @@ def test_a_response_is_awaited() -> None:
         async with vmstore.aio.memory_store() as store:
             await store.record("s", ASKED[Shape.CHAT], choice({"role": "assistant", "content": "Here."}))
             session = await store.session("s")
-            return await session.response(call=1)
+            return await session.wire.response(call=1)
 
     assert asyncio.run(asked()).body == choice({"role": "assistant", "content": "Here."})
 
@@ -211,7 +211,7 @@ def test_the_order_of_keys_comes_back_and_a_change_of_it_voids_the_cache() -> No
         for messages in (talk, moved, [*moved, asks], [*moved, other], [*moved, other, tool], [*moved, other, turned]):
             sent = {"model": "m", "messages": messages}
             written = store.record("s", sent)
-            assert json.dumps(store.session("s").request(call=written.call)) == json.dumps(sent)
+            assert json.dumps(store.session("s").wire.request(call=written.call)) == json.dumps(sent)
         calls = store.session("s").calls()
         assert [bool(call.invalidated) for call in calls] == [False, True, False, True, False, True]
         rows = store.query("CALLS invalidated IN SESSION s").to_dicts()

@@ -69,7 +69,7 @@ def test_a_shorter_form_is_a_level_of_the_same_page(shape: str, text: str, level
         assert page.tokens < before.tokens
         assert session.content(page.page) == LONG.encode()
         assert session.content(page.page, level=level) == text.encode()
-        (event,) = [event for event in session.history(page.page) if event.event == "compress"]
+        (event,) = [event for event in session.lineage.history(page.page) if event.event == "compress"]
         assert (event.level, event.method) == (level, method.word)
 
 
@@ -168,7 +168,7 @@ def test_thinking_left_out_is_a_page_that_leaves() -> None:
         shown = [page.page for page in session.context().pages]
         assert text.page in shown and thinking.page not in shown
         assert session.content(thinking.page) == b"Hm, sixty."
-        assert session.request() == request(items, "anthropic")
+        assert session.wire.request() == request(items, "anthropic")
 
 
 def test_thinking_kept_is_no_new_page() -> None:
@@ -183,7 +183,7 @@ def test_thinking_kept_is_no_new_page() -> None:
         pages = store.session("s").info().pages
         store.record("s", sent)
         assert store.session("s").info().pages == pages + 1
-        assert store.session("s").request() == sent
+        assert store.session("s").wire.request() == sent
 
 
 def test_a_reply_may_come_back_in_other_fields() -> None:
@@ -199,7 +199,7 @@ def test_a_reply_may_come_back_in_other_fields() -> None:
         store.record("s", {"model": "m", "messages": sent})
         made = kinds(store, after=end)
         assert (made.count("create"), made.count("message"), made.count("update")) == (1, 1, 0)
-        assert store.session("s").request()["messages"] == sent
+        assert store.session("s").wire.request()["messages"] == sent
 
 
 def test_a_tool_call_may_come_back_with_its_keys_in_another_order() -> None:
@@ -213,7 +213,7 @@ def test_a_tool_call_may_come_back_with_its_keys_in_another_order() -> None:
         pages = store.session("s").info().pages
         store.record("s", sent)
         assert store.session("s").info().pages == pages + 1
-        assert store.session("s").request() == sent
+        assert store.session("s").wire.request() == sent
 
 
 # ---- envelopes
@@ -233,7 +233,7 @@ def test_a_moved_cache_mark_is_neither_version_nor_page() -> None:
             sent.append({**request([], "anthropic"), "system": [marked], "messages": spoken})
             store.record("s", sent[-1])
         session = store.session("s")
-        assert [session.request(call=n) for n in range(1, 6)] == sent
+        assert [session.wire.request(call=n) for n in range(1, 6)] == sent
         assert session.info().pages == 6
         assert {"update", "compress"}.isdisjoint(kinds(store))
         assert [page.version for page in session.pages()] == [1] * 6
@@ -246,7 +246,7 @@ def test_the_same_text_of_another_role_keeps_its_request_equal(role: str) -> Non
     with memory_store() as store:
         for messages in ([message(item) for item in HEAD], changed, [message(item) for item in HEAD]):
             store.record("s", {"model": "m", "messages": messages})
-            assert store.session("s").request()["messages"] == messages
+            assert store.session("s").wire.request()["messages"] == messages
 
 
 def test_another_speaker_in_the_same_place_is_no_version_of_the_one_before() -> None:
@@ -259,7 +259,7 @@ def test_another_speaker_in_the_same_place_is_no_version_of_the_one_before() -> 
         session = store.session("s")
         shown = session.context().pages[1]
         assert (shown.role, session.page(shown.page).version) == ("assistant", 1)
-        assert session.request() == request(swapped)
+        assert session.wire.request() == request(swapped)
 
 
 def test_parts_added_and_dropped_leave_the_others_alone() -> None:
@@ -273,7 +273,7 @@ def test_parts_added_and_dropped_leave_the_others_alone() -> None:
         session = store.session("s")
         assert [len(session.context(call=n).pages) for n in (1, 2, 3, 4)] == [6, 5, 6, 7]
         assert session.info().messages == 3
-        assert session.request(call=4)["messages"][0]["content"] == versions[3]
+        assert session.wire.request(call=4)["messages"][0]["content"] == versions[3]
 
 
 @pytest.mark.parametrize("reopened", [False, True])
@@ -322,7 +322,7 @@ def test_a_result_of_another_call_is_another_page() -> None:
         shown = [page for page in session.context().pages if page.type == "artifact"]
         assert len(shown) == 2
         for page in shown:
-            (link,) = session.sources(page.page, depth=1, kinds=["caused_by"])
+            (link,) = session.lineage.ancestors(page.page, depth=1, kinds=["caused_by"])
             assert f'"{session.content(page.page).decode()[:2]}"' in session.content(link.target).decode()
 
 

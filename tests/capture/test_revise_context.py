@@ -75,11 +75,11 @@ def test_a_summary_derives_from_all_it_replaced(shape: str, text: str) -> None:
         session = recorded(store, before, after, shape=shape)
         (summary,) = [page for page in session.pages() if page.type == "summary"]
         gone = set(names(session, 1)) - set(names(session, 2))
-        links = session.sources(summary.page)
+        links = session.lineage.ancestors(summary.page)
         assert {link.target for link in links} == gone and len(gone) == 8
         assert {link.kind for link in links} == {"derives"}
         assert session.content(summary.page) == text.encode()
-        assert all(session.derived(page)[0].source == summary.page for page in gone)
+        assert all(session.lineage.descendants(page)[0].source == summary.page for page in gone)
 
 
 def test_a_summary_at_the_end_is_known_by_its_words() -> None:
@@ -87,7 +87,7 @@ def test_a_summary_at_the_end_is_known_by_its_words() -> None:
     with memory_store() as store:
         session = recorded(store, [SYSTEM, *TALK[:11]], [SYSTEM, user(f"<summary>{UNMARKED}</summary>")])
         summary = session.pages()[-1]
-        assert (summary.type, len(session.sources(summary.page))) == ("summary", 11)
+        assert (summary.type, len(session.lineage.ancestors(summary.page))) == ("summary", 11)
 
 
 def test_a_summary_of_a_summary_leads_back_to_what_was_said() -> None:
@@ -100,7 +100,7 @@ def test_a_summary_of_a_summary_leads_back_to_what_was_said() -> None:
             [SYSTEM, user(MARKED.replace("3", "5")), *TALK[12:13]],
         )
         first, second = [page for page in session.pages() if page.type == "summary"]
-        walked = session.sources(second.page)
+        walked = session.lineage.ancestors(second.page)
         assert {link.depth for link in walked} == {1, 2}
         assert first.page in {link.target for link in walked if link.depth == 1}
         assert names(session, 1)[1] in {link.target for link in walked if link.depth == 2}
@@ -114,7 +114,7 @@ def test_instructions_that_change_with_a_compaction_are_an_edit() -> None:
         first, summary, _ = (session.page(name) for name in names(session, 2))
         assert (first.type, first.role, first.version) == ("transcript", "system", 2)
         assert (summary.type, summary.role) == ("summary", "user")
-        assert {link.target for link in session.sources(summary.page)} == set(names(session, 1)[1:9])
+        assert {link.target for link in session.lineage.ancestors(summary.page)} == set(names(session, 1)[1:9])
 
 
 def test_a_word_put_in_between_is_no_summary() -> None:
@@ -145,7 +145,7 @@ def test_a_message_that_moved_is_not_also_another_one(shape: str) -> None:
     after = [*first, said("Old answer (omitted)"), user("And?"), said(LONG), user("So?")]
     with memory_store() as store:
         session = recorded(store, first, before, after, shape=shape)
-        assert session.request() == request(after, shape)
+        assert session.wire.request() == request(after, shape)
         assert len(set(names(session, 3))) == 5
         assert names(session, 3)[3] == names(session, 2)[0]
 
@@ -177,7 +177,7 @@ def test_what_was_said_before_may_be_said_again(shape: str) -> None:
     talk = [user("Is bed 1 planned?"), said("Yes."), user("Is bed 2?"), said("Yes."), user("Is bed 3?")]
     with memory_store() as store:
         session = recorded(store, talk[:3], talk, shape=shape)
-        assert session.request() == request(talk, shape)
+        assert session.wire.request() == request(talk, shape)
         assert len(set(names(session, 2))) == 5
         assert names(session, 2)[:3] == names(session, 1)
 
@@ -191,7 +191,7 @@ def test_a_call_id_used_again_is_another_call() -> None:
     with memory_store() as store:
         for messages in (first, first + more):
             store.record("s", {"model": "m", "messages": messages})
-        assert store.session("s").request()["messages"] == first + more
+        assert store.session("s").wire.request()["messages"] == first + more
         assert store.verify().ok
 
 
@@ -222,7 +222,7 @@ def test_a_result_that_moved_with_its_call_keeps_its_page() -> None:
     with memory_store() as store:
         session = recorded(store, [SYSTEM, TALK[0], *pair, *TALK[1:5]], [SYSTEM, *TALK[:5], *pair])
         (found,) = [page for page in session.pages() if page.type == "artifact"]
-        assert (found.version, len(session.sources(found.page))) == (1, 1)
+        assert (found.version, len(session.lineage.ancestors(found.page))) == (1, 1)
 
 
 def test_another_calls_result_is_another_page() -> None:

@@ -50,7 +50,7 @@ def recorded(requests: list[Request]) -> list[bytes]:
     with memory_store(clock=ManualClock(5_000_000), ids=SeededIds(4)) as store:
         for messages in requests:
             store.record("s", {"model": "m", "messages": messages})
-        return [commit.hash for commit in store.log.tail(0, 1000)]
+        return [commit.hash for commit in store.admin.log.tail(0, 1000)]
 
 
 @settings(deadline=None)
@@ -107,4 +107,4 @@ def test_what_left_the_context_is_not_kept_as_it_was_sent() -> None:
         assert len(conversation.messages) == 40
         store.record("s", {"model": "m", "messages": copy.deepcopy(messages[:8])})
         assert len(conversation.messages) == 40
-        assert store.session("s").request(call=11)["messages"] == messages[:8]
+        assert store.session("s").wire.request(call=11)["messages"] == messages[:8]

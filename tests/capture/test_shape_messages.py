@@ -142,7 +142,7 @@ def test_base64_of_urls_is_kept_as_its_bytes_too() -> None:
     with vmstore.memory_store() as store:
         store.record("s", {"model": "m", "contents": [value]})
         session = store.session("s")
-        assert session.request(call=1) == {"model": "m", "contents": [value]}
+        assert session.wire.request(call=1) == {"model": "m", "contents": [value]}
         (page,) = session.pages()
         assert (page.modality, session.content(page.page)) == ("image", picture)
         with session.batch() as batch:  # a hole of its kind may be filled with any bytes

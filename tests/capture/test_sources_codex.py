@@ -280,7 +280,7 @@ def test_a_compaction_makes_pages_leave(tmp_path: Path) -> None:
         assert texts == ["You write code.", "first", "It went well.", "third"]
         assert after.pages[1].page == before.pages[1].page
         (sums_up,) = [page.page for page in after.pages if page.type == "summary"]
-        assert {link.text for link in session.sources(sums_up)} == {"one", "second", "two"}
+        assert {link.text for link in session.lineage.ancestors(sums_up)} == {"one", "second", "two"}
         assert [call.turn for call in session.calls()] == [1, 2, 3]
         assert store.verify().ok
 

@@ -182,7 +182,7 @@ def test_blocks_are_found_by_name_and_stand_in_no_context(tmp_path: Path) -> Non
         assert (block.hint, block.tokens, session.content("opaque")) == ("opaque", 3, b"Likes Nara.")
         context = session.context(call=2)
         assert block.page not in {page.page for page in context.pages}
-        assert [link.text for link in session.sources(context.pages[1].page)] == ["Likes Nara."]
+        assert [link.text for link in session.lineage.ancestors(context.pages[1].page)] == ["Likes Nara."]
         assert store.verify().ok
 
 
@@ -217,7 +217,7 @@ def test_the_context_at_the_end_is_the_one_in_the_file(imported: Store, data: Pa
     last = max(n for n, one in enumerate(told["messages"]) if one["role"] == "assistant")
     # A system message made after the last answer was not what that answer saw, so its place is its forerunner's.
     stays = [n for n in told["in_context_message_indices"] if n < last]
-    seen = [one["content"][0]["text"] for one in session.messages()[1:]]  # after the system message
+    seen = [one["content"][0]["text"] for one in session.wire.messages()[1:]]  # after the system message
     assert seen == [told["messages"][n]["content"][0]["text"] for n in stays]
     (summary,) = [page for page in session.pages() if page.type == "summary"]
-    assert len({link.target for link in session.sources(summary.page, depth=1)}) > 60
+    assert len({link.target for link in session.lineage.ancestors(summary.page, depth=1)}) > 60

@@ -76,17 +76,17 @@ def test_evidence_can_be_asked_by_name(tmp_path: Path) -> None:
         found = store.import_file(file)
         assert [problem.reason for problem in found.problems] == ["names 'D9:9', which no message before it is called"]
         session = store.session("conv-0")
-        assert {link.text for link in session.sources("Q1")} == {"Look. [shows a deer]", "Back?"}
-        assert {link.kind for link in session.sources("Q1")} == {"references"}
-        assert {link.text for link in session.sources("O1.1")} == {"Look. [shows a deer]", "Nice."}
-        assert len(session.sources("S1")) == 2
-        assert [one["content"] for one in session.messages(call=3)] == [
+        assert {link.text for link in session.lineage.ancestors("Q1")} == {"Look. [shows a deer]", "Back?"}
+        assert {link.kind for link in session.lineage.ancestors("Q1")} == {"references"}
+        assert {link.text for link in session.lineage.ancestors("O1.1")} == {"Look. [shows a deer]", "Nice."}
+        assert len(session.lineage.ancestors("S1")) == 2
+        assert [one["content"] for one in session.wire.messages(call=3)] == [
             "Look.\n[shows a deer]",
             "Nice.",
             "Back?",
             "What did Ann see?",
         ]
-        assert session.messages(call=4)[-1]["content"] == "Whose deer?" and len(session.messages(call=4)) == 4
+        assert session.wire.messages(call=4)[-1]["content"] == "Whose deer?" and len(session.wire.messages(call=4)) == 4
         assert session.page("Q1").tags == ["single-hop"] and session.page("D1:1").actor == "Ann"
         assert store.verify().ok
 
@@ -98,7 +98,7 @@ def test_a_conversation_can_be_held_in_a_small_memory(tmp_path: Path) -> None:
     file.write_text(json.dumps(sample(session_summary=long)))
     with memory_store() as store:
         store.import_file(file)
-        live = store.redrive("conv-0", "small", l0_tokens_max=2500)
+        live = store.admin.redrive("conv-0", "small", l0_tokens_max=2500)
         assert live.info().calls == 4
         assert store.session("small").page("S1").type == "summary"
         assert "S1" not in {page.hint for page in store.session("small").pages() if page.tier == 0}
@@ -178,6 +178,6 @@ def test_the_evidence_of_the_dataset_is_in_the_calls_that_need_it(
     first = session.info().calls - len(sample["qa"])
     for n, asked in list(enumerate(sample["qa"], 1))[::20]:
         context = {page.page for page in session.context(call=first + n).pages}
-        evidence = session.sources(f"Q{n}", depth=1)
+        evidence = session.lineage.ancestors(f"Q{n}", depth=1)
         assert {link.target for link in evidence} <= context
         assert len(evidence) == len(set(asked["evidence"]))

@@ -79,7 +79,7 @@ def test_pairs_are_recorded(shape: str, tmp_path: Path) -> None:
             (taken,) = store.import_file(file).sessions
             assert (taken.format, taken.fidelity, taken.calls, taken.raw) == (shape, "recorded", 2 - n, 0)
             session = store.session(taken.session)
-            assert [session.request(call=call.call) for call in session.calls()] == sent[n:]
+            assert [session.wire.request(call=call.call) for call in session.calls()] == sent[n:]
             assert session.calls()[-1].tokens_reported == 12
 
 
@@ -149,8 +149,8 @@ def test_the_key_vm_stands_beside_any_message(tmp_path: Path) -> None:
         (taken,) = store.import_file(lines(tmp_path / "t.jsonl", [header, *spoken])).sessions
         assert (taken.session, taken.format, taken.raw) == ("trip-1", "gemini", 0)
         session = store.session("trip-1")
-        assert [link.text for link in session.sources("m2")] == ["look it up"]
-        assert session.messages(call=1) == [talk("gemini")[0]]
+        assert [link.text for link in session.lineage.ancestors("m2")] == ["look it up"]
+        assert session.wire.messages(call=1) == [talk("gemini")[0]]
 
 
 @pytest.mark.parametrize(

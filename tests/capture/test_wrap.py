@@ -110,7 +110,7 @@ def test_an_answer_nobody_can_read_leaves_its_request() -> None:
     assert (call.status, call.fidelity) == ("failed", "recorded")
     assert call.error is not None
     assert PAGE.decode() in call.error
-    assert store.session("s").request(call=1) == {"model": "html", "messages": [HELLO]}
+    assert store.session("s").wire.request(call=1) == {"model": "html", "messages": [HELLO]}
 
 
 def test_a_refusal_keeps_its_status_and_body() -> None:
@@ -201,5 +201,5 @@ def test_without_a_name_each_conversation_has_its_session(tmp_path: Path) -> Non
         for n, name in enumerate(sessions):
             calls = store.session(name).calls()
             assert [call.turn for call in calls] == [1, 2, 3]
-            last = [message["content"] for message in store.session(name).request(call=3)["messages"]]
+            last = [message["content"] for message in store.session(name).wire.request(call=3)["messages"]]
             assert last == [f"question {n}", "In Japan.", "and 0?", "In Japan.", "and 1?"]

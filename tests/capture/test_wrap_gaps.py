@@ -136,7 +136,7 @@ def test_a_folder_deleted_beneath_is_told(tmp_path: Path) -> None:
         ask("kept")
         assert ask.recorder.close(5)
     with vmstore.open(path) as store:
-        assert [m["content"] for m in store.session("s").request(call=1)["messages"]] == ["kept"]
+        assert [m["content"] for m in store.session("s").wire.request(call=1)["messages"]] == ["kept"]
 
 
 def test_an_open_store_deleted_beneath_takes_no_calls(tmp_path: Path) -> None:

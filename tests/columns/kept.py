@@ -22,7 +22,7 @@ def cut(path: Path) -> None:
     """Tells a store a story and cuts it into two segments."""
     tell(path)
     with vmstore.open(path) as store:
-        store.columns()
+        store.admin.column_segments()
 
 
 def grow(path: Path, calls: int = 3) -> None:
@@ -37,13 +37,13 @@ def right(store: Store) -> list[tuple[Any, ...]]:
     rows = []
     for info in store.sessions():
         session = store.session(info.session)
-        rows += [(info.session, *row) for row in page_table(Lane(store.views, session._key), info.position)]
+        rows += [(info.session, *row) for row in page_table(Lane(store.admin.views, session._key), info.position)]
     return rows
 
 
 def sound(path: Path, mode: str = "rw") -> list[tuple[Any, ...]]:
     """Asserts that a store's columns tell what its views tell; the page table."""
     with vmstore.open(path, mode) as store:
-        table = list(store.page_table().rows())
+        table = list(store.admin.page_table().rows())
         assert sorted(table) == sorted(right(store)) and table
         return table

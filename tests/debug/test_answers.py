@@ -157,7 +157,7 @@ def test_the_request_of_a_call(demo: Served, small: Store, serve: Serve) -> None
     assert found["fidelity"] == "recorded"
     derived = demo.read("request", session=DEMO, call=40, render=1)
     assert derived["request"] is None and derived["why"].startswith("derived")
-    assert derived["messages"] == demo.store.session(DEMO).messages(call=40)
+    assert derived["messages"] == demo.store.session(DEMO).wire.messages(call=40)
     assert derived["text"] == demo.store.session(DEMO).context(call=40).text()
 
 
@@ -203,10 +203,10 @@ def test_a_wrong_question_is_pointed_at(demo: Served) -> None:
 )
 def test_what_writes_or_never_ends_is_refused(demo: Served, text: str) -> None:
     """Nothing that is asked makes a session, waits for ever or sets anything."""
-    before = demo.store.log.ordinal
+    before = demo.store.admin.log.ordinal
     found = demo.get("vmql", session=DEMO, q=text)
     assert found.status == 400 and found.error["remedy"]
-    assert demo.store.log.ordinal == before
+    assert demo.store.admin.log.ordinal == before
 
 
 def test_a_question_is_completed(demo: Served) -> None:
@@ -227,12 +227,12 @@ def test_a_what_if_is_a_film_of_its_own(serve: Serve) -> None:
         for one in (store, other):
             live(one, "s", turns=8)
         served = serve(store)
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         found = served.read("film", session="s", policy="lru", budget=5_000)
-        assert store.log.ordinal == before and [info.session for info in store.sessions()] == ["s"]
+        assert store.admin.log.ordinal == before and [info.session for info in store.sessions()] == ["s"]
         assert found["whatif"] == {"policy": "lru", "budget": 5_000, "of": "s"}
         assert (found["budget"], found["policy"]) == (5_000, "lru")
-        other.session("s").replay(policy="lru", budget=5_000, keep="kept")
+        other.session("s").debug.replay(policy="lru", budget=5_000, keep="kept")
         right = json.loads(json.dumps(found["stays"]))
         kept = film(other, other.session("kept"))
         assert (right["page"], right["from"], right["to"]) == (kept.stays.page, kept.stays.begin, kept.stays.end)
@@ -321,7 +321,7 @@ def test_an_empty_store_and_one_of_many_say_what_to_do(serve: Serve) -> None:
 def test_a_session_without_a_call_answers(serve: Serve) -> None:
     """Of a session in which no call was made the film is empty, its store row full, and a request is not there."""
     with vmstore.memory_store() as store:
-        store.session("s", l0_tokens_max=6_000, system="Be kind.")
+        store.live_session("s", l0_tokens_max=6_000, system="Be kind.")
         served = serve(store)
         (one,) = served.read("store")["sessions"]
         assert (one["calls"], one["budget"]) == (0, 6_000)
@@ -362,6 +362,6 @@ def test_a_request_is_answered_with_what_came_back() -> None:
     body = {"id": "c", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
     with vmstore.memory_store() as store:
         store.record("s", {"model": "m", "messages": [{"role": "user", "content": "Where?"}]}, body)
-        store.record_gap("s", "it was full")
+        store.admin.record_gap("s", "it was full")
         assert request(store.session("s"), 1)["response"]["body"] == body
         assert "could not be recorded" in request(store.session("s"), 2)["response"]["why"]

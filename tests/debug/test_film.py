@@ -58,11 +58,11 @@ def test_a_film_of_a_live_session_has_what_its_kernel_decided(seed: int) -> None
                     assert told[kind] == logged[kind] > 0, kind
                 assert told["evict"] + told["shorten"] == logged["evict"]
                 assert told["mark"] == logged["mark"] == len(made.marks)
-            key = int(store.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get)
+            key = int(store.admin.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get)
             kinds = {MUTATION_NAMES[one] for one in {*ASKS, *PINS, *ANSWERS, *MOVES} - TOLD}
             right = [
                 (one.position, MUTATION_NAMES[one.kind])
-                for one in decided(Lane(store.views, key), made.position, MUTATION_NAMES.keys() - TOLD)
+                for one in decided(Lane(store.admin.views, key), made.position, MUTATION_NAMES.keys() - TOLD)
             ]
             assert right and right == [
                 (position, word.replace("shorten", "evict"))
@@ -131,7 +131,7 @@ def test_a_session_without_a_call_has_a_film() -> None:
         store.session("empty", create=True)
         made = film(store, store.session("empty"))
         assert (made.calls.call, made.turns.turn, made.stays.page, made.pages.page) == ([], [], [], [])
-        waiting = store.session("waiting", l0_tokens_max=6_000, system="Be kind.")
+        waiting = store.live_session("waiting", l0_tokens_max=6_000, system="Be kind.")
         made = film(store, waiting)
         assert made.calls.call == [] and made.pages.page and faults(made, waiting) == []
 

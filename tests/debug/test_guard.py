@@ -119,11 +119,11 @@ def test_a_page_of_another_site_is_refused(demo: Served, header: dict[str, str])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"])
 def test_nothing_is_written(demo: Served, method: str) -> None:
     """Every method but GET and HEAD is refused, at every address, with what is allowed."""
-    before = demo.store.log.ordinal
+    before = demo.store.admin.log.ordinal
     for target in TARGETS:
         found = demo.ask(target, method=method)
         assert found.status == 405 and found.headers["allow"] == "GET, HEAD" and found.error["remedy"] == "ask with GET"
-    assert demo.store.log.ordinal == before
+    assert demo.store.admin.log.ordinal == before
 
 
 def test_a_head_has_no_body(demo: Served) -> None:

@@ -25,7 +25,7 @@ CONVERSATION = {"chat": "messages", "responses": "input", "anthropic": "messages
 
 def talked(store: vmstore.Store, shape: str) -> list[dict[str, Any]]:
     """A session in which a model searches, loads and answers, in a budget that holds a part; what it was sent."""
-    session = store.session("s", l0_tokens_max=3_500, system="You are brief.", shape=shape, model="m")
+    session = store.live_session("s", l0_tokens_max=3_500, system="You are brief.", shape=shape, model="m")
     script = Script(
         shape,
         [("search_pages", {"query": "topic 0"}), ("page_fault", {"page_id": "first"})],
@@ -54,13 +54,13 @@ def test_a_live_request_is_told_as_sent_everywhere(
         assert len(sent) == len(handed) == session.info().calls == 13
         for number in (*range(1, 14), 7, 3):  # back in time, too
             body = json.dumps(sent[number - 1])
-            assert json.dumps(session.request(call=number)) == body
+            assert json.dumps(session.wire.request(call=number)) == body
             assert json.dumps(request(session, number)["request"]) == body
             assert json.dumps(session.context(call=number).to_dict(messages=True)["request"]) == body
             asked = json.loads(answers.table["/api/request"](Asked({"session": "s", "call": str(number)})))
             assert json.dumps(asked["request"]) == json.dumps(handed[str(number)]["request"]) == body
             conversation = sent[number - 1][CONVERSATION[shape]]
-            assert session.messages(call=number) == asked["messages"] == conversation
+            assert session.wire.messages(call=number) == asked["messages"] == conversation
             assert asked["tokens"] == session.context(call=number).tokens <= 3_500
     for number in (2, 13):
         capsys.readouterr()
@@ -101,12 +101,12 @@ def test_within_a_moment_a_live_request_is_told(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
         sent = talked(store, "chat")
         with store._ns.asking():
-            later = other.session("s", l0_tokens_max=3_500)
+            later = other.live_session("s", l0_tokens_max=3_500)
             later.user("Something else.")
             later.pack()
             session = store.session("s")
             assert session.info().calls == 13
-            assert [session.request(call=number) for number in range(1, 14)] == sent
+            assert [session.wire.request(call=number) for number in range(1, 14)] == sent
         assert store.session("s").info().calls == 14
 
 

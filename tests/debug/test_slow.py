@@ -115,6 +115,6 @@ def test_a_statement_whose_asker_left_is_stopped(served: Served, monkeypatch: py
         left(served, "vmql?session=s&q=PAGES")
         until(lambda: watches and watches[0].stopped)
     assert next(mine) and served.read("vmql", session="s", q="PAGES count(*)")["rows"]
-    served.store.interrupt(threading.get_ident())
+    served.store.admin.interrupt(threading.get_ident())
     with pytest.raises(QueryError, match="cancelled"):
         next(mine)

@@ -181,7 +181,7 @@ def ask(store: vmstore.Store) -> None:
         with suppress(VmstoreError):
             for call in session.calls():
                 with suppress(VmstoreError):
-                    session.messages(call=call.call)
+                    session.wire.messages(call=call.call)
     list(store.tail())
 
 

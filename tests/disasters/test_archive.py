@@ -68,7 +68,7 @@ def test_a_kill_at_any_step_loses_nothing(
     with vmstore.open(path) as store:
         before = everything(store)
         if back:
-            archive(store, SOME, grace=0)
+            archive(store, SOME, grace_s=0)
     do, times = getattr(where, step), []
 
     def killed(*told: object, **more: object) -> object:
@@ -91,8 +91,8 @@ def test_a_kill_at_any_step_loses_nothing(
         if back:
             unarchive(store, SOME)
         else:
-            archive(store, SOME, grace=0)
-        store.sweep(grace=0)
+            archive(store, SOME, grace_s=0)
+        store.admin.collect_garbage(grace_s=0)
         assert everything(store) == before and store.verify().ok
         assert len(files(path)) == (0 if back else 2) and list(path.glob("default/archive/.*")) == []
 
@@ -101,7 +101,7 @@ def test_a_lost_archive_is_named(path: Path) -> None:
     """Without its archive a session's contents are an error that names file and remedy; all else goes on, and back."""
     with vmstore.open(path) as store:
         before = everything(store)
-        archive(store, "other", grace=0)
+        archive(store, "other", grace_s=0)
         (file,) = files(path)
         file.rename(path / "kept")
         page = store.session("other").pages()[0].page
@@ -118,7 +118,7 @@ def test_a_lost_archive_is_named(path: Path) -> None:
         assert all(to_json(store.session(name).info()) == before[name][0] for name in ALL if name != "plan")
         assert [info.session for info in store.sessions()] == ALL
         assert store.session("other").pages()[0].page == page
-        store.rebuild()
+        store.admin.rebuild()
         (path / "kept").rename(file)
         assert store.verify().ok and store.session("other").content(page) == before["other"][2][0]
 
@@ -131,7 +131,7 @@ def test_a_lost_archive_is_named_once_beside_an_erasure(path: Path, monkeypatch:
 
     with vmstore.open(path) as store:
         page = store.session("other").pages()[0].page
-        archive(store, "other", grace=0)
+        archive(store, "other", grace_s=0)
         monkeypatch.setattr(SqliteLog, "destroy", cut)
         with pytest.raises(KeyboardInterrupt):
             vmstore.erase(store, page=page, in_session="other")
@@ -146,10 +146,10 @@ def test_a_lost_archive_is_named_once_beside_an_erasure(path: Path, monkeypatch:
 def test_every_flip_in_an_archive_is_named(path: Path) -> None:
     """A byte changed anywhere that counts is named as damage of that archive; contents that come are the right ones."""
     with vmstore.open(path) as store:
-        archive(store, "plan", grace=0)
+        archive(store, "plan", grace_s=0)
         before = everything(store)["plan"][2]
         pages = [page.page for page in store.session("plan").pages()]
-        cells = store.log.cells(range(999))
+        cells = store.admin.log.cells(range(999))
     (file,) = files(path)
     sound, rng, named = file.read_bytes(), random.Random(5), 0
     whole = ArchiveLog(file)
@@ -160,7 +160,7 @@ def test_every_flip_in_an_archive_is_named(path: Path) -> None:
         with vmstore.open(path) as store:
             verdict = store.verify(views=False)
             assert verdict.ok or {one.kind for one in verdict.problems} <= {"archive", "cell"}
-            assert not verdict.ok or store.log.cells(range(999)) == cells  # else a byte that nothing is read from
+            assert not verdict.ok or store.admin.log.cells(range(999)) == cells  # else a byte that nothing is read from
             try:
                 log = ArchiveLog(file)
                 assert log.tail(0, 99) == commits and verdict.ok
@@ -180,14 +180,14 @@ def test_every_flip_in_an_archive_is_named(path: Path) -> None:
 def test_another_file_in_its_place(path: Path, wrong: str) -> None:
     """An older archive, another session's, an empty file or no archive at all in its place is named."""
     with vmstore.open(path) as store:
-        archive(store, ["other", "plan"], grace=0)
-        named = {one.session: Path(one.file) for one in archive(store, ["plan", "other"], grace=0).sessions}
-        uids = dict(store.views.execute("SELECT name, hex(uid) FROM sessions"))
+        archive(store, ["other", "plan"], grace_s=0)
+        named = {one.session: Path(one.file) for one in archive(store, ["plan", "other"], grace_s=0).sessions}
+        uids = dict(store.admin.views.execute("SELECT name, hex(uid) FROM sessions"))
         named = {name: path / "default/archive" / f"{str(uid).lower()}.archive" for name, uid in uids.items()}
         file = named["other"]
         old = file.read_bytes()
         store.record("other", chat("Unrelated", "Quite.", "What is new?"), answer("This."))
-        archive(store, "other", grace=0)
+        archive(store, "other", grace_s=0)
         content = {"older": old, "of another session": named["plan"].read_bytes(), "empty": b"", "text": b"x" * 9_000}
         file.unlink()
         file.write_bytes(content[wrong])
@@ -202,11 +202,11 @@ def test_readers_and_writers_go_on_meanwhile(path: Path) -> None:
     """While sessions move there and back, other threads and handles read the right contents and write."""
     stop, wrong = threading.Event(), list[object]()
     with vmstore.open(path) as store, vmstore.open(path) as other:
-        cells = store.log.cells(range(999))
+        cells = store.admin.log.cells(range(999))
 
         def read() -> None:
             while not stop.is_set():
-                found = other.log.cells(range(1, max(cells) + 1))
+                found = other.admin.log.cells(range(1, max(cells) + 1))
                 if found != cells:
                     wrong.append({n for n in cells if found.get(n) != cells[n]})
 
@@ -218,7 +218,7 @@ def test_readers_and_writers_go_on_meanwhile(path: Path) -> None:
         for thread in threads:
             thread.start()
         for _ in range(5):
-            archive(store, ALL, grace=0)
+            archive(store, ALL, grace_s=0)
             unarchive(store, ALL)
         stop.set()
         for thread in threads:
@@ -235,15 +235,15 @@ def test_frames_that_are_packed_meanwhile_are_read_again(path: Path, monkeypatch
         if len(times) < 1:
             times.append(1)
             with vmstore.open(path) as other:
-                other.compact()
+                other.admin.compact()
         return found
 
     with vmstore.open(path) as store:
         before = everything(store)
         monkeypatch.setattr(Mover, "_turned", packed)
-        archive(store, ALL, grace=0)
+        archive(store, ALL, grace_s=0)
         assert times and everything(store) == before
-        assert sum(away(store.log).values()) == store.log.last_cell  # type: ignore[arg-type]
+        assert sum(away(store.admin.log).values()) == store.admin.log.last_cell  # type: ignore[arg-type]
 
 
 def test_two_who_archive_at_once(path: Path) -> None:
@@ -253,7 +253,7 @@ def test_two_who_archive_at_once(path: Path) -> None:
 
     def work() -> None:
         with vmstore.open(path) as store:
-            archive(store, ALL, grace=0)
+            archive(store, ALL, grace_s=0)
 
     children = [start(work), start(work)]
     assert [joined(child) for child in children] == [0, 0]
@@ -269,7 +269,7 @@ def test_a_backup_meanwhile_is_whole(path: Path, tmp_path: Path, monkeypatch: py
 
     def away() -> None:
         with vmstore.open(path) as store:
-            archive(store, ALL, grace=0)
+            archive(store, ALL, grace_s=0)
         order.append("archived")
 
     def moved(source: Path, target: Path) -> None:
@@ -297,8 +297,8 @@ def test_no_room_for_an_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         before = everything(store)
         monkeypatch.setattr(folder, "write", full)
         with pytest.raises(StoreError, match="No space left"):
-            archive(store, "plan", grace=0)
-        assert everything(store) == before and away(store.log) == {}  # type: ignore[arg-type]
+            archive(store, "plan", grace_s=0)
+        assert everything(store) == before and away(store.admin.log) == {}  # type: ignore[arg-type]
         assert list((path / "default" / "archive").iterdir()) == []
 
 
@@ -314,5 +314,5 @@ def test_what_the_archive_lacks_stays_in_the_log(path: Path, monkeypatch: pytest
         before = everything(store)
         monkeypatch.setattr(archiving.Mover, "_read", other)
         with pytest.raises(OvertakenError, match="does not hold what the log does"):
-            archive(store, "plan", grace=0)
+            archive(store, "plan", grace_s=0)
         assert everything(store) == before and files(path) == []

@@ -26,7 +26,7 @@ def mended(path: Path, caplog: pytest.LogCaptureFixture, warned: int = 1) -> Non
     with vmstore.open(path) as store:
         problems = store.verify().problems
         assert {one.kind for one in problems} <= {"columns"} and len(problems) == warned
-        store.columns()
+        store.admin.column_segments()
         assert store.verify().ok
     caplog.clear()
     sound(path)
@@ -82,7 +82,7 @@ def test_a_segment_of_another_store_is_left_out(store_path: Path, caplog: pytest
     other = store_path.with_name("other.vms")
     grow(other, 30)
     with vmstore.open(other) as store:
-        store.columns()
+        store.admin.column_segments()
     (segment,) = segments(store_path)
     shutil.rmtree(segment)
     shutil.copytree(segments(other)[0], segment.with_name(segments(other)[0].name))
@@ -96,7 +96,7 @@ def test_a_log_put_back_from_a_backup(store_path: Path, caplog: pytest.LogCaptur
         store.backup(store_path.with_name("nightly"))
     grow(store_path)
     with vmstore.open(store_path) as store:
-        store.columns()
+        store.admin.column_segments()
     before = segments(store_path)
     shutil.copy(store_path.with_name("nightly") / "default" / "log.sqlite", store_path / "default" / "log.sqlite")
     assert len(before) == 2, "the one that was replaced stays for those who read it"
@@ -104,7 +104,7 @@ def test_a_log_put_back_from_a_backup(store_path: Path, caplog: pytest.LogCaptur
     assert caplog.text.count("left out and cut again") == 1
     grow(store_path, 5)  # the log goes on otherwise
     with vmstore.open(store_path) as store:
-        store.columns()
+        store.admin.column_segments()
         assert store.verify().ok
     assert before[0] not in segments(store_path) or before[1] not in segments(store_path)
     sound(store_path)
@@ -140,7 +140,7 @@ def test_a_half_written_segment_is_none(store_path: Path, caplog: pytest.LogCapt
     sound(store_path)
     with vmstore.open(store_path) as store:
         assert store.verify().ok
-        store.columns()
+        store.admin.column_segments()
     assert not list((store_path / "default" / "columns").glob("*.new"))
     sound(store_path)
     assert not caplog.text
@@ -161,7 +161,7 @@ def test_two_processes_cut_once(store_path: Path) -> None:
     told = [one.communicate()[0] for one in cutters]
     assert [one.returncode for one in cutters] == [0, 0, 0]
     with vmstore.open(store_path) as store:
-        assert told == [f"{store.log.ordinal}\n"] * 3
+        assert told == [f"{store.admin.log.ordinal}\n"] * 3
         assert store.verify().ok
     assert len(segments(store_path)) == 3
     sound(store_path)
@@ -176,15 +176,15 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         with vmstore.open(path) as store:
             room = shutil.disk_usage(folder).free
             (folder / "ballast").write_bytes(bytes(room - 16_000))
-            table = list(store.page_table().rows())
+            table = list(store.admin.page_table().rows())
             with pytest.raises(StoreError, match="nothing is lost") as told:
-                store.columns()
+                store.admin.column_segments()
         assert "make room" in str(told.value)
         assert not list((path / "default" / "columns").glob("*.new")) and not segments(path)
         remount(folder, "size=8m")
         assert sound(path) == table
         with vmstore.open(path) as store:
-            assert store.columns().behind == 0 and store.verify().ok
+            assert store.admin.column_segments().behind == 0 and store.verify().ok
         assert len(segments(path)) == 1
 
 
@@ -204,9 +204,9 @@ def test_readers_go_on_while_segments_are_replaced(store_path: Path) -> None:
     """A handle that found segments answers on when another has cut them anew, and again when all are gone."""
     cut(store_path)
     with vmstore.open(store_path) as reader:
-        before = list(reader.page_table("plan").rows())
+        before = list(reader.admin.page_table("plan").rows())
         with vmstore.open(store_path) as other:
-            other.rebuild("columns")
-        assert list(reader.page_table("plan").rows()) == before
+            other.admin.rebuild("columns")
+        assert list(reader.admin.page_table("plan").rows()) == before
         shutil.rmtree(store_path / "default" / "columns")
-        assert list(reader.page_table("plan").rows()) == before
+        assert list(reader.admin.page_table("plan").rows()) == before

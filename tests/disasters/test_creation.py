@@ -44,7 +44,7 @@ def test_makers_race_for_one_session(store_path: Path) -> None:
     race(store_path, "same")
     with vmstore.open(store_path) as store:
         assert [(s.session, s.calls) for s in store.sessions()] == [("same", MAKERS)]
-        assert {store.session("same").request(call=n)["messages"][1]["content"] for n in range(1, MAKERS + 1)} == {
+        assert {store.session("same").wire.request(call=n)["messages"][1]["content"] for n in range(1, MAKERS + 1)} == {
             f"from {n}" for n in range(MAKERS)
         }
         assert store.verify().ok

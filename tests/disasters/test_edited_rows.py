@@ -26,7 +26,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with vmstore.open(path) as store:
         archive(store, sessions=["plan-b"])
         store.search("North")
-        store.columns()
+        store.admin.column_segments()
         store.record("more", MESSAGES)
     return path
 

@@ -60,7 +60,7 @@ def test_what_was_acknowledged_can_be_read(tmp_path: Path, key: Path) -> None:
             calls = [info.session for info in store.sessions() if info.calls]
             assert kept + told <= len(calls) <= kept + told + 1
             for number in range(kept, len(calls)):
-                assert store.session(f"s{number}").request(call=1) == chat(f"question {number} {LONG}")
+                assert store.session(f"s{number}").wire.request(call=1) == chat(f"question {number} {LONG}")
             kept = max((int(info.session[1:]) + 1 for info in store.sessions()), default=0)
             if kept > len(calls):  # one session was opened and its call not yet recorded
                 store.record(f"s{kept - 1}", chat(f"question {kept - 1} {LONG}"), answer("yes"))

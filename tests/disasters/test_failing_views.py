@@ -46,7 +46,7 @@ def test_a_fork_goes_on_although_the_views_could_not_follow(store_path: Path) ->
             store.session("a").fork("b")
         made.fault = None
         store.record("b", chat("one", "1", "two"), answer("2"))
-        assert store.session("b").request() == chat("one", "1", "two")
+        assert store.session("b").wire.request() == chat("one", "1", "two")
         assert store.verify().ok
 
 
@@ -58,10 +58,10 @@ def test_views_that_cannot_be_written_are_folded_in_memory(store_path: Path) -> 
         made.fault = Fault(1, IO, forever=True, touches=lambda kind, path: of_the_views(kind, path) and kind == "write")
         with vmstore.open(store_path) as store:
             store.record("a", chat("one"), answer("1"))
-            assert store.session("a").request() == chat("one")
+            assert store.session("a").wire.request() == chat("one")
         assert made.fault.fired
     with vmstore.open(store_path) as store:
-        assert store.session("a").request() == chat("one")
+        assert store.session("a").wire.request() == chat("one")
         assert store.verify().ok
     assert views(store_path).stat().st_size
 
@@ -152,7 +152,7 @@ def test_a_question_that_meets_damaged_views_says_so(store_path: Path) -> None:
         damage(store_path, another_column)
         with pytest.raises(CorruptError, match="vmstore rebuild"):
             store.session("plan").content("p4")
-        store.rebuild()
+        store.admin.rebuild()
         assert store.session("plan").content("p4") == b"Be brief."
         assert store.verify().ok
 
@@ -161,12 +161,12 @@ def test_a_tail_meets_a_session_that_was_opened_just_now(store_path: Path, monke
     """A commit that another process wrote between two looks of a tail is given with the name of its session."""
     with vmstore.open(store_path) as store, vmstore.open(store_path, "r") as reader:
         store.record("first", chat("one"))
-        right = reader.log.tail
+        right = reader.admin.log.tail
 
         def tail(after: int, limit: int) -> list[object]:
             if "second" not in {info.session for info in store.sessions()}:
                 store.record("second", chat("two"))
             return right(after, limit)  # type: ignore[return-value]
 
-        monkeypatch.setattr(reader.log, "tail", tail)
+        monkeypatch.setattr(reader.admin.log, "tail", tail)
         assert {entry.session for entry in reader.tail()} == {"first", "second"}

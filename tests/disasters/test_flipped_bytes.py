@@ -75,7 +75,7 @@ def ask(store: vmstore.Store) -> None:
         session = store.session(info.session)
         session.pages()
         for call in session.calls():
-            session.messages(call=call.call)
+            session.wire.messages(call=call.call)
     list(store.tail())
 
 
@@ -143,7 +143,7 @@ def test_changed_content_is_never_answered(told: Path, tmp_path: Path) -> None:
     with vmstore.open(path) as store:
         for key, messages in sound.items():
             try:
-                assert store.session(key[0]).messages(call=key[1]) == messages
+                assert store.session(key[0]).wire.messages(call=key[1]) == messages
             except CorruptError as error:
                 assert "North" in str(messages)
                 assert "cell" in str(error)
@@ -152,4 +152,4 @@ def test_changed_content_is_never_answered(told: Path, tmp_path: Path) -> None:
 def words(store: vmstore.Store) -> dict[tuple[str, int], list[object]]:
     """The messages of every call."""
     sessions = [store.session(info.session) for info in store.sessions()]
-    return {(s.name, call.call): s.messages(call=call.call) for s in sessions for call in s.calls()}
+    return {(s.name, call.call): s.wire.messages(call=call.call) for s in sessions for call in s.calls()}

@@ -36,7 +36,7 @@ def whole(store: vmstore.Store, acknowledged: int) -> int:
     calls = session.calls()
     assert acknowledged <= len(calls) <= acknowledged + 1
     for call in range(1, len(calls) + 1):
-        assert session.request(call=call) == request(call)
+        assert session.wire.request(call=call) == request(call)
     assert {call.status for call in calls[:acknowledged]} == {"ok"}
     assert store.verify().ok
     return len(calls)

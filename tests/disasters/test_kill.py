@@ -80,7 +80,7 @@ def test_what_was_acknowledged_is_there(store_path: Path) -> None:
         assert store.verify().ok
         session = store.session("s")
         for call in range(1, calls + 1):
-            assert session.request(call=call) == request(call)
+            assert session.wire.request(call=call) == request(call)
         assert all(call.status == "ok" for call in session.calls()[:-1])
 
 

@@ -202,7 +202,7 @@ def test_a_pool_of_any_start_method(path: Path, method: str, monkeypatch: pytest
 def test_a_fork_waits_for_a_thread_that_commits(path: Path) -> None:
     """A process that is forked while another thread is inside a commit has a store that works."""
     store, inside, go = vmstore.open(path), threading.Event(), threading.Event()
-    log: Any = store.log
+    log: Any = store.admin.log
 
     def hold() -> None:
         with log.file as db:
@@ -225,7 +225,7 @@ def test_what_is_in_use_too_long_is_refused_in_the_child(path: Path, monkeypatch
     """Where a thread stays inside the log while the process is forked, the child is told so, and breaks nothing."""
     monkeypatch.setattr(after_fork, "WAIT_US", 20_000)
     store, inside, go = vmstore.open(path), threading.Event(), threading.Event()
-    log: Any = store.log
+    log: Any = store.admin.log
 
     def hold() -> None:
         with log.file as db:
@@ -267,7 +267,7 @@ def test_views_in_use_too_long_are_folded_in_memory(path: Path, monkeypatch: pyt
 
     def work() -> None:
         calls(store, "child")
-        assert len(store.session("child").calls()) == EACH and not store.views.filename
+        assert len(store.session("child").calls()) == EACH and not store.admin.views.filename
 
     assert joined(start(work)) == 0
     go.set()
@@ -284,7 +284,7 @@ def claim(batch: Batch) -> None:
 def test_a_batch_belongs_to_the_process_that_began_it(path: Path) -> None:
     """A batch that was begun before the fork is refused in the child, and committed in the parent."""
     store = vmstore.open(path)
-    before = store.log.ordinal
+    before = store.admin.log.ordinal
     with store.session("s").batch() as batch:
         claim(batch)
 
@@ -294,7 +294,7 @@ def test_a_batch_belongs_to_the_process_that_began_it(path: Path) -> None:
             calls(store, "child")
 
         assert joined(start(work)) == 0
-    assert store.log.ordinal == before + 1 + 2 * EACH + 1
+    assert store.admin.log.ordinal == before + 1 + 2 * EACH + 1
     store.close()
 
 
@@ -425,7 +425,7 @@ def test_a_store_that_is_read_follows(path: Path) -> None:
 def test_a_live_session_follows(path: Path) -> None:
     """A session that manages its memory goes on in a child, and then in the parent, with all that was said."""
     store = vmstore.open(path)
-    session = store.session("live", l0_tokens_max=8_000, compressor=lambda *_: None)
+    session = store.live_session("live", l0_tokens_max=8_000, compressor=lambda *_: None)
     session.user("Which database should we use?")
 
     def work() -> None:
@@ -443,7 +443,7 @@ def test_a_region_follows(path: Path) -> None:
     """A handle on a region reads and writes in a child as far as its grants go."""
     with vmstore.open(path) as keeper, vmstore.open(path, namespace="other") as other:
         vmstore.share(keeper, "sandbox:other", "read,write")
-        region = other.region("default")
+        region = other.sharing.region("default")
         calls(region, "s", 1)
 
         def work() -> None:
@@ -582,6 +582,6 @@ def test_salts_differ_in_parent_and_child(path: Path) -> None:
     child = start(lambda: calls(store, "child", 2))
     calls(store, "parent", 2)
     assert joined(child) == 0
-    salts = [cell.salt for cell in store.log.cells(range(1, store.log.last_cell + 1)).values()]
+    salts = [cell.salt for cell in store.admin.log.cells(range(1, store.admin.log.last_cell + 1)).values()]
     assert len(set(salts)) == len(salts)
     store.close()

@@ -19,7 +19,7 @@ def answers(store: vmstore.Store) -> list[object]:
     """What a store says of everything."""
     sessions = store.sessions()
     calls = [(s.session, call.call) for s in sessions for call in store.session(s.session).calls()]
-    return [sessions, calls, [store.session(name).messages(call=call) for name, call in calls], store.verify().ok]
+    return [sessions, calls, [store.session(name).wire.messages(call=call) for name, call in calls], store.verify().ok]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["with views", "without views"])
@@ -103,5 +103,5 @@ def test_a_reader_sees_what_is_written_meanwhile(store_path: Path) -> None:
     with vmstore.open(store_path, "r") as reader, vmstore.open(store_path) as writer:
         assert "late" not in [s.session for s in reader.sessions()]
         writer.record("late", chat("hi"), answer("yes"))
-        assert reader.session("late").messages() == chat("hi")["messages"]
+        assert reader.session("late").wire.messages() == chat("hi")["messages"]
         assert reader.verify().ok

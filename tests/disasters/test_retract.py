@@ -99,5 +99,5 @@ def test_a_kill_half_way_is_finished_by_asking_again(store_path: Path, done: int
 def notes(store: Store, session: str) -> list[tuple[str, str]]:
     """Each mark a session has of its own, by page."""
     key = store._ns.key(session)
-    rows: Any = store.views.execute("SELECT page FROM notes WHERE session = ?", (key,)).fetchall()
+    rows: Any = store.admin.views.execute("SELECT page FROM notes WHERE session = ?", (key,)).fetchall()
     return [(session, f"p{page}") for (page,) in rows]

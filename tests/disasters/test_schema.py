@@ -114,7 +114,7 @@ def test_no_trigger_runs_while_a_store_is_open(store_path: Path) -> None:
     with vmstore.open(store_path) as store:
         plant(store_path / LOG, "CREATE TRIGGER planted AFTER INSERT ON frames BEGIN DELETE FROM commits; END")
         store.record("later", chat("still here"))
-        assert store.session("later").request() == chat("still here")
+        assert store.session("later").wire.request() == chat("still here")
     with pytest.raises(CorruptError, match="planted"):
         vmstore.open(store_path)
 
@@ -160,7 +160,7 @@ def test_keys_and_archives_with_a_stranger_are_refused(store_path: Path) -> None
     with pytest.raises(CorruptError, match="trigger 'planted'"):
         ArchiveLog(file)
     with vmstore.open(store_path) as store, pytest.raises(CorruptError, match="archive is damaged"):
-        store.session("plan").request()
+        store.session("plan").wire.request()
     other = store_path.parent / "locked.vms"
     tell(other)
     key = new_store_key(store_path.parent / "store.key")

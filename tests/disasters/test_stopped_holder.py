@@ -44,7 +44,7 @@ def stopped(path: Path, hold: Callable[[vmstore.Store], AbstractContextManager[o
 
 def alone(store: vmstore.Store) -> AbstractContextManager[object]:
     """Holds the writers' lock."""
-    return store.log.alone()
+    return store.admin.log.alone()
 
 
 def folding(store: vmstore.Store) -> AbstractContextManager[object]:
@@ -54,8 +54,8 @@ def folding(store: vmstore.Store) -> AbstractContextManager[object]:
 
 def moving(store: vmstore.Store) -> AbstractContextManager[object]:
     """Holds the lock of who moves cells to archives and back."""
-    assert isinstance(store.log, SqliteLog)
-    return store.log.archives.alone()
+    assert isinstance(store.admin.log, SqliteLog)
+    return store.admin.log.archives.alone()
 
 
 def in_limits(call: Callable[[], object]) -> object:
@@ -82,12 +82,12 @@ def path(tmp_path: Path) -> Path:
 def test_a_record_ends_and_names_the_holder(path: Path) -> None:
     """A record behind a stopped writer ends with its pid, that it is stopped and what to do, and leaves nothing."""
     with vmstore.open(path, wait_s=WAIT_S) as store, stopped(path, alone) as pid:
-        end = store.log.ordinal
+        end = store.admin.log.ordinal
         found = in_limits(lambda: store.record("s", chat("and then?"), LATER))
         assert isinstance(found, LockedError)
         for word in (f"process {pid} (", "which is stopped", "since 2", f"kill -CONT {pid}", "nothing was written"):
             assert word in str(found)
-        assert store.log.ordinal == end
+        assert store.admin.log.ordinal == end
         os.kill(pid, signal.SIGCONT)
         os.waitpid(pid, 0)
         assert store.record("s", chat("and then?"), LATER).call == 2
@@ -104,7 +104,7 @@ def test_questions_go_on_while_a_record_waits(path: Path) -> None:
         assert store.session("s").context().messages()[-1]["content"] == "Where is Kyoto?"
         assert list(store.query("CALLS count(*) ACROSS SESSIONS")) == [(2,)]
         assert [hit.session for hit in store.search("kyoto")] == ["s"]
-        assert list(store.tail()) and store.usage().sessions
+        assert list(store.tail()) and store.admin.usage().sessions
         assert waits.is_alive()
         os.kill(pid, signal.SIGCONT)
         waits.join()
@@ -166,7 +166,7 @@ def test_who_closes_after_giving_up_holds_nothing(path: Path) -> None:
 def test_the_lock_of_archives_ends_too(path: Path) -> None:
     """Archiving and erasing behind a process that was stopped in its archives end with its pid."""
     with vmstore.open(path, wait_s=WAIT_S) as store, stopped(path, moving) as pid:
-        for call in (lambda: vmstore.archive(store, ["s"], grace=0), lambda: vmstore.erase(store, session="s")):
+        for call in (lambda: vmstore.archive(store, ["s"], grace_s=0), lambda: vmstore.erase(store, session="s")):
             found = in_limits(call)
             assert isinstance(found, LockedError) and f"archive.lock is held by process {pid}" in str(found)
         assert store.record("s", chat("and then?"), LATER).call == 2
@@ -211,7 +211,7 @@ def test_the_doctor_names_who_holds_a_lock(path: Path, capsys: pytest.CaptureFix
         assert f"kill -CONT {pid}" in one.remedy
         assert main(["annotate", str(path), "s", "p4", "--importance", "0.5", "--wait", str(WAIT_S / 5)]) == 1
         assert f"process {pid}" in capsys.readouterr().err
-    with vmstore.open(path) as store, store.log.alone():
+    with vmstore.open(path) as store, store.admin.log.alone():
         assert not [one for one in vmstore.doctor(path).symptoms if one.kind == "locked"]
         later = ManualClock(time.time_ns() // 1_000 + 31_000_000)
         (one,) = [one for one in vmstore.doctor(path, clock=later).symptoms if one.kind == "locked"]

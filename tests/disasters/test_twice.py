@@ -60,9 +60,9 @@ def test_a_batch_committed_twice_is_named_and_mended(twice: Path, full: bool) ->
     db.execute(told.remedy.split('"')[1]).fetchall()
     db.close()
     with vmstore.open(twice) as store:
-        store.rebuild()
+        store.admin.rebuild()
         assert store.verify().ok
-        assert [session.request(call=1) for session in map(store.session, "ab")] == [chat("one"), chat("two")]
+        assert [session.wire.request(call=1) for session in map(store.session, "ab")] == [chat("one"), chat("two")]
         with store.session("a").batch() as batch:
             batch.add(Create(3, 0, 1, 0, 0, batch.cell(b"three"), 5, 1))
         store.record("b", chat("two", "2", "three"), answer("4"))

@@ -44,7 +44,7 @@ def test_a_call_after_anothers_is_recorded(handles: Handles) -> None:
     two.record("s", chat("from d"))
     two.record("s", chat("from e"))
     assert one.record("s", chat("from f")).call == 6
-    assert two.session("s").messages(call=6) == chat("from f")["messages"]
+    assert two.session("s").wire.messages(call=6) == chat("from f")["messages"]
     assert one.verify().ok
 
 
@@ -79,5 +79,5 @@ def test_a_fork_made_on_one_handle_is_written_on_the_other(handles: Handles) -> 
     one.session("s").fork("f", call=2)
     two.record("f", chat("from b", "yes", "and?"), answer("so"))
     assert [one.session(name).info().calls for name in ("s", "f")] == [3, 3]
-    assert one.session("f").messages(call=2) == chat("from b")["messages"]
+    assert one.session("f").wire.messages(call=2) == chat("from b")["messages"]
     assert one.verify().ok

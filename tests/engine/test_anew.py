@@ -54,7 +54,7 @@ def retold(found: Gathering, hide: Hide | None = None) -> Store:
     for foreign in found.sessions():
         opening = opening_of(found, foreign, keys, foreign.name, foreign.hash.hex())
         keys[foreign.uid] = tell_anew(new._ns.engine, found, foreign, opening, hide).session
-    new.follow()
+    new.admin.follow()
     verdict = new.verify()
     assert verdict.ok, verdict.problems
     return new
@@ -67,16 +67,16 @@ def kept() -> Store:
 
 def rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
     """Rows of the views."""
-    store.follow()
-    return list(store.views.execute(sql))
+    store.admin.follow()
+    return list(store.admin.views.execute(sql))
 
 
 def sized(store: Store) -> list[tuple[int, int, bytes]]:
     """Each content that a page was given: its size as told, its tokens, its bytes."""
-    store.follow()
+    store.admin.follow()
     return [
-        (size, tokens, store.log.cells([cell])[cell].content)
-        for size, tokens, cell in store.views.execute("SELECT size, tokens, cell FROM versions ORDER BY position")
+        (size, tokens, store.admin.log.cells([cell])[cell].content)
+        for size, tokens, cell in store.admin.views.execute("SELECT size, tokens, cell FROM versions ORDER BY position")
     ]
 
 
@@ -163,7 +163,7 @@ def test_a_session_erased_whole_is_told_so() -> None:
     """Of a session that was erased nothing is left but how it went; what it was opened with is told to nobody."""
     store = kept()
     store.session("s", create=True, user="ann", title="a secret title")
-    store.record("s", chat("One."), answer("Yes."), at=1_000_000)
+    store.record("s", chat("One."), answer("Yes."), at_us=1_000_000)
     vmstore.erase(store, session="s")
     copy = retold(gathered(store))
     (info,) = copy.sessions()
@@ -178,8 +178,8 @@ def test_what_is_erased_elsewhere_ends_the_session() -> None:
     """Where the record of an erasure is not told, one stands at the end, at the time of the last commit."""
     store = kept()
     for at, texts in enumerate((["One."], ["One.", "Yes.", SECRET], ["One.", "Yes.", SECRET, "Hm.", "Four."]), 1):
-        store.record("s", chat(*texts), answer(("Yes.", "Hm.", "Well.")[at - 1]), at=at * 1_000_000)
-    store.session("s").annotate("p4", importance=0.5, at=9_000_000)
+        store.record("s", chat(*texts), answer(("Yes.", "Hm.", "Well.")[at - 1]), at_us=at * 1_000_000)
+    store.session("s").annotate("p4", importance=0.5, at_us=9_000_000)
     end = store.session("s").info().position
     page = next(
         one.page for one in store.session("s").pages() if SECRET.encode() in store.session("s").content(one.page)
@@ -207,8 +207,8 @@ def test_an_erasure_of_nothing_is_no_story() -> None:
     """A record of an erasure whose contents are all there is refused."""
     store = kept()
     store.record("s", chat("One."), answer("Yes."))
-    store.follow()
-    raw = dict(store.log.cells(range(1, store.log.last_cell + 1)))
+    store.admin.follow()
+    raw = dict(store.admin.log.cells(range(1, store.admin.log.last_cell + 1)))
     vmstore.erase(store, page=store.session("s").pages()[0].page, in_session="s")
     with pytest.raises(ErasedError, match="records an erasure of nothing"):
         retold(gathered(store, raw))

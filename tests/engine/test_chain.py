@@ -29,14 +29,14 @@ def store() -> Store:
         store.record("s", chat(*[f"So {n}?" for n in range(2 * number + 1)]), answer(f"So {2 * number + 1}?"))
     child = store.session("s").fork("f", call=2)
     child.record(chat("So 0?", "So 1?", "So 2?", "No.", "Else?"), answer("Else."))
-    store.follow()
+    store.admin.follow()
     return store
 
 
 def chain_of(store: Store, name: str) -> Chain:
     """The chain of a session, not read yet."""
-    key = store.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get
-    return Chain(store.log, store.views, Lane(store.views, key))
+    key = store.admin.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get
+    return Chain(store.admin.log, store.admin.views, Lane(store.admin.views, key))
 
 
 def changed(store: Store, ordinal: int, **told: Any) -> None:
@@ -47,8 +47,8 @@ def changed(store: Store, ordinal: int, **told: Any) -> None:
 
 def own(store: Store, name: str) -> list[Commit]:
     """The commits that a session wrote itself."""
-    key = store.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get
-    return [commit for commit in store.log.tail(0, 99) if commit.session == key]
+    key = store.admin.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get
+    return [commit for commit in store.admin.log.tail(0, 99) if commit.session == key]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 200])

@@ -22,7 +22,7 @@ def found(store: Store) -> list[tuple[str, str, str]]:
 
 def checked(store: Store) -> list[Finding]:
     """The findings, views and rules left out."""
-    return verify(store.log, store._ns.projection, views=False, rules=False)[1]
+    return verify(store.admin.log, store._ns.projection, views=False, rules=False)[1]
 
 
 def opening(store: Store, name: str, **told: object) -> int:
@@ -40,7 +40,7 @@ def test_each_cell_is_held_to_its_commitment(store: Store, cells: int, monkeypat
     monkeypatch.setattr(room, "CELLS", cells)
     assert found(store) == []
     held = store.log._cells  # type: ignore[attr-defined]
-    for commit in store.log.tail(0, 99):
+    for commit in store.admin.log.tail(0, 99):
         for number in range(commit.cell, commit.cell + commit.cell_count):
             kept, where = held[number - 1], f"cell {number} of commit {commit.ordinal}"
             held[number - 1] = Cell(kept.salt, kept.content + b"x")
@@ -118,8 +118,10 @@ def test_progress_goes_to_the_end_of_what_is_checked(
 ) -> None:
     """Told in order, a half each where views or rules follow, and the whole is reached with or without them."""
     monkeypatch.setattr(room, "READ", 2)
-    told, total = list[tuple[int, int]](), store.log.ordinal
-    counts, problems = verify(store.log, store._ns.projection, lambda *way: told.append(way), views=views, rules=rules)
+    told, total = list[tuple[int, int]](), store.admin.log.ordinal
+    counts, problems = verify(
+        store.admin.log, store._ns.projection, lambda *way: told.append(way), views=views, rules=rules
+    )
     parts = 2 if views or rules else 1
     assert problems == [] and told == sorted(told) and {of for _, of in told} == {total * parts}
     assert [done for done, _ in told if done <= total][: (total + 1) // 2] == [
@@ -127,7 +129,7 @@ def test_progress_goes_to_the_end_of_what_is_checked(
     ]
     assert told[-1] == (total * parts, total * parts)
     sessions = [own(store, name)[-1].session for name in ("apart", "s", "f")]
-    assert counts == (total, sum(commit.count for commit in store.log.tail(0, 99)), len(sessions))
+    assert counts == (total, sum(commit.count for commit in store.admin.log.tail(0, 99)), len(sessions))
 
 
 def test_cells_that_are_not_where_they_were_brought_are_named(store: Store) -> None:
@@ -141,7 +143,7 @@ def test_cells_that_are_not_where_they_were_brought_are_named(store: Store) -> N
     assert ("commit", where, "its commitments are cut short") in found(store)
     changed(store, commit.ordinal, commitments=commit.commitments)
     store.log._cells.append(Cell(b"s" * 16, b"nobody's"))  # type: ignore[attr-defined]
-    beyond = store.log.last_cell
+    beyond = store.admin.log.last_cell
     assert found(store) == [("cell", f"cell {beyond}", "no commit brought it: commits at the end are missing")]
 
 

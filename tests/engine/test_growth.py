@@ -35,7 +35,7 @@ def told(seed: int, *texts: str) -> vmstore.Store:
     store = vmstore.memory_store(clock=ManualClock(5_000_000), ids=SeededIds(seed))
     for text in texts:
         for session in ("a", "b"):
-            store.record(session, chat(text), answer("so"), at=1)
+            store.record(session, chat(text), answer("so"), at_us=1)
     return store
 
 
@@ -47,29 +47,29 @@ def test_every_later_seal_grew_from_every_earlier_one(key: Key) -> None:
         store.record(f"s{number % 3}", chat(f"{number}"), answer("so"))
         if number == 3:
             store.session("s0").fork("f")
-        seals.append(seal_of(store.log, key))
+        seals.append(seal_of(store.admin.log, key))
     for nth, earlier in enumerate(seals):
         for later in seals[nth:]:
-            check_growth(earlier, later, growth(store.log, earlier, later))
+            check_growth(earlier, later, growth(store.admin.log, earlier, later))
         for older in seals[:nth]:
             with pytest.raises(CorruptError, match="has not grown"):
-                growth(store.log, earlier, older)
+                growth(store.admin.log, earlier, older)
 
 
 def test_two_histories_are_joined_by_nothing(key: Key) -> None:
     """Of two histories with one beginning neither grew from the other, whatever log or proof is handed in."""
     one, other = told(1, "begin", "left"), told(1, "begin", "right", "and on")
-    seals = seal_of(one.log, key), seal_of(other.log, key)
+    seals = seal_of(one.admin.log, key), seal_of(other.admin.log, key)
     assert seals[0].namespace == seals[1].namespace, "they begin alike"
     for store in (one, other):
         for earlier, later in (seals, seals[::-1]):
             with pytest.raises(CorruptError):
-                growth(store.log, earlier, later)
+                growth(store.admin.log, earlier, later)
     right = told(1, "begin", "left", "and on")
-    proof = growth(right.log, seals[0], seal_of(right.log, key))
+    proof = growth(right.admin.log, seals[0], seal_of(right.admin.log, key))
     with pytest.raises(CorruptError, match="other seals"):
         check_growth(*seals, proof)
-    forged = proof.replace(seal_of(right.log, key).root.hex().encode(), seals[1].root.hex().encode())
+    forged = proof.replace(seal_of(right.admin.log, key).root.hex().encode(), seals[1].root.hex().encode())
     with pytest.raises(CorruptError, match="cut or written anew"):
         check_growth(*seals, forged)
 
@@ -77,12 +77,12 @@ def test_two_histories_are_joined_by_nothing(key: Key) -> None:
 def test_a_changed_proof_of_growth_is_refused(key: Key, tmp_path: Path) -> None:
     """With any one byte changed, a session left out or said twice, a proof of growth is refused."""
     store = told(2, "one", "two", "three")
-    earlier = seal_of(store.log, key)
+    earlier = seal_of(store.admin.log, key)
     for text in ("four", "five"):
         store.record("a", chat(text), answer("so"))
         store.record("c", chat(text), answer("so"))
-    later = seal_of(store.log, key)
-    proof = growth(store.log, earlier, later)
+    later = seal_of(store.admin.log, key)
+    proof = growth(store.admin.log, earlier, later)
     for at in range(len(proof)):
         with pytest.raises(CorruptError):
             check_growth(earlier, later, proof[:at] + bytes([proof[at] ^ (1 << at % 8)]) + proof[at + 1 :])
@@ -95,7 +95,7 @@ def test_a_changed_proof_of_growth_is_refused(key: Key, tmp_path: Path) -> None:
 
 def test_a_growth_names_sessions_of_one_namespace(key: Key) -> None:
     """A proof between seals of two namespaces is refused, though it names both and each of its hashes holds."""
-    one, other = seal_of(told(1, "begin").log, key), seal_of(told(2, "begin").log, key)
+    one, other = seal_of(told(1, "begin").admin.log, key), seal_of(told(2, "begin").admin.log, key)
     ways = [[head.uid.hex(), []] for head in one.heads]
     proof = json.dumps([KIND, one.root.hex(), other.root.hex(), ways], separators=(",", ":")).encode() + b"\n"
     with pytest.raises(CorruptError, match="two namespaces"):
@@ -105,8 +105,8 @@ def test_a_growth_names_sessions_of_one_namespace(key: Key) -> None:
 def test_a_session_as_long_is_the_same_to_the_last_field(key: Key) -> None:
     """Where a session made no commit more, its position and its hash are those it had, or it is another one."""
     store = told(1, "begin")
-    seal = seal_of(store.log, key)
-    proof = growth(store.log, seal, seal)
+    seal = seal_of(store.admin.log, key)
+    proof = growth(store.admin.log, seal, seal)
     for wrong in ({"position": 99}, {"hash": bytes(32)}):
         heads = (seal.heads[0]._replace(**wrong), *seal.heads[1:])
         with pytest.raises(CorruptError, match="is another one"):
@@ -118,7 +118,7 @@ def test_a_session_as_long_is_the_same_to_the_last_field(key: Key) -> None:
 @pytest.mark.parametrize("proof", [b"", b"[]", b"{}", b"7", b"[" * 100_000, b'["vmstore growth 1",1,2,3]\n', b"\xff"])
 def test_what_is_no_growth_is_a_named_problem(proof: bytes, key: Key) -> None:
     """Bytes that are no proof of growth at all are refused like a wrong one."""
-    seal = seal_of(told(1, "begin").log, key)
+    seal = seal_of(told(1, "begin").admin.log, key)
     with pytest.raises(CorruptError, match="nothing shows"):
         check_growth(seal, seal, proof)
 
@@ -126,8 +126,8 @@ def test_what_is_no_growth_is_a_named_problem(proof: bytes, key: Key) -> None:
 def test_a_growth_is_written_in_one_way(key: Key) -> None:
     """The same proof with a blank or a line more, or its end missing, is refused by its bytes."""
     store = told(1, "begin")
-    seal = seal_of(store.log, key)
-    proof = growth(store.log, seal, seal)
+    seal = seal_of(store.admin.log, key)
+    proof = growth(store.admin.log, seal, seal)
     for again in (b" " + proof, proof + b"\n", proof[:-1], proof.replace(b",", b", ", 1)):
         assert json.loads(again) == json.loads(proof)
         with pytest.raises(CorruptError, match="not as they were written"):

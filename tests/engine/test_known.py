@@ -37,7 +37,7 @@ def engine_of(store: vmstore.Store) -> Engine:
 
 def batch_of(store: vmstore.Store, name: str = "s") -> Batch:
     """A batch of a session."""
-    store.follow()
+    store.admin.follow()
     key = store._ns.key(name)
     assert key is not None
     return engine_of(store).batch(key)
@@ -58,8 +58,8 @@ def test_a_later_process_names_what_an_earlier_one_sealed(path: Path) -> None:
         batch.add(Create(3, 0, 2, 0, 0, ref, len(LONG), 1))
         stored = batch.commit(0)[0]
         assert stored.cell_count == 1
-        commit = next(c for c in store.log.tail(0, 99) if c.first <= ref[0] <= c.last)
-        assert store.log.cells([commit.cell + ref[1]])[commit.cell + ref[1]].content == LONG.encode()
+        commit = next(c for c in store.admin.log.tail(0, 99) if c.first <= ref[0] <= c.last)
+        assert store.admin.log.cells([commit.cell + ref[1]])[commit.cell + ref[1]].content == LONG.encode()
         assert store.verify().ok
 
 
@@ -133,9 +133,9 @@ def test_what_the_file_says_is_not_believed(path: Path, lie: str) -> None:
         for content in (LONG.encode(), b"Quite so.", b"s"):
             ref = batch.cell(content)
             if isinstance(ref, tuple):
-                commit = next(c for c in store.log.tail(0, 99) if c.first <= ref[0] <= c.last)
+                commit = next(c for c in store.admin.log.tail(0, 99) if c.first <= ref[0] <= c.last)
                 number = commit.cell + ref[1]
-                assert store.log.cells([number])[number].content == content
+                assert store.admin.log.cells([number])[number].content == content
 
 
 def test_the_file_keeps_no_content(path: Path) -> None:
@@ -207,9 +207,9 @@ def test_a_reader_makes_no_file(tmp_path: Path, path: Path) -> None:
 def test_no_earlier_body_is_changed(path: Path) -> None:
     """Naming again changes only what is written now: the earlier commits are as they were."""
     with vmstore.open(path) as store:
-        before = [(c.hash, decode(c.body)) for c in store.log.tail(0, 99)]
+        before = [(c.hash, decode(c.body)) for c in store.admin.log.tail(0, 99)]
         store.record("s", chat(LONG, "Quite so.", LONG))
-        assert [(c.hash, decode(c.body)) for c in store.log.tail(0, 99)][: len(before)] == before
+        assert [(c.hash, decode(c.body)) for c in store.admin.log.tail(0, 99)][: len(before)] == before
         assert store.verify().ok
 
 

@@ -143,7 +143,7 @@ def test_a_store_that_grew_holds_its_seal(told: Path, key: Key, tmp_path: Path) 
             store.record("plan", chat("Where to?", "North.", f"And {number}?"), answer("On."))
             store.record(f"new-{number}", chat("Hello"), None)
             store.session("plan").fork(f"fork-{number}", call=1)
-            store.compact()
+            store.admin.compact()
         for seal in seals:
             assert problems(path, seal) == []
         seals.append(seal_of(path, key))

@@ -41,10 +41,10 @@ def test_both_checks_keep_the_rule(recorded: bool) -> None:
     store.record("s", chat("Where to?"), answer("North."))
     store.log._cells[3] = ERASED  # type: ignore[attr-defined]
     erased: Erased = (lambda number: number == 4) if recorded else nothing_erased
-    store.follow()
-    lane = Lane(store.views, store.log.tail(0, 1)[0].session)
-    _, whole = verify(store.log, store._ns.projection, views=False, rules=False, erased=erased)
-    alone = list(Chain(store.log, store.views, lane, erased).problems())
+    store.admin.follow()
+    lane = Lane(store.admin.views, store.admin.log.tail(0, 1)[0].session)
+    _, whole = verify(store.admin.log, store._ns.projection, views=False, rules=False, erased=erased)
+    alone = list(Chain(store.admin.log, store.admin.views, lane, erased).problems())
     assert len(whole) == len(alone) == (0 if recorded else 1)
     for found in (*whole, *alone):
         assert (found.kind, found.where) == ("cell", "cell 4 of commit 2") and "no erasure is recorded" in found.what

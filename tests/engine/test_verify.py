@@ -207,15 +207,15 @@ def test_a_changed_view_is_named_and_mended(told: Path, tmp_path: Path, view: st
     with vmstore.open(path) as store:
         store.sessions()
         for table in projector.schema:
-            if store.views.execute(f"SELECT count(*) FROM {table}").get == 0:
+            if store.admin.views.execute(f"SELECT count(*) FROM {table}").get == 0:
                 continue
-            columns = [row[1] for row in store.views.execute(f"PRAGMA table_info({table})")]
+            columns = [row[1] for row in store.admin.views.execute(f"PRAGMA table_info({table})")]
             for change in (f"UPDATE {table} SET {columns[-1]} = 987654", f"DELETE FROM {table}"):
-                store.views.execute(change)
+                store.admin.views.execute(change)
                 verdict = store.verify()
                 assert (verdict.ok, [p.where for p in verdict.problems]) == (False, [view])
                 assert f"vmstore rebuild --view {view}" in verdict.problems[0].what
-                store.rebuild(view)
+                store.admin.rebuild(view)
                 assert store.verify().ok
 
 
@@ -223,7 +223,9 @@ def test_every_view_has_a_row_to_change(told: Path) -> None:
     """The story fills every view, so the test above changes something of each."""
     with vmstore.open(told) as store:
         store.sessions()
-        filled = {p.name for p in PROJECTORS if any(store.views.execute(f"SELECT 1 FROM {t}").get for t in p.schema)}
+        filled = {
+            p.name for p in PROJECTORS if any(store.admin.views.execute(f"SELECT 1 FROM {t}").get for t in p.schema)
+        }
     assert filled == {p.name for p in PROJECTORS}
 
 
@@ -284,14 +286,19 @@ def test_a_fork_that_is_asked_of_its_beginning_is_blind_to_what_it_wrote(tmp_pat
     """What a fork wrote itself, a head that stands at its beginning has neither as content nor as message."""
     tell(tmp_path / "a.vms")
     with vmstore.open(tmp_path / "a.vms") as store:
-        key = store.views.execute("SELECT session FROM sessions WHERE name = 'plan-b'").get
-        own = store.views.execute("SELECT max(page), max(message) FROM pages WHERE session = ?", (key,)).fetchone()
+        key = store.admin.views.execute("SELECT session FROM sessions WHERE name = 'plan-b'").get
+        own = store.admin.views.execute(
+            "SELECT max(page), max(message) FROM pages WHERE session = ?", (key,)
+        ).fetchone()
         assert own is not None
-        seeing, blind = ViewLookups(store.views, key), ViewLookups(store.views, key).inherited()
+        seeing, blind = ViewLookups(store.admin.views, key), ViewLookups(store.admin.views, key).inherited()
         assert seeing.content(own[0]) and seeing.message(own[1])
         assert not blind.content(own[0]) and not blind.message(own[1])
         inherited = blind.lane.stretches[1].high
-        assert blind.version(store.views.execute("SELECT max(page) FROM pages WHERE page <= ?", (inherited,)).get) == 1
+        assert (
+            blind.version(store.admin.views.execute("SELECT max(page) FROM pages WHERE page <= ?", (inherited,)).get)
+            == 1
+        )
 
 
 def test_a_commit_that_counts_wrongly_is_named() -> None:
@@ -345,10 +352,10 @@ def test_a_writer_who_is_as_fast_is_not_followed_for_ever(
 ) -> None:
     """Verify ends where somebody writes whenever it reads, and has checked all there was when it began."""
     with vmstore.open(copied(told, tmp_path)) as store, vmstore.open(store.folder.parent) as other:
-        began, tail, read = store.log.ordinal, SqliteLog.tail, list[int]()
+        began, tail, read = store.admin.log.ordinal, SqliteLog.tail, list[int]()
 
         def beside(log: SqliteLog, after: int, limit: int) -> list[Commit]:
-            if log is store.log:
+            if log is store.admin.log:
                 read.append(after)
                 assert len(read) < 2 * began, "it goes on and on"
                 other.record("beside", {"model": "m", "messages": [{"role": "user", "content": f"{len(read)}"}]})

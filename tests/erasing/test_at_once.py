@@ -55,7 +55,7 @@ def move(path: Path, names: Iterable[str]) -> None:
     for name in names:
         with closing(vmstore.open(path)) as store:
             try:
-                archive(store, name, grace=0)
+                archive(store, name, grace_s=0)
                 if SESSIONS.index(name) % 3 == 0:
                     unarchive(store, name)
             except UnknownError:  # it has lost its name
@@ -117,7 +117,7 @@ def test_nobody_fails_and_what_is_left_is_whole(path: Path, who: str) -> None:
         assert verdict.ok, verdict.problems
         assert {one.session for one in store.sessions()} & set(SESSIONS) == set(SESSIONS) - set(gone)
         for name in set(SESSIONS) - set(gone):
-            assert store.session(name).request(call=2) == chat(secret(name), "Noted.", f"{name}: {LONG}")
+            assert store.session(name).wire.request(call=2) == chat(secret(name), "Noted.", f"{name}: {LONG}")
         assert not (path / "default" / "erasing").exists()
         if write in TOGETHER[who]:
             assert len(store.session("w").calls()) == 4 * ROUNDS
@@ -149,7 +149,7 @@ def test_threads_of_one_store_do_not_wait_for_each_other_for_ever(path: Path, mo
         real(*told)
 
     monkeypatch.setattr(archiving, "_write", late)
-    archiver = threading.Thread(target=lambda: archive(store, ["s0", "s2"], grace=0), daemon=True)
+    archiver = threading.Thread(target=lambda: archive(store, ["s0", "s2"], grace_s=0), daemon=True)
     archiver.start()
     archiver.join(30)
     erasers[0].join(30)

@@ -80,7 +80,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "a.vms"
     with vmstore.open(path) as store:
         store.record("s", chat(SECRET), answer("Noted."))
-        archive(store, "s", grace=0)
+        archive(store, "s", grace_s=0)
         store.record("s", chat(SECRET, "Noted.", LONG), answer("Gone."))
         store.session("s").annotate("p6", tags=["violet-tag"])
         store.record("t", chat("Where is the crane?"), answer("By the sluice."))

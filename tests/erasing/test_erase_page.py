@@ -38,8 +38,10 @@ def test_every_answer_says_where_it_was_erased(path: Path) -> None:
         page = next(p.page for p in session.pages() if p.role == "user" and session.content(p.page) == SECRET.encode())
         done = erase(store, page=page, in_session="s")
         assert done.plan.cells == 3
-        assert session.history(page)[-1].event == "erase" and session.history(page)[-1].detail == "asked"
-        assert "erase" not in [event.event for event in session.history(page, call=1)]
+        assert (
+            session.lineage.history(page)[-1].event == "erase" and session.lineage.history(page)[-1].detail == "asked"
+        )
+        assert "erase" not in [event.event for event in session.lineage.history(page, call=1)]
         at = next(info.position for info in store.sessions() if info.session == "s")
         told = f"erased at position {at}"
         for _ in range(2):
@@ -48,7 +50,7 @@ def test_every_answer_says_where_it_was_erased(path: Path) -> None:
                     with pytest.raises(ErasedError, match=told):
                         asked.content(page, **moment)
                     with pytest.raises(ErasedError, match=told):
-                        asked.open(page, **moment)
+                        asked.open_content(page, **moment)
                 with pytest.raises(ErasedError, match=told):
                     asked.context(call=1).request()
                 assert f"[{told}]" in str(asked.context(call=1).messages())
@@ -59,7 +61,7 @@ def test_every_answer_says_where_it_was_erased(path: Path) -> None:
             assert [row[0] for row in store.query(text)] == [f"[{told}]"]
             assert store.search("combination violet erased position") == []
             assert store.verify().ok
-            store.rebuild()
+            store.admin.rebuild()
 
 
 def test_nothing_is_left_in_any_file(path: Path) -> None:
@@ -100,12 +102,12 @@ def test_a_plan_writes_nothing(path: Path) -> None:
     """What would go and what would stay is told before, and the store stays as it was."""
     with vmstore.open(path) as store:
         store.record("t", chat(ALIKE), answer("I will."))
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         plan = plan_erasure(store, page="p6", in_session="s")
         assert [(one.page, one.why) for one in plan.pages] == [("s/p6", "named")]
         assert [(one.what, one.flag, one.why) for one in plan.untaken] == [("t/p6", "copies", "quotes it")]
         assert plan.forks == ["s-b"]
-        assert store.log.ordinal == before
+        assert store.admin.log.ordinal == before
         erase(store, page="p6", in_session="s", copies=True)
         assert store.search("combination") == []
 

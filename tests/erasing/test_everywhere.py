@@ -102,12 +102,12 @@ def test_bundles_carry_what_is_left(path: Path, tmp_path: Path) -> None:
         store.export(tmp_path / "bundle.jsonl", exact=True)
         assert found_in(tmp_path, PLANTED) == {}
         names = [info.session for info in store.sessions()]
-        hashes = {commit.hash for commit in store.log.tail(0, 9_999)}
+        hashes = {commit.hash for commit in store.admin.log.tail(0, 9_999)}
     for nth, (bundle, exact) in enumerate([("bundle", True), ("bundle", False), ("masked", True), ("masked", False)]):
         with vmstore.open(tmp_path / f"{nth}.vms") as new:
             new.import_file(tmp_path / f"{bundle}.jsonl", exact=exact)
             assert new.verify().ok and [info.session for info in new.sessions()] == names
-            assert bool({commit.hash for commit in new.log.tail(0, 9_999)} & hashes) is (nth == 0)
+            assert bool({commit.hash for commit in new.admin.log.tail(0, 9_999)} & hashes) is (nth == 0)
             for name in names:
                 if name != "other":
                     with pytest.raises(ErasedError, match="erased at position"):

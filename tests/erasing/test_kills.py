@@ -84,4 +84,4 @@ def test_what_was_begun_is_finished(tmp_path: Path, step: str) -> None:
         assert found_in(tmp_path, planted) == {}
         assert not (path / "default" / "erasing").exists()
         named = {cell.commitment for one in certificates(beside(path)) for e in one.erasures for cell in e.cells}
-        assert len(named) == store.log.last_cell
+        assert len(named) == store.admin.log.last_cell

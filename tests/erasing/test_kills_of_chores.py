@@ -73,7 +73,7 @@ def test_what_rules_take_is_taken_once_they_are_applied_again(tmp_path: Path, st
         with pytest.raises(ErasedError):
             next(one for one in store.sessions() if one.session != "new")
             store.session(next(one.session for one in store.sessions() if one.session != "new")).content("p4")
-        assert store.session("new").request(call=1)["messages"][-1]["content"] == "Keep this."
+        assert store.session("new").wire.request(call=1)["messages"][-1]["content"] == "Keep this."
         gone = [one for one in certificates(beside(path)) if one.erasures]
     assert {one.reason for one in gone} == {"retention"} and len(gone) == 1
     assert {erasure.session for erasure in gone[0].erasures} == set(uids(path))
@@ -82,7 +82,7 @@ def test_what_rules_take_is_taken_once_they_are_applied_again(tmp_path: Path, st
 def uids(path: Path) -> list[str]:
     """The uids of the sessions that people see."""
     with closing(vmstore.open(path, "r")) as store:
-        rows: list[Any] = store.views.execute("SELECT uid FROM sessions WHERE hidden = 0").fetchall()
+        rows: list[Any] = store.admin.views.execute("SELECT uid FROM sessions WHERE hidden = 0").fetchall()
     return [uid.hex() for (uid,) in rows]
 
 
@@ -96,11 +96,11 @@ def test_a_merge_that_brought_an_erasure_is_finished(tmp_path: Path, step: str) 
     with vmstore.open(path) as store:
         store.record("s", chat(OLD), answer("Noted."))
         store.record("s", chat(OLD, "Noted.", LONG), answer("Gone."))
-        cells = store.log.last_cell
+        cells = store.admin.log.last_cell
     shutil.copytree(path, other)
     with vmstore.open(other) as store:
         erase(store, session="s")
-        last = store.log.ordinal
+        last = store.admin.log.ordinal
 
     def child() -> None:
         dying(*MERGING[step])
@@ -110,7 +110,7 @@ def test_a_merge_that_brought_an_erasure_is_finished(tmp_path: Path, step: str) 
     with vmstore.open(path) as store:
         assert store.verify().ok
         if step not in NOT_YET:
-            assert store.log.ordinal == last and found_in(path, ALL) == {}
+            assert store.admin.log.ordinal == last and found_in(path, ALL) == {}
     assert merge.merge(path, other, agreed=True).conflicts == 0
     assert found_in(path, ALL) == {} and not (path / "default" / "erasing").exists()
     named = {cell.commitment for one in certificates(beside(path)) for e in one.erasures for cell in e.cells}

@@ -104,8 +104,8 @@ def test_a_certificate_holds_no_word(tmp_path: Path) -> None:
     path = tmp_path / "a.vms"
     with open_seeded(path) as store:
         store.record("s", chat(SECRET), answer("Noted."))
-        (commit_,) = store.log.tail(1, 1)
-        cell = store.log.cells([commit_.cell + 3])[commit_.cell + 3]
+        (commit_,) = store.admin.log.tail(1, 1)
+        cell = store.admin.log.cells([commit_.cell + 3])[commit_.cell + 3]
         done = erase(store, page="p6", reason="secret")
         assert done.certificate is not None
         made = read_certificate(Path(done.certificate))

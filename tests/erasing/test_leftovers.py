@@ -87,7 +87,9 @@ def test_a_file_swept_while_it_is_written_is_written_again(tmp_path: Path, monke
 def guessed(store: vmstore.Store, told: list[Any]) -> bool:
     """Whether what the log holds of request ids confirms a guess of a call."""
     digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32].encode()
-    return any(digest in cell.content for cell in store.log.cells(range(1, store.log.last_cell + 1)).values())
+    return any(
+        digest in cell.content for cell in store.admin.log.cells(range(1, store.admin.log.last_cell + 1)).values()
+    )
 
 
 def test_no_request_id_confirms_a_guess(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
     """A store with a live session in which a secret was said, is pinned, and was made a claim; and a fork of it."""
     path = tmp_path / "a.vms"
     with vmstore.open(path) as store:
-        live = store.session("s", system="Be brief.", **TOLD)
+        live = store.live_session("s", system="Be brief.", **TOLD)
         assert live.user(SECRET) == [PAGE]
         live.pack()
         live.assistant("Yes.")

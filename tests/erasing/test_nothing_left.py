@@ -118,16 +118,16 @@ def test_nothing_of_a_user_is_left(tmp_path: Path, resting: bool, monkeypatch: p
         store = vmstore.open(path)
         store.record("another", {"model": "m", "messages": [{"role": "user", "content": "I stay."}]}, answer("Good."))
         recorded(store)
-        store.compact()
+        store.admin.compact()
         lived(store)
         hinted(store, tmp_path)
         granted(path)
         for one in (store, other, reader):
             one.search(WORDS["content"])
             one.sessions()
-        store.rebuild("columns")
+        store.admin.rebuild("columns")
         if resting:
-            done = archive(store, [WORDS["session"], WORDS["fork"] + "-name"], grace=0)
+            done = archive(store, [WORDS["session"], WORDS["fork"] + "-name"], grace_s=0)
             assert [one.session for one in done.sessions] == [WORDS["session"], WORDS["fork"] + "-name"]
         assert {name for name, files in found_in(folder, PLANTED).items() if files} == set(PLANTED)
         fork = plan_erasure(store, user=WORDS["user"])
@@ -146,8 +146,8 @@ def test_nothing_of_a_user_is_left(tmp_path: Path, resting: bool, monkeypatch: p
             assert one.session("another").context().request()["messages"][0]["content"] == "I stay."
         assert found_in(folder, PLANTED) == {}
         other.record("another", {"model": "m", "messages": [{"role": "user", "content": "On."}]}, answer("Good."))
-        store.compact()
-        store.rebuild()
+        store.admin.compact()
+        store.admin.rebuild()
         assert store.verify().ok
         store.close()
         assert found_in(folder, PLANTED) == {}

@@ -52,7 +52,7 @@ def contents(_: Store, session: Session) -> Iterator[bytes]:
     for page in session.pages():
         with suppress(ErasedError):
             yield session.content(page.page)
-        with suppress(ErasedError), session.open(page.page) as file:
+        with suppress(ErasedError), session.open_content(page.page) as file:
             yield file.read()
 
 
@@ -62,7 +62,7 @@ def shown(_: Store, session: Session) -> Iterator[bytes]:
         yield session.context(call=call.call).text().encode()
         yield str(session.context(call=call.call).messages()).encode()
         with suppress(ErasedError):
-            yield str(session.request(call=call.call)).encode()
+            yield str(session.wire.request(call=call.call)).encode()
 
 
 def asked(store: Store, session: Session) -> Iterator[bytes]:
@@ -91,13 +91,20 @@ def handed_on(store: Store, session: Session) -> Iterator[bytes]:
 
 def looked_up(store: Store, session: Session) -> Iterator[bytes]:
     """What stands beside contents: previews, differences, names, tags, and every other question of a session."""
-    yield from (str(one).encode() for one in (session.turns(), session.calls(), session.messages()))
+    yield from (str(one).encode() for one in (session.turns(), session.calls(), session.wire.messages()))
     yield str(session.diff(Call(1), Call(2))).encode()
     for page in session.pages():
-        asked = (session.page, session.versions, session.history, session.sources, session.derived, session.affinity)
+        asked = (
+            session.page,
+            session.lineage.versions,
+            session.lineage.history,
+            session.lineage.ancestors,
+            session.lineage.descendants,
+            session.lineage.affinity,
+        )
         yield from (str(ask(page.page)).encode() for ask in asked)
-        yield str(session.versions(page.page, delta=True)).encode()
-    yield from (str(one).encode() for one in (*store.tail(), *store.pages(), store.page_table()))
+        yield str(session.lineage.versions(page.page, delta=True)).encode()
+    yield from (str(one).encode() for one in (*store.tail(), *store.pages(), store.admin.page_table()))
 
 
 def served(store: Store, session: Session) -> Iterator[bytes]:

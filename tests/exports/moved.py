@@ -20,16 +20,18 @@ def filled(store: Store) -> Store:
     """A session with tools, a compression, an edit and notes, one with a retry and odd letters, and forks of forks."""
     tell(store)
     odd = {"model": "m", "messages": [{"role": "user", "content": "é☃ \ud800 \u2028 \0"}], "temperature": 0.5}
-    store.record("odd one", odd, None, at=9_000_000, request_id="r 1")
+    store.record("odd one", odd, None, at_us=9_000_000, request_id="r 1")
     child = store.session("s").fork("s.child", call=2)
-    store.record("s.child", odd, None, at=10_000_000)
+    store.record("s.child", odd, None, at_us=10_000_000)
     grandchild = child.fork("s.grandchild")
-    store.record("s.child", odd, None, at=10_500_000)
-    store.record(grandchild, {**odd, "seed": 7}, None, at=10_700_000)
-    store.record("s", odd, ValueError("gone"), at=11_000_000)
-    store.session("s.child").annotate("p4", tags=["kept"], importance=0.25, at=14_000_000)
-    store.session("s").annotate("p4", importance=0.9, tags=["é", "kept"], anchors={"user.name": "Ada"}, at=12_000_000)
-    store.session("s").annotate("p4", untags=["kept"], status="completed", valid_to=1_000_000, at=13_000_000)
+    store.record("s.child", odd, None, at_us=10_500_000)
+    store.record(grandchild, {**odd, "seed": 7}, None, at_us=10_700_000)
+    store.record("s", odd, ValueError("gone"), at_us=11_000_000)
+    store.session("s.child").annotate("p4", tags=["kept"], importance=0.25, at_us=14_000_000)
+    store.session("s").annotate(
+        "p4", importance=0.9, tags=["é", "kept"], anchors={"user.name": "Ada"}, at_us=12_000_000
+    )
+    store.session("s").annotate("p4", untags=["kept"], status="completed", valid_to_us=1_000_000, at_us=13_000_000)
     return store
 
 
@@ -61,11 +63,11 @@ def take(store: Store, folder: Path, found: bytes, **told: Any) -> Import:
 
 def chains(store: Store) -> dict[bytes, list[Any]]:
     """Each session's commits by its uid, as they are hashed, with the salts and contents of their cells."""
-    store.follow()
-    uids: dict[int, bytes] = dict(store.views.execute("SELECT session, uid FROM sessions"))
+    store.admin.follow()
+    uids: dict[int, bytes] = dict(store.admin.views.execute("SELECT session, uid FROM sessions"))
     found: dict[bytes, list[Any]] = {uid: [] for uid in uids.values()}
-    for c in store.log.tail(0, 1 << 30):
-        cells = store.log.cells(range(c.cell, c.cell + c.cell_count))
+    for c in store.admin.log.tail(0, 1 << 30):
+        cells = store.admin.log.cells(range(c.cell, c.cell + c.cell_count))
         sealed = tuple(cells[number] for number in sorted(cells))
         hashed = (c.first, c.count, c.at, c.lag, c.request, c.body, c.commitments, c.hash)
         found[uids[c.session]].append((hashed, sealed))
@@ -74,9 +76,12 @@ def chains(store: Store) -> dict[bytes, list[Any]]:
 
 def views(store: Store) -> dict[str, list[str]]:
     """Every row of every view, what a log numbers for itself (sessions, commits, cells) named by its hash."""
-    store.follow()
-    uids: dict[int, bytes] = dict(store.views.execute("SELECT session, uid FROM sessions"))
-    seals = {number: cell.commitment for number, cell in store.log.cells(range(1, store.log.last_cell + 1)).items()}
+    store.admin.follow()
+    uids: dict[int, bytes] = dict(store.admin.views.execute("SELECT session, uid FROM sessions"))
+    seals = {
+        number: cell.commitment
+        for number, cell in store.admin.log.cells(range(1, store.admin.log.last_cell + 1)).items()
+    }
 
     def told(column: str, value: Any) -> Any:
         if column in SESSIONS:
@@ -87,8 +92,8 @@ def views(store: Store) -> dict[str, list[str]]:
 
     rows: dict[str, list[str]] = {}
     for table in (table for projector in PROJECTORS for table in projector.schema):
-        cursor = store.views.execute(f"SELECT * FROM {table}")
+        cursor = store.admin.views.execute(f"SELECT * FROM {table}")
         found = cursor.fetchall()
-        names = [row[1] for row in store.views.execute(f"PRAGMA table_info({table})")]
+        names = [row[1] for row in store.admin.views.execute(f"PRAGMA table_info({table})")]
         rows[table] = sorted(repr([told(name, v) for name, v in zip(names, row, strict=True)]) for row in found)
     return rows

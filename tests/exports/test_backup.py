@@ -33,7 +33,7 @@ def recorder(path: Path, told: int) -> None:
 
 def hashes(store: Store) -> list[bytes]:
     """The hashes of a log, in its order."""
-    return [commit.hash for commit in store.log.tail(0, 1 << 30)]
+    return [commit.hash for commit in store.admin.log.tail(0, 1 << 30)]
 
 
 def restored(backup: Path, path: Path) -> list[bytes]:
@@ -49,7 +49,7 @@ def test_a_store_comes_back_from_its_backup(store_path: Path, tmp_path: Path) ->
     with vmstore.open(store_path) as store:
         filled(store)
         told = vmstore.backup(store_path, tmp_path / "b")
-        assert told.namespaces[0].sessions == 4 and told.namespaces[0].commits == store.log.ordinal
+        assert told.namespaces[0].sessions == 4 and told.namespaces[0].commits == store.admin.log.ordinal
         vmstore.restore(tmp_path / "b", tmp_path / "again.vms")
         with vmstore.open(tmp_path / "again.vms") as again:
             assert chains(again) == chains(store)

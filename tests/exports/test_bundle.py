@@ -157,7 +157,7 @@ def test_a_forged_bundle_is_refused_whole(tmp_path: Path, change: Any, exact: bo
     with memory_store() as store:
         with pytest.raises(InputError, match="damaged"):
             take(store, tmp_path, forged(found, change), exact=exact)
-        assert store.log.ordinal == 0
+        assert store.admin.log.ordinal == 0
 
 
 def test_a_broken_rule_is_refused(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_broken_rule_is_refused(tmp_path: Path) -> None:
         with memory_store() as other:
             with pytest.raises(InputError, match="rule turn_is_next"):
                 take(other, tmp_path, b"".join(lines), exact=exact)
-            assert other.log.ordinal == 0
+            assert other.admin.log.ordinal == 0
 
 
 def json_uid(found: bytes) -> bytes:
@@ -186,15 +186,15 @@ def json_uid(found: bytes) -> bytes:
 def test_a_destroyed_content_leaves_its_commitment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell whose salt and content are gone leaves the store as a commitment alone, and the chain still holds."""
     store = filled_in_memory()
-    whole, kept = bundle(store, "odd one"), store.log.cells
+    whole, kept = bundle(store, "odd one"), store.admin.log.cells
 
     def cells(numbers: Any) -> dict[int, Cell]:
         """The log's cells, those with a snowman destroyed."""
         return {n: ERASED if "☃".encode() in cell.content else cell for n, cell in kept(numbers).items()}
 
-    monkeypatch.setattr(store.log, "cells", cells)
-    held = kept(range(1, store.log.last_cell + 1))
-    monkeypatch.setattr(store.log, "erased", {n: 1 for n, cell in held.items() if "☃".encode() in cell.content})
+    monkeypatch.setattr(store.admin.log, "cells", cells)
+    held = kept(range(1, store.admin.log.last_cell + 1))
+    monkeypatch.setattr(store.admin.log, "erased", {n: 1 for n, cell in held.items() if "☃".encode() in cell.content})
     found = bundle(store, "odd one")
     content = base64.b64encode("é☃ \ud800 \u2028 \0".encode("utf-8", "surrogatepass"))
     assert content in whole and content not in found
@@ -233,7 +233,7 @@ def test_a_moment_ends_the_bundle(tmp_path: Path) -> None:
     store = filled_in_memory()
     with taken(tmp_path, bundle(store, "s", call=2), exact=True) as other:
         assert other.session("s").info().calls == 2
-        assert other.session("s").request(call=2) == store.session("s").request(call=2)
+        assert other.session("s").wire.request(call=2) == store.session("s").wire.request(call=2)
         assert other.session("s").pages() == store.session("s").pages(call=2)
 
 

@@ -58,7 +58,7 @@ def taken(bundle: Path, store: Path, *, exact: bool) -> dict[str, list[list[dict
         new.import_file(bundle, exact=exact)
         verdict = new.verify()
         assert verdict.ok, verdict.problems
-        new.rebuild()
+        new.admin.rebuild()
         assert new.verify().ok
         return {one.session: told(new, one.session) for one in new.sessions()}
 
@@ -123,7 +123,7 @@ def test_an_archive_alone_is_exported_with_placeholders(path: Path, tmp_path: Pa
     """What was erased from an archive after it was made is told in a bundle made of it alone."""
     with vmstore.open(path) as store:
         store.record("late", chat(SECRET, "Fine."), answer("Good."))
-        file = archive(store, "late", grace=0).sessions[0].file
+        file = archive(store, "late", grace_s=0).sessions[0].file
         vmstore.erase(store, page="p6", in_session="late")
     with vmstore.open(file, "r") as alone:
         alone.export(tmp_path / "b.jsonl")
@@ -151,7 +151,7 @@ def test_recorded_and_still_there_is_left_out(path: Path, tmp_path: Path, monkey
     with vmstore.open(path) as store:
         store.record("late", chat("The violet one.", "Fine."), answer("Good."))
         vmstore.erase(store, page="p6", in_session="late")
-        assert any(b"violet" in cell.content for cell in store.log.cells(range(1, 200)).values())
+        assert any(b"violet" in cell.content for cell in store.admin.log.cells(range(1, 200)).values())
         store.export(tmp_path / "b.jsonl", "late")
     assert b"violet" not in (tmp_path / "b.jsonl").read_bytes()
     assert "[erased at position" in str(taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=False))

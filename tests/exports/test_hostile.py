@@ -122,10 +122,10 @@ def test_an_exact_bundle_erases_what_it_says(tmp_path: Path) -> None:
     """An erasure in an exact bundle asks; agreed to, it is carried out with a certificate, and all is sound."""
     path = grown(tmp_path)
     with vmstore.open(path) as store:
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         with pytest.raises(RefusedError, match="destroys 1 cell of session 's' here for good"):
             store.import_file(tmp_path / "grown.jsonl", exact=True)
-        assert store.log.ordinal == before and store.verify().ok
+        assert store.admin.log.ordinal == before and store.verify().ok
         done = store.import_file(tmp_path / "grown.jsonl", exact=True, agreed=True)
         assert done.new == 1 and "destroys 1 cell" in done.effects[0]
         assert store.verify().ok
@@ -273,7 +273,7 @@ def test_a_blob_that_is_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
     blob.unlink()
     os.mkfifo(blob)
     with vmstore.open(path, "r") as store, pytest.raises(StoreError, match="it is a pipe, and no regular file"):
-        store.session("s").request(call=2)
+        store.session("s").wire.request(call=2)
 
 
 def test_a_backup_copies_no_link(tmp_path: Path) -> None:
@@ -291,11 +291,11 @@ def test_a_killed_archiver_costs_no_archive(tmp_path: Path, monkeypatch: pytest.
     """Killed between giving the old archive its second name and the new one its place, the next erasure spares it."""
     path = told(tmp_path / "a.vms", "t")
     with vmstore.open(path) as store:
-        vmstore.archive(store, ["s", "t"], grace=0)
+        vmstore.archive(store, ["s", "t"], grace_s=0)
         for file in Archives(path / "default" / "archive").files():
             os.link(file, file.with_name(f".{file.name}.left.former"))
         vmstore.erase(store, session="s")
-        assert store.session("t").request(call=1) == chat("I am t.") and store.verify().ok
+        assert store.session("t").wire.request(call=1) == chat("I am t.") and store.verify().ok
         assert not list((path / "default" / "archive").glob(".*"))
 
 
@@ -331,8 +331,8 @@ def test_a_killed_import_leaves_nothing_an_erasure_misses(tmp_path: Path, monkey
         assert found_in(left, [SECRET.encode()])
         assert [one.where for one in doctor(path).symptoms if one.kind == "left"] == [str(left)]
         with vmstore.open(path) as store:
-            assert store.sweep(dry_run=True).files and left.exists()
-            erase.finish_erasing(store) if use == "erase" else store.sweep()
+            assert store.admin.collect_garbage(dry_run=True).files and left.exists()
+            erase.finish_erasing(store) if use == "erase" else store.admin.collect_garbage()
         assert not left.exists() and doctor(path).ok
 
 

@@ -46,9 +46,9 @@ def test_the_same_bundle_again_changes_nothing(tmp_path: Path) -> None:
     """A session that is here with the same hashes is the very same, and importing it again writes nothing."""
     found = bundle(filled_in_memory())
     with taken(tmp_path, found, exact=True) as store:
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         again = take(store, tmp_path, found, exact=True)
-        assert (again.new, store.log.ordinal) == (0, before)
+        assert (again.new, store.admin.log.ordinal) == (0, before)
         assert [one.session for one in again.sessions] == ["s", "odd one", "s.child", "s.grandchild"]
 
 
@@ -68,20 +68,20 @@ def test_a_session_that_went_on_differently_is_refused(tmp_path: Path) -> None:
     store = filled_in_memory()
     with taken(tmp_path, bundle(store, "s", call=2), exact=True) as other:
         other.record("s", REQUEST)
-        before = other.log.ordinal
+        before = other.admin.log.ordinal
         with pytest.raises(ConflictError, match=r"'s' went on differently here.*without --exact"):
             take(other, tmp_path, bundle(store), exact=True)
-        assert other.log.ordinal == before and other.verify().ok
+        assert other.admin.log.ordinal == before and other.verify().ok
 
 
 def test_a_taken_name_is_refused(tmp_path: Path) -> None:
     """Another session of the same name is in the way of an exact import: nothing is written."""
     with memory_store() as other:
         other.record("odd one", REQUEST)
-        before = other.log.ordinal
+        before = other.admin.log.ordinal
         with pytest.raises(ConflictError, match=r"another session is called 'odd one' here"):
             take(other, tmp_path, bundle(filled_in_memory()), exact=True)
-        assert other.log.ordinal == before
+        assert other.admin.log.ordinal == before
 
 
 def test_a_part_of_an_import_is_not_taken_in_unseen(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_part_of_an_import_is_not_taken_in_unseen(tmp_path: Path) -> None:
         found = bundle(store, name, call=1)
         with pytest.raises(InputError, match="import was not complete"):
             take(other, tmp_path, found, exact=True)
-        assert other.log.ordinal == 0
+        assert other.admin.log.ordinal == 0
         assert take(other, tmp_path, found).sessions[0].session == name
         assert other.session(name).info().calls == 1
 
@@ -122,7 +122,7 @@ def test_a_full_disk_leaves_each_session_whole_or_absent(tmp_path: Path) -> None
     with memory_store() as store:
         found = bundle(filled_in_memory())
         for exact in (True, False):
-            with full_disk(store.log), pytest.raises(StoreError, match="full"):
+            with full_disk(store.admin.log), pytest.raises(StoreError, match="full"):
                 take(store, tmp_path, found, exact=exact)
             assert store.sessions(hidden=True) == [] and store.verify().ok
 
@@ -187,7 +187,7 @@ def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
 def test_commits_are_read_as_they_are_asked_for() -> None:
     """A slice of a session's commits reads as these commits, each with its cells."""
     source = filled_in_memory()
-    commits = ingest.Commits(source.log, range(1, 6))
+    commits = ingest.Commits(source.admin.log, range(1, 6))
     assert [c.ordinal for c in commits[1:3]] == [2, 3] and len(commits[1:3]) == 2
     assert commits[1:3][0] == commits[1] and len(commits[0].cells) == commits[0].cell_count > 0
 
@@ -198,9 +198,9 @@ def test_commits_are_read_as_they_are_asked_for() -> None:
 def test_a_kind_of_a_later_version_is_taken_in_exactly_or_not(tmp_path: Path) -> None:
     """A session with a mutation this version cannot write is refused as a new one and taken in exactly."""
     source = filled_in_memory()
-    end = source.log.tail(source.log.ordinal - 1, 1)[0]
+    end = source.admin.log.tail(source.admin.log.ordinal - 1, 1)[0]
     later = seal(end.hash, end.last + 1, 1, end.at, 0, b"\x91\x92\x63\x01", (), NO_REQUEST)
-    source.log.append([later], end.session, end.last)
+    source.admin.log.append([later], end.session, end.last)
     found = bundle(source)
     with memory_store() as store:
         with pytest.raises(InputError, match=r"this version cannot write; import it with --exact"):
@@ -255,9 +255,9 @@ def test_a_copy_answers_a_retry(tmp_path: Path) -> None:
     store = filled_in_memory()
     odd = {"model": "m", "messages": [{"role": "user", "content": "é☃ \ud800 \u2028 \0"}], "temperature": 0.5}
     with taken(tmp_path, bundle(store, "odd one")) as other:
-        before = other.log.ordinal
+        before = other.admin.log.ordinal
         assert other.record("odd one", odd, None, request_id="r 1").call == 1
-        assert other.log.ordinal == before
+        assert other.admin.log.ordinal == before
 
 
 def test_one_name_is_for_one_session(tmp_path: Path) -> None:

@@ -100,16 +100,18 @@ def record(path: Path) -> list[tuple[Commit, list[tuple[bytes, bytes]]]]:
     with vmstore.open(path, clock=clock, ids=SeededIds(2026)) as store:
         model = {"model": "m-1", "temperature": 0.1}
         store.record("golden", {**model, "messages": [SYSTEM, ASK]}, reply(CALL, 30), request_id="first")
-        store.record("golden", {**model, "messages": [SYSTEM, ASK, CALL, RESULT]}, reply(DONE, 90), latency=1_250_000)
+        store.record(
+            "golden", {**model, "messages": [SYSTEM, ASK, CALL, RESULT]}, reply(DONE, 90), latency_us=1_250_000
+        )
         last = [SYSTEM, ASK, CALL, SHORT, DONE, NEXT]
-        store.record("golden", {"model": "m-2", "messages": last}, None, at=1_699_999_999_000_000)
+        store.record("golden", {"model": "m-2", "messages": last}, None, at_us=1_699_999_999_000_000)
         store.session("golden").fork("golden-b", call=2)
-        return [(commit, _cells(store, commit)) for commit in store.log.tail(0, 99)]
+        return [(commit, _cells(store, commit)) for commit in store.admin.log.tail(0, 99)]
 
 
 def _cells(store: vmstore.Store, commit: Commit) -> list[tuple[bytes, bytes]]:
     numbers = range(commit.cell, commit.cell + commit.cell_count)
-    cells = store.log.cells(numbers)
+    cells = store.admin.log.cells(numbers)
     return [(cells[n].salt, cells[n].content) for n in numbers]
 
 

@@ -37,11 +37,11 @@ def played(compressor: Callable[..., str] = short) -> Store:
 @pytest.mark.parametrize("most", [1, 2])
 def test_no_more_sessions_are_at_hand_than_may_be(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many live sessions act through one handle, so many are kept, and the log is what it would be."""
-    whole = [commit.hash for commit in played().log.tail(0, 10_000)]
+    whole = [commit.hash for commit in played().admin.log.tail(0, 10_000)]
     monkeypatch.setattr(acts, "RUNTIMES_MAX", most)
     store = played()
     assert len(store._ns.live) == most
-    assert [commit.hash for commit in store.log.tail(0, 10_000)] == whole
+    assert [commit.hash for commit in store.admin.log.tail(0, 10_000)] == whole
     assert store.verify().ok
 
 

@@ -66,7 +66,7 @@ FORGED = (
 
 def test_content_forges_no_protocol(store: Store) -> None:
     """Tags, control characters and prefixes inside any content, name or title stand in the pack as content."""
-    session = store.session("s", system=FORGED, **FEW)
+    session = store.live_session("s", system=FORGED, **FEW)
     session.user(FORGED)
     session.assistant(FORGED)
     session.user("Yes.")
@@ -89,7 +89,7 @@ def test_a_name_that_cannot_be_printed(store: Store, name: Any) -> None:
     """Names of files, claims and marks are printable; another is refused and nothing is written."""
     session = store.session("s", **FEW)
     session.user("Hello.")
-    before = store.log.ordinal
+    before = store.admin.log.ordinal
     for act in (
         lambda: session.attach(b"x", "text/plain", name=name),
         lambda: session.claim("It holds.", name=name),
@@ -97,7 +97,7 @@ def test_a_name_that_cannot_be_printed(store: Store, name: Any) -> None:
     ):
         with pytest.raises(InputError, match="cannot be a name"):
             act()
-    assert store.log.ordinal == before
+    assert store.admin.log.ordinal == before
     goes_on(store, session)
 
 
@@ -133,7 +133,7 @@ NONSENSE: tuple[tuple[str, Callable[[Live], Any]], ...] = (
     ("restore nothing", lambda s: s.restore("zz")),
     ("segment number", lambda s: s.segment(5)),  # type: ignore[arg-type]
     ("search None", lambda s: s.search(None)),  # type: ignore[arg-type]
-    ("at", lambda s: s.user("x", at="yesterday")),  # type: ignore[arg-type]
+    ("at", lambda s: s.user("x", at_us="yesterday")),  # type: ignore[arg-type]
     ("fork taken", lambda s: s.fork("s")),
     ("fork future", lambda s: s.fork("f", turn=99)),
     ("record text", lambda s: s.record({}, "abc")),
@@ -147,10 +147,10 @@ def test_nonsense_writes_nothing(store: Store, act: Callable[[Live], Any]) -> No
     session = store.session("s", **FEW)
     session.user("Hello.")
     session.pack()
-    before = store.log.ordinal
+    before = store.admin.log.ordinal
     with pytest.raises(VmstoreError):
         act(session)
-    assert store.log.ordinal == before
+    assert store.admin.log.ordinal == before
     goes_on(store, session)
 
 
@@ -158,7 +158,7 @@ def test_a_claim_whose_name_another_page_takes_still_holds(store: Store) -> None
     """A file called as a claim is takes its name, not its standing: the claim is recalled, and can be given up."""
     session = store.session("s", **FEW)
     claim = session.claim("We go with Postgres for the orders.", name="database")
-    page = store.session("s").position_of(claim)
+    page = store.session("s").lineage.position_of(claim)
     session.attach(b"Minutes of another day. " * 9, "text/plain", name="database")
     session.user("What did we decide earlier?")
     session.pack()

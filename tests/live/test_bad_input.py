@@ -52,20 +52,20 @@ def test_a_wrong_setting_writes_nothing(store: Store, told: dict[str, Any], says
     """A setting that cannot be, a budget below the system prompt included, is refused before the session exists."""
     with pytest.raises((InputError, RefusedError), match=says):
         store.session("s", **{**FEW, **told})
-    assert store.log.ordinal == 0 and store.sessions() == []
+    assert store.admin.log.ordinal == 0 and store.sessions() == []
     goes_on(store, store.session("s", **FEW))
 
 
 def test_a_session_without_a_budget_is_none(store: Store) -> None:
     """Settings without a budget name what is missing."""
     with pytest.raises(InputError, match="l0_tokens_max"):
-        store.session("s", policy="lru")
+        store.live_session("s", policy="lru")
     assert store.sessions() == []
 
 
 def test_a_budget_below_what_is_pinned_is_refused(store: Store) -> None:
     """A smaller budget that what is pinned does not fit is refused, and the old one holds."""
-    session = store.session("s", system="word " * 300, **FEW)
+    session = store.live_session("s", system="word " * 300, **FEW)
     with pytest.raises(RefusedError, match="unpin something first"):
         session.configure(l0_tokens_max=500)
     assert session.settings.l0_tokens_max == 3_000
@@ -79,7 +79,7 @@ def test_what_was_recorded_says_what_to_do(store: Store) -> None:
     with pytest.raises(RefusedError, match="redrive"):
         store.session("r", **FEW)
     recorded: Any = store.session("r")
-    with pytest.raises(AttributeError, match=r"store\.redrive"):
+    with pytest.raises(AttributeError, match=r"store\.admin\.redrive"):
         recorded.user("x")
     assert not hasattr(recorded, "page_fault")
     live = store.session("s", **FEW)
@@ -93,7 +93,7 @@ def test_what_was_recorded_says_what_to_do(store: Store) -> None:
 
 def test_a_page_larger_than_the_budget_is_shown_shorter(store: Store) -> None:
     """What no prompt could hold is shown as far as it fits, and every byte of it is there."""
-    session = store.session("s", system="Hi.", **FEW)
+    session = store.live_session("s", system="Hi.", **FEW)
     text = "Trains leave at noon from every station of the line. " * 4_000
     (page,) = session.user(text)
     packed = session.pack()
@@ -124,12 +124,12 @@ def test_pins_that_cannot_fit_are_refused(store: Store) -> None:
     pinned = 0
     for page in pages:
         session.page_fault(page, 0)
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         try:
             session.pin(page)
         except RefusedError as error:
             assert "pinned already" in str(error) or "no room" in str(error)
-            assert store.log.ordinal == before
+            assert store.admin.log.ordinal == before
         else:
             pinned += 1
     assert 1 <= pinned < 8
@@ -140,7 +140,7 @@ def test_pins_that_cannot_fit_are_refused(store: Store) -> None:
 
 def test_a_wild_report_does_not_move_the_pins(store: Store) -> None:
     """A provider who counts a thousand times what was estimated corrects the factor no further than pins fit."""
-    session = store.session("s", system="word " * 1_200, **FEW)
+    session = store.live_session("s", system="word " * 1_200, **FEW)
     session.user("Hello.")
     session.pack()
     session.assistant("Hi.", tokens_in=10**12)
@@ -208,10 +208,10 @@ def test_an_unknown_page_of_the_program_is_an_error(store: Store, act: str) -> N
     session = store.session("s", **FEW)
     session.user("Hello.")
     session.assistant("Hello.")
-    before = store.log.ordinal
+    before = store.admin.log.ordinal
     with pytest.raises(UnknownError, match="no page"):
         getattr(session, act)("p999")
-    assert store.log.ordinal == before
+    assert store.admin.log.ordinal == before
     goes_on(store, session)
 
 
@@ -220,13 +220,13 @@ def test_a_level_that_does_not_exist(store: Store, level: Any) -> None:
     """A level that is none is refused, naming those there are, for faults and compressions."""
     session = store.session("s", **FEW)
     (page,) = session.user(PROSE)
-    before = store.log.ordinal
+    before = store.admin.log.ordinal
     for ask in (session.page_fault, session.compress):
         with pytest.raises(InputError, match=r"level.*(1 reduced|0 full)"):
             ask(page, level)
     with pytest.raises(InputError, match="no reason"):
         session.page_fault(page, 0, reason=level)
-    assert store.log.ordinal == before
+    assert store.admin.log.ordinal == before
     goes_on(store, session)
 
 

@@ -50,7 +50,7 @@ def test_batches_void_less(store: Store) -> None:
     before, now = single.stats(), batched.stats()
     assert before.call_cost is not None and now.call_cost is not None and now.call_cost < before.call_cost
     assert now.calls_over_budget == 0 and store.verify().ok
-    assert batched.check().ok and single.check().ok
+    assert batched.debug.check().ok and single.debug.check().ok
 
 
 def test_a_call_leaves_with_its_result(store: Store) -> None:
@@ -75,7 +75,7 @@ def test_what_came_back_is_shown_before_it_goes(store: Store) -> None:
 
 def test_the_newest_question_stays_where_one_page_fills_the_room(store: Store) -> None:
     """A call whose arguments take more than the room leaves before what the user asked."""
-    session = store.session("s", l0_tokens_max=2_000, rules="passive", pinned_turns=1)
+    session = store.live_session("s", l0_tokens_max=2_000, rules="passive", pinned_turns=1)
     session.user("Which of the two tickets is the cheaper one?")
     question = session.pages(role="user")[0].page
     session.pack()
@@ -97,7 +97,7 @@ def test_no_policy_is_asked_where_nothing_may_go(store: Store, monkeypatch: pyte
         asked += 1
         return victims(self, now)
 
-    session = store.session("s", l0_tokens_max=2_000, rules="passive")
+    session = store.live_session("s", l0_tokens_max=2_000, rules="passive")
     session.user("Read all of them.")
     session.pack()
     calls = [{"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(60)]
@@ -155,11 +155,13 @@ def test_what_was_just_said_is_shown_whole(policy: str, batches: bool) -> None:
     shown = {}
     for last in (True, False):
         with vmstore.memory_store() as store:
-            session = store.session("notes", l0_tokens_max=4_000, policy=policy, batches=batches, arrivals_last=last)
+            session = store.live_session(
+                "notes", l0_tokens_max=4_000, policy=policy, batches=batches, arrivals_last=last
+            )
             for note in range(8):
                 session.user(f"Note {note}: " + "a fact worth keeping " * 120)
                 session.pack()
                 session.assistant(f"Noted, {note}.")
             shown[last] = [int(page.level) for page in session.pages(role="user") if page.tier == 0][-3:]
-            assert session.check().ok
+            assert session.debug.check().ok
     assert shown[True] == [0, 0, 0] and shown[False] != [0, 0, 0]

@@ -31,7 +31,7 @@ def store() -> Store:
 @pytest.fixture
 def session(store: Store) -> Live:
     """A session with a file and a claim made from it."""
-    session = store.session("s", system="You read files.", **BUDGET)
+    session = store.live_session("s", system="You read files.", **BUDGET)
     session.attach(b"port = 5432", "text/plain", name="db.conf")
     session.claim("The port is 5432.", name="port", sources=["db.conf"])
     session.user("Which port?")
@@ -52,7 +52,7 @@ def kinds(store: Store, session: Live, after: int) -> list[str]:
 def test_a_session_is_closed(store: Store, session: Live) -> None:
     """Its status, when and why are told at every moment; a message takes it up again, and a fork is open."""
     before = session.info().position
-    info = session.close("abandoned", "no port", at=START + 10)
+    info = session.close("abandoned", "no port", at_us=START + 10)
     assert (info.status, kinds(store, session, before)) == ("abandoned", ["close"])
     closed = session.info().position
     assert session.fork("f").info().status == "active"
@@ -74,7 +74,7 @@ def test_a_session_is_closed(store: Store, session: Live) -> None:
     session.close()
     with pytest.raises(InputError, match="completed already"):
         session.close()
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_a_recorded_session_is_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,16 +94,18 @@ def test_a_recorded_session_is_closed(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_link_is_ended(store: Store, session: Live) -> None:
     """It is in no walk and no LINKS from then on; earlier moments and a fork's parent have it, a new one holds."""
-    number = session.position_of("port")
+    number = session.lineage.position_of("port")
     before = session.info().position
     fork = session.fork("f")
     fork.unlink("port", "db.conf", "derives")
-    assert fork.sources("port") == [] and [link.kind for link in session.sources("port")] == ["derives"]
+    assert fork.lineage.ancestors("port") == [] and [link.kind for link in session.lineage.ancestors("port")] == [
+        "derives"
+    ]
     assert kinds(store, fork, before)[1:] == ["unlink"]
     linked = "LINKS IN SESSION {} WHERE kind = 'derives'"
     assert [len(rows(store, linked.format(name))) for name in ("f", "s")] == [0, 1]
-    assert [event.event for event in fork.history("port")][-1] == "unlink"
-    assert [link.kind for link in fork.sources(f"p{number}@position:{before}")] == ["derives"]
+    assert [event.event for event in fork.lineage.history("port")][-1] == "unlink"
+    assert [link.kind for link in fork.lineage.ancestors(f"p{number}@position:{before}")] == ["derives"]
     fork.update("db.conf", b"port = 5433")
     assert fork.pages(dirty=True) == []
     with pytest.raises(InputError, match="nothing to end"):
@@ -111,8 +113,8 @@ def test_a_link_is_ended(store: Store, session: Live) -> None:
     with pytest.raises(InputError, match="caused_by"):
         fork.unlink("port", "db.conf", "caused_by")
     fork.link("port", "db.conf", "derives")
-    assert [link.kind for link in fork.sources("port")] == ["derives"]
-    assert store.verify().ok and fork.check().ok
+    assert [link.kind for link in fork.lineage.ancestors("port")] == ["derives"]
+    assert store.verify().ok and fork.debug.check().ok
 
 
 def test_a_deletion_and_a_flush_say_what_they_are(store: Store, session: Live) -> None:
@@ -126,18 +128,18 @@ def test_a_deletion_and_a_flush_say_what_they_are(store: Store, session: Live) -
     before = session.info().position
     session.delete("port")
     assert kinds(store, session, before)[0] == "delete"
-    assert [event.event for event in session.history("port")][-3:-1] == ["flush", "delete"]
+    assert [event.event for event in session.lineage.history("port")][-3:-1] == ["flush", "delete"]
     assert session.page("port").status == "superseded"
     pages = session.pages()
-    store.rebuild()
+    store.admin.rebuild()
     assert session.pages() == pages
     session.annotate("port", status="active")
-    assert session.page("port").status == "active" and store.verify().ok and session.check().ok
+    assert session.page("port").status == "active" and store.verify().ok and session.debug.check().ok
 
 
 def test_what_an_older_log_says_still_holds(store: Store, session: Live) -> None:
     """An annotation that deleted and a version that flushed mean what they did."""
-    number, file = session.position_of("port"), session.position_of("db.conf")
+    number, file = session.lineage.position_of("port"), session.lineage.position_of("db.conf")
     session.update("db.conf", b"port = 5433")
     with session.batch() as batch:
         batch.add(Update(number, 2, batch.cell(b"The port is 5432."), 17, 5))
@@ -145,7 +147,7 @@ def test_what_an_older_log_says_still_holds(store: Store, session: Live) -> None
     with session.batch() as batch:
         batch.add(Annotate(file, status=Standing.SUPERSEDED))
     assert session.page_fault("db.conf", by_model=True).denied_because == "retracted"
-    events = [event.event for event in session.history(file)]
+    events = [event.event for event in session.lineage.history(file)]
     assert "annotate" in events and "delete" not in events
 
 
@@ -172,7 +174,7 @@ def test_the_async_twin_ends_things() -> None:
             await session.claim("One.", name="one")
             await session.claim("Two.", name="two", sources=["one"])
             await session.unlink("two", "one", "derives")
-            assert await session.sources("two") == []
+            assert await session.lineage.ancestors("two") == []
             assert (await session.close()).status == "completed"
 
     asyncio.run(go())

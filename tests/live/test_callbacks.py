@@ -58,7 +58,7 @@ def leave(*_: Any) -> str:
 )
 def test_a_compressor_that_fails_is_done_without(store: Store, callback: Any, outcome: Outcome) -> None:
     """Whatever a compressor callback does, a form is made and logged, its own where it was right."""
-    session = store.session("s", compressor=callback, callback_timeout_s=0.2, **FEW)
+    session = store.live_session("s", compressor=callback, callback_timeout_s=0.2, **FEW)
     pages = []
     for _ in range(5):
         pages += session.user(PROSE[:3_000])
@@ -80,7 +80,7 @@ def test_a_compressor_that_hangs_is_asked_once_an_act(store: Store) -> None:
         time.sleep(5)
         return "late"
 
-    session = store.session("s", compressor=slow, callback_timeout_s=0.1, **FEW)
+    session = store.live_session("s", compressor=slow, callback_timeout_s=0.1, **FEW)
     session.user([{"type": "text", "text": PROSE[: 3_000 + n]} for n in range(6)])
     assert len(asked) == 1
     goes_on(store, session)
@@ -101,7 +101,7 @@ def test_a_compressor_that_hangs_is_asked_once_an_act(store: Store) -> None:
 )
 def test_a_finder_that_fails_is_done_without(store: Store, callback: Any, outcome: Outcome) -> None:
     """Whatever a claims callback does, the patterns find what it did not."""
-    session = store.session("s", finder=callback, callback_timeout_s=0.2, **FEW)
+    session = store.live_session("s", finder=callback, callback_timeout_s=0.2, **FEW)
     session.user("Let's use Postgres for the orders.")
     assert set(session.runtime().finder.outcomes) == {outcome}
     assert [page.type for page in session.pages()] == ["transcript", "claim"]
@@ -116,10 +116,10 @@ def test_a_finder_is_recorded(store: Store) -> None:
         shown.append((turn, before))
         return [{"text": "Orders: Postgres.", "name": "orders_db", "topic": "orders", "sources": [turn[0]["page"]]}]
 
-    session = store.session("s", finder=finder, **FEW)
+    session = store.live_session("s", finder=finder, **FEW)
     (page,) = session.user("Postgres it shall be.")
     assert shown == [([{"page": int(page[1:]), "role": "user", "text": "Postgres it shall be."}], [])]
     (claim,) = session.pages(type="claim")
     assert session.content(claim.page) == b"Orders: Postgres."
-    assert [(one.source, one.target) for one in session.sources(claim.page)] == [(claim.page, page)]
+    assert [(one.source, one.target) for one in session.lineage.ancestors(claim.page)] == [(claim.page, page)]
     goes_on(store, session)

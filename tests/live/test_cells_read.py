@@ -19,7 +19,7 @@ TURNS = 60
 def test_a_fold_opens_few_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new process that folds a session unpacks fewer frames than it has commits, not one for each cell named."""
     with vmstore.open(tmp_path / "a.vms") as store:
-        session = store.session("s", l0_tokens_max=4_000)
+        session = store.live_session("s", l0_tokens_max=4_000)
         for number in range(TURNS):
             session.user(f"Question {number}: which {'word ' * number}?")
             session.assistant(f"Answer {number}: {'this ' * number}.")

@@ -47,7 +47,7 @@ def scripted(*answers: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, A
 
 def test_a_child_has_its_parents_settings_and_user(store: Store) -> None:
     """It begins with them but for those told, sees nothing of its parent, and both say whose it is."""
-    session = store.session("s", user="ann", system="You plan.", **BUDGET)
+    session = store.live_session("s", user="ann", system="You plan.", **BUDGET)
     session.user("The word is zanzibar.")
     child = session.child("s/research", l0_tokens_max=3_000, system="You search.")
     assert (child.settings.l0_tokens_max, child.settings.policy, child.settings.model) == (3_000, "lru@1", "m-1")
@@ -73,14 +73,14 @@ def test_a_result_comes_back_as_a_page(store: Store) -> None:
     assert session.content(page) == b"It is 5432."
     origin = vmstore.origin(session, page)
     assert origin is not None and origin.startswith("vm://default/r1/p")
-    found, name = store.find(origin.partition("@")[0])
+    found, name = store.admin.find(origin.partition("@")[0])
     assert found.name == "r1" and b"It is 5432" in found.content(name)
     assert session.page(page).actor == "r1"
     messages = json.dumps(session.pack().request["messages"][1:])
     assert "It is 5432." in messages and "[ref:" not in messages
     (again,) = session.join("r1", text="Rather 5433.")
     assert session.content(again) == b"Rather 5433."
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_a_tool_gives_its_child(store: Store) -> None:
@@ -108,12 +108,14 @@ def test_a_tool_gives_its_child(store: Store) -> None:
     assert [session.content(page.page) for page in results] == [b"comet is fine", b"heron is fine"]
     for page, topic in zip(results, ("comet", "heron"), strict=True):
         assert (vmstore.origin(session, page.page) or "").startswith(f"vm://default/s%2F{topic}/p")
-        call = session.sources(page.page)[0].target
+        call = session.lineage.ancestors(page.page)[0].target
         assert topic.encode() in session.content(call)
-    spawned = store.views.execute("SELECT spawned_by FROM sessions WHERE parent IS NOT NULL ORDER BY name").fetchall()
-    calls = [session.position_of(session.sources(page.page)[0].target) for page in results]
+    spawned = store.admin.views.execute(
+        "SELECT spawned_by FROM sessions WHERE parent IS NOT NULL ORDER BY name"
+    ).fetchall()
+    calls = [session.lineage.position_of(session.lineage.ancestors(page.page)[0].target) for page in results]
     assert [page for (page,) in spawned] == calls
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_a_child_answers_the_call_that_began_it(store: Store) -> None:

@@ -27,7 +27,7 @@ def store() -> Store:
 @pytest.fixture
 def session(store: Store) -> Live:
     """A session with a file, a claim made from it, and a question."""
-    session = store.session("s", system="You read files.", **BUDGET)
+    session = store.live_session("s", system="You read files.", **BUDGET)
     session.attach(b"port = 5432", "text/plain", name="db.conf")
     session.claim("The port is 5432.", name="port", sources=["db.conf"])
     session.user("Which port?")
@@ -37,7 +37,7 @@ def session(store: Store) -> Live:
 def sent(session: Live) -> str:
     """What the next call is sent."""
     packed = session.pack()
-    assert packed.request == session.request()
+    assert packed.request == session.wire.request()
     return json.dumps(packed.request["messages"])
 
 
@@ -48,12 +48,12 @@ def test_a_page_is_updated(store: Store, session: Live) -> None:
     position = session.info().position
     assert session.update("port", "The port is 5433.") == 2 and session.info().position == position
     assert "5433" in sent(session) and "The port is 5432." in before
-    assert [version.version for version in session.versions("port")] == [1, 2]
+    assert [version.version for version in session.lineage.versions("port")] == [1, 2]
     assert session.content("port", call=1) == b"The port is 5432."
     session.assistant("It is.")
     session.segment("Ports")
     assert b"The port is 5433." in session.content("summary_1")
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_what_stands_on_an_older_version_is_dirty(store: Store, session: Live) -> None:
@@ -67,18 +67,18 @@ def test_what_stands_on_an_older_version_is_dirty(store: Store, session: Live) -
     assert [session.page(name).hint for name in session.flush()] == ["port"]
     assert session.pages(dirty=True) == [] and session.content("port") == b"The port is 5433."
     assert session.flush() == []
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_pages_are_linked(store: Store, session: Live) -> None:
     """A link is walked both ways from then on."""
     other = session.claim("The host is db1.", name="host")
-    session.link(other, "port", "contradicts", valid_from=5, valid_to=9)
-    assert next((link.kind, link.target) for link in session.sources(other)) == (
+    session.link(other, "port", "contradicts", valid_from_us=5, valid_to_us=9)
+    assert next((link.kind, link.target) for link in session.lineage.ancestors(other)) == (
         "contradicts",
-        f"p{session.position_of('port')}",
+        f"p{session.lineage.position_of('port')}",
     )
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_a_page_is_deleted(store: Store, session: Live) -> None:
@@ -94,7 +94,7 @@ def test_a_page_is_deleted(store: Store, session: Live) -> None:
     assert session.content("port") == b"The port is 5432."
     session.annotate("port", status="active")
     assert session.page_fault("port", by_model=True).granted
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_what_is_wrong_is_refused(store: Store, session: Live) -> None:

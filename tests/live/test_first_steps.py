@@ -59,7 +59,7 @@ def test_a_run_that_cannot_be_is_refused_first(told: dict[str, Any], says: str, 
 
     async def run() -> None:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", l0_tokens_max=8_000)
+            session = await store.live_session("s", l0_tokens_max=8_000)
             await session.user("Hello?")
             with pytest.raises(InputError, match=says):
                 await session.run(**told)
@@ -69,7 +69,7 @@ def test_a_run_that_cannot_be_is_refused_first(told: dict[str, Any], says: str, 
         asyncio.run(run())
         return
     with vmstore.memory_store() as store:
-        session = store.session("s", l0_tokens_max=8_000)
+        session = store.live_session("s", l0_tokens_max=8_000)
         session.user("Hello?")
         with pytest.raises(InputError, match=says):
             session.run(**told)
@@ -79,7 +79,7 @@ def test_a_run_that_cannot_be_is_refused_first(told: dict[str, Any], says: str, 
 def test_a_list_of_messages_is_no_message() -> None:
     """A conversation handed in as what a person says is refused, and the way to say it told."""
     with vmstore.memory_store() as store:
-        session = store.session("s", l0_tokens_max=8_000)
+        session = store.live_session("s", l0_tokens_max=8_000)
         with pytest.raises(InputError, match="one by one"):
             session.user([{"role": "user", "content": "Hello?"}])
         assert not session.pages(role="user")
@@ -88,7 +88,7 @@ def test_a_list_of_messages_is_no_message() -> None:
 def test_a_providers_error_is_told_in_its_words() -> None:
     """A body that is an error raises what the provider said, and its call is failed."""
     with vmstore.memory_store() as store:
-        session = store.session("s", l0_tokens_max=8_000)
+        session = store.live_session("s", l0_tokens_max=8_000)
         session.user("Hello?")
         with pytest.raises(InputError, match="rate limit"):
             session.run(lambda request: {"error": {"message": "rate limit"}})

@@ -56,7 +56,7 @@ def ran(session: Live, responses: list[Any], **told: Any) -> list[dict[str, Any]
 
     first = session.info().calls
     session.run(model, **told)
-    assert [session.request(call=first + n) for n in range(1, len(requests) + 1)] == requests
+    assert [session.wire.request(call=first + n) for n in range(1, len(requests) + 1)] == requests
     return requests
 
 
@@ -168,7 +168,7 @@ def test_two_runs_at_once() -> None:
         asked.wait(30)
         try:
             with pytest.raises(RefusedError, match="is being run already"):
-                store.session("s", l0_tokens_max=8_000).run(lambda request: answer("chat", "Second."))
+                store.live_session("s", l0_tokens_max=8_000).run(lambda request: answer("chat", "Second."))
         finally:
             answered.set()
             thread.join()
@@ -180,7 +180,7 @@ def test_two_awaited_runs_at_once() -> None:
 
     async def both() -> list[Any]:
         async with await vmstore.aio.memory_store() as store:
-            session = await store.session("s", l0_tokens_max=8_000)
+            session = await store.live_session("s", l0_tokens_max=8_000)
             await session.user("Hello?")
 
             async def model(request: dict[str, Any]) -> Any:

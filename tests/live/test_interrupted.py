@@ -36,7 +36,7 @@ def said(text: str | None = None, *calls: tuple[str, str]) -> dict[str, Any]:
 
 def live(store: vmstore.Store) -> Live:
     """A session that was just asked something."""
-    session = store.session("s", l0_tokens_max=8_000)
+    session = store.live_session("s", l0_tokens_max=8_000)
     session.user("Hello?")
     return session
 
@@ -50,7 +50,7 @@ def goes_on(store: vmstore.Store, session: Live) -> None:
     """The log holds, what is decided is what a replay decides, and the next run answers."""
     session.user("Again?")
     assert session.run(lambda request: said("Fine.")).text == "Fine."
-    assert store.verify().ok and session.check().ok and not session.stats().calls_over_budget
+    assert store.verify().ok and session.debug.check().ok and not session.stats().calls_over_budget
 
 
 @pytest.mark.parametrize("parallel", [True, False])
@@ -130,7 +130,7 @@ def test_results_of_a_task_that_is_cancelled_are_logged() -> None:
 
     async def cancelled() -> list[str]:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", l0_tokens_max=8_000)
+            session = await store.live_session("s", l0_tokens_max=8_000)
             await session.user("Hello?")
             given = asyncio.Event()
 
@@ -211,7 +211,7 @@ def test_an_awaited_store_that_is_closed_in_a_run(recwarn: pytest.WarningsRecord
 
     async def closing() -> None:
         store = await vmstore.aio.memory_store()
-        session = await store.session("s", l0_tokens_max=8_000)
+        session = await store.live_session("s", l0_tokens_max=8_000)
         await session.user("Hello?")
 
         async def model(request: dict[str, Any]) -> Any:

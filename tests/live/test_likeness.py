@@ -23,7 +23,7 @@ def store_of() -> Store:
 def told(store: Store, **settings: Any) -> Live:
     """A session of turns about trains, then bread, which comes back to trains where the prompt is full."""
     said = {"l0_tokens_max": 2_000, "reserve_faults_tokens": 0, "rules": "short", "pinned_turns": 1, "prefetch": False}
-    session = store.session("s", paging="runtime", **{**said, **settings})
+    session = store.live_session("s", paging="runtime", **{**said, **settings})
     assert isinstance(session, Live)
     for n, text in enumerate((TRAINS, BREAD, BREAD, BREAD)):
         session.user(text * 8 + f"Note {n}.")
@@ -37,7 +37,7 @@ def told(store: Store, **settings: Any) -> Live:
 
 def turns(store: Store) -> list[Turn]:
     """The turns that were logged."""
-    return [one for commit in store.log.tail(0, 999) for one in decode(commit.body) if isinstance(one, Turn)]
+    return [one for commit in store.admin.log.tail(0, 999) for one in decode(commit.body) if isinstance(one, Turn)]
 
 
 def test_a_turn_says_which_pages_are_like_it() -> None:
@@ -50,7 +50,7 @@ def test_a_turn_says_which_pages_are_like_it() -> None:
     assert last[trains] > 300_000
     others = [page.position for page in session.pages(role="user")[1:-1]]
     assert all(last.get(page, 0) < last[trains] // 2 for page in others)
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 @pytest.mark.parametrize("policy", ["recency@1", "lru", "demand"])
@@ -58,7 +58,7 @@ def test_others_log_nothing_of_it(policy: str) -> None:
     """A policy that does not weigh likeness has turns as they were."""
     store = store_of()
     session = told(store, policy=policy)
-    assert {one.alike for one in turns(store)} == {()} and session.check().ok
+    assert {one.alike for one in turns(store)} == {()} and session.debug.check().ok
 
 
 def test_what_is_like_the_turn_stays() -> None:
@@ -73,7 +73,7 @@ def test_what_is_like_the_turn_stays() -> None:
             session.tool(f"c{n}", f"Line {n} of the oven. " * 10)
         here = session.runtime().state.here
         stays[policy] = session.pages(role="user")[0].position in here
-        assert session.check().ok
+        assert session.debug.check().ok
     assert stays == {"recency@1": False, "recency@2": True}
 
 
@@ -87,10 +87,10 @@ def test_anchors_weigh() -> None:
     runtime = session.runtime()
     runtime.current()
     pages = runtime.state.pages
-    assert (pages[page.position].anchor, pages[session.position_of(claim)].anchor) == (900_000, 800_000)
+    assert (pages[page.position].anchor, pages[session.lineage.position_of(claim)].anchor) == (900_000, 800_000)
     assert pages[session.pages(role="user")[2].position].anchor == 0
-    again = session.replay()
-    assert again is not None and session.check().ok
+    again = session.debug.replay()
+    assert again is not None and session.debug.check().ok
 
 
 def test_an_anchor_that_is_taken_away_weighs_no_more() -> None:
@@ -114,8 +114,8 @@ def test_a_replay_reads_it_from_the_log() -> None:
     """Decided again under another policy, or a smaller budget, the turns keep what was measured when it happened."""
     store = store_of()
     session = told(store, policy="recency")
-    session.replay(policy="lru", keep="other")
-    session.replay(budget=1_500, keep="small")
+    session.debug.replay(policy="lru", keep="other")
+    session.debug.replay(budget=1_500, keep="small")
     counts = [len(one.alike) for one in turns(store)]
     per = len(counts) // 3
     assert counts[:per] == counts[per : 2 * per] == counts[2 * per :] and any(counts)

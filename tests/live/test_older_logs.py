@@ -15,7 +15,7 @@ def test_an_older_log_is_decided_as_it_was(tmp_path: Path) -> None:
     with taken(tmp_path, OLD.read_bytes(), exact=True) as store:
         session = store.session("old")
         assert isinstance(session, Live) and store.verify().ok
-        checked = session.check()
+        checked = session.debug.check()
         assert checked.ok and checked.decisions > 30
         assert session.settings.window_tokens_max is None and not session.settings.conversation
         (picture,) = (page for page in session.pages() if page.modality == "image")
@@ -32,5 +32,5 @@ def test_an_older_log_goes_on(tmp_path: Path) -> None:
         assert session.content(thought).startswith(b"The cranes") and thought in said
         session.user("Good.")
         packed = session.pack()
-        assert packed.left == packed.lowered == () and session.check().ok
-        assert session.pack(conversation=True).messages().request and session.check().ok
+        assert packed.left == packed.lowered == () and session.debug.check().ok
+        assert session.pack(conversation=True).messages().request and session.debug.check().ok

@@ -24,7 +24,7 @@ def said(packed: Packed) -> tuple[Any, ...]:
 def turns(*, late: bool) -> list[tuple[Any, ...]]:
     """What the prompts of a session said whose pages come, are claimed, shortened and leave, asked at once or late."""
     with vmstore.memory_store() as store:
-        session = store.session("s", system="You are brief.", **FEW)
+        session = store.live_session("s", system="You are brief.", **FEW)
         found: list[Any] = []
         for turn in range(8):
             session.user(f"Let's use harbour {turn} for the night train. " + LINE.format(turn, turn) * 20)

@@ -15,7 +15,7 @@ BUDGET = 4_000
 
 def talk(store: vmstore.Store, first: list[tuple[str, str]], turns: int = 40, **settings: object) -> Live:
     """A session whose beginning has left the prompt."""
-    session = store.session("talk", l0_tokens_max=BUDGET, system="You help.", **settings)
+    session = store.live_session("talk", l0_tokens_max=BUDGET, system="You help.", **settings)
     for user, assistant in [*first, *[(f"Station {n}? " + "tracks " * 60, "platform " * 80) for n in range(turns)]]:
         session.user(user)
         session.pack()
@@ -155,7 +155,7 @@ def _ranked(runtime: object) -> list[int]:
 def test_a_share_is_a_share(share: float) -> None:
     """A share outside 0 to 1 is refused by name."""
     with vmstore.memory_store() as store, pytest.raises(vmstore.InputError, match="recall_share"):
-        store.session("bad", l0_tokens_max=BUDGET, recall_share=share)
+        store.live_session("bad", l0_tokens_max=BUDGET, recall_share=share)
 
 
 DECIDED = ("We'll go with Kafka for the billing queue.", "Noted.")
@@ -199,7 +199,7 @@ def test_a_search_answers_with_what_is_not_seen_yet() -> None:
 def test_words_that_all_have_find_nothing() -> None:
     """A question in words that every message has, and in none of its own, wishes for no page."""
     with vmstore.memory_store() as store:
-        session = store.session("s", l0_tokens_max=BUDGET)
+        session = store.live_session("s", l0_tokens_max=BUDGET)
         for number in range(80):
             session.user(f"What do the files of step {number} say?")
             session.pack()

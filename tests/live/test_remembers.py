@@ -16,17 +16,17 @@ from vmstore.store.live.other_sessions import Elsewhere
 def store() -> Iterator[vmstore.Store]:
     """A store in which Ann decided something a while ago, and Bob something else."""
     with vmstore.memory_store() as store:
-        home = store.session("home", l0_tokens_max=4_000, user="ann")
+        home = store.live_session("home", l0_tokens_max=4_000, user="ann")
         home.user("We decided to use Postgres for the billing database.")
         home.user("What a rainy day this is.")
-        other = store.session("bobs", l0_tokens_max=4_000, user="bob")
+        other = store.live_session("bobs", l0_tokens_max=4_000, user="bob")
         other.user("We decided to use MySQL for the billing database.")
         yield store
 
 
 def later(store: vmstore.Store, **settings: object) -> Live:
     """Another session of Ann's."""
-    return store.session("work", l0_tokens_max=4_000, user="ann", **{"remembers": "user", **settings})
+    return store.live_session("work", l0_tokens_max=4_000, user="ann", **{"remembers": "user", **settings})
 
 
 def copies(session: Live) -> list[str]:
@@ -91,7 +91,7 @@ def test_a_claim_is_copied_once(store: vmstore.Store) -> None:
     for handle in (session, store.session("work"), session):
         handle.user("Which database does billing have?")
     assert len(copies(session)) == 1
-    third = store.session("third", l0_tokens_max=4_000, user="ann", remembers="user")
+    third = store.live_session("third", l0_tokens_max=4_000, user="ann", remembers="user")
     third.user("Which database does billing have?")
     assert copies(third) == copies(session)
 
@@ -146,7 +146,7 @@ def test_an_erasure_of_the_origin_reaches_the_copy(store: vmstore.Store) -> None
     vmstore.erase(store, page=claim.page, in_session="home", copies=True, reason="asked")
     with pytest.raises(vmstore.ErasedError):
         session.content(copy)
-    fourth = store.session("fourth", l0_tokens_max=4_000, user="ann", remembers="user")
+    fourth = store.live_session("fourth", l0_tokens_max=4_000, user="ann", remembers="user")
     fourth.user("Which database does billing have?")
     assert "Postgres" not in fourth.pack().text and not copies(fourth)
     assert store.verify().ok
@@ -155,7 +155,7 @@ def test_an_erasure_of_the_origin_reaches_the_copy(store: vmstore.Store) -> None
 def test_a_session_of_nobody_has_no_other_sessions(store: vmstore.Store) -> None:
     """To remember a user's sessions takes a user."""
     with pytest.raises(vmstore.InputError, match="user="):
-        store.session("nobodys", l0_tokens_max=4_000, remembers="user")
+        store.live_session("nobodys", l0_tokens_max=4_000, remembers="user")
 
 
 def test_a_session_that_is_opened_again_goes_on(store: vmstore.Store) -> None:
@@ -164,4 +164,4 @@ def test_a_session_that_is_opened_again_goes_on(store: vmstore.Store) -> None:
     session.user("Which database does billing have?")
     session.pack()
     assert store.session("work").settings.remembers == "user"  # type: ignore[attr-defined]
-    assert session.check().ok
+    assert session.debug.check().ok

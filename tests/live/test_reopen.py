@@ -21,7 +21,7 @@ BUDGET: dict[str, Any] = {"l0_tokens_max": 8_000}
 def store() -> Store:
     """A store in which session `s` has said a word."""
     store = vmstore.memory_store(clock=ManualClock(1_795_301_701_000_000), ids=SeededIds(5))
-    session = store.session("s", system="You are brief.", tools=[READ], user="ann", **BUDGET)
+    session = store.live_session("s", system="You are brief.", tools=[READ], user="ann", **BUDGET)
     session.user("Hello.")
     session.pack()
     session.assistant("Hi.")
@@ -31,7 +31,7 @@ def store() -> Store:
 def sent(session: Live) -> tuple[str, list[str]]:
     """The instructions and the tools of the next call, as it is logged."""
     request = session.pack().request
-    assert request == session.request()
+    assert request == session.wire.request()
     names = [tool["function"]["name"] for tool in request["tools"]]
     return request["messages"][0]["content"].partition("\n")[0], names[: len(names) - 2]
 
@@ -40,30 +40,30 @@ def test_another_system_prompt_and_other_tools_are_sent(store: Store) -> None:
     """Both are versions of the pages that hold them: the next call has the new ones, an earlier one the old."""
     assert sent(store.session("s", **BUDGET)) == ("You are brief.", ["read"])
     before = store.session("s").calls()[-1].call
-    again = store.session("s", system="You are thorough.", tools=[READ, WRITE], **BUDGET)
+    again = store.live_session("s", system="You are thorough.", tools=[READ, WRITE], **BUDGET)
     assert sent(again) == ("You are thorough.", ["read", "write"])
-    assert again.request(call=before)["messages"][0]["content"].startswith("You are brief.")
+    assert again.wire.request(call=before)["messages"][0]["content"].startswith("You are brief.")
     for page in again.pages(role="system"):
         if page.page in again.pack().pages:
-            assert [version.version for version in again.versions(page.page)] == [1, 2]
-    assert again.check().ok and store.verify().ok
+            assert [version.version for version in again.lineage.versions(page.page)] == [1, 2]
+    assert again.debug.check().ok and store.verify().ok
 
 
 def test_what_is_the_same_is_not_logged(store: Store) -> None:
     """Opening a session as it is writes nothing."""
     position = store.session("s").info().position
-    store.session("s", system="You are brief.", tools=[READ], user="ann", **BUDGET)
+    store.live_session("s", system="You are brief.", tools=[READ], user="ann", **BUDGET)
     assert store.session("s").info().position == position
 
 
 def test_what_is_empty_is_taken_back(store: Store) -> None:
     """An empty text or list takes instructions and tools out of the next call; they come back when they are told."""
-    session = store.session("s", system="", tools=[], **BUDGET)
+    session = store.live_session("s", system="", tools=[], **BUDGET)
     first, names = sent(session)
     assert (first, names) == ("<VM:RULES>", [])
-    again = store.session("s", system="You are kind.", tools=[WRITE], **BUDGET)
+    again = store.live_session("s", system="You are kind.", tools=[WRITE], **BUDGET)
     assert sent(again) == ("You are kind.", ["write"])
-    assert store.verify().ok and again.check().ok
+    assert store.verify().ok and again.debug.check().ok
 
 
 def test_what_is_taken_back_is_pinned_no_more(store: Store) -> None:
@@ -80,7 +80,7 @@ def test_what_is_taken_back_is_pinned_no_more(store: Store) -> None:
 
 def test_settings_and_model_are_logged(store: Store) -> None:
     """Another budget, model or policy holds from then on, and the log says when."""
-    session = store.session("s", l0_tokens_max=6_000, model="m-2", policy="lru")
+    session = store.live_session("s", l0_tokens_max=6_000, model="m-2", policy="lru")
     assert (session.settings.l0_tokens_max, session.settings.model) == (6_000, "m-2")
     assert session.pack().request["model"] == "m-2"
     assert store.session("s").calls()[-1].model == "m-2"
@@ -96,9 +96,9 @@ def test_what_cannot_be_changed_is_refused(store: Store) -> None:
     with pytest.raises(ConflictError, match=r"began with agent None"):
         store.session("s", agent="planner", **BUDGET)
     with pytest.raises(RefusedError):
-        store.session("s", system="word " * 40_000, **BUDGET)
+        store.live_session("s", system="word " * 40_000, **BUDGET)
     with pytest.raises(InputError, match="system is a text"):
-        store.session("s", system=["no"], **BUDGET)
+        store.live_session("s", system=["no"], **BUDGET)
     assert store.session("s").info().position == position
 
 

@@ -37,15 +37,15 @@ def test_what_is_retracted_is_sent_no_more() -> None:
     before = session.pack().pages
     marked = {page.page for page in vmstore.retract(store, tool="read", reason="poisoned").sessions[0].pages}
     packed = session.pack()
-    sent = {session.position_of(name) for name in packed.pages}
-    assert {session.position_of(name) for name in before} & {int(page[1:]) for page in marked}
+    sent = {session.lineage.position_of(name) for name in packed.pages}
+    assert {session.lineage.position_of(name) for name in before} & {int(page[1:]) for page in marked}
     assert not sent & {int(page[1:]) for page in marked} and "Comet" not in packed.text
     gone = [one for _, one in mutations(session) if isinstance(one, Evict) and one.cause == Cause.RETRACTED]
     assert {f"p{one.page}" for one in gone} == marked
     assert all(one.why or one.first for one in gone)
     why = store.query(f"WHY NOT {result} IN CONTEXT", session="s").to_dicts()[-1]["reason"]
     assert "retracted" in why
-    assert session.check().ok and store.verify().ok
+    assert session.debug.check().ok and store.verify().ok
 
 
 def test_it_comes_back_only_when_a_program_asks() -> None:
@@ -73,10 +73,10 @@ def test_it_comes_back_only_when_a_program_asks() -> None:
 
     assert "False" in session.run(model).text
     wishes = [one.page for _, one in mutations(session) if isinstance(one, Reference) and one.use == Use.SIGNAL]
-    assert session.position_of(result) not in wishes and "claim_seats" not in session.runtime().spoken.claims
+    assert session.lineage.position_of(result) not in wishes and "claim_seats" not in session.runtime().spoken.claims
     assert session.page_fault(result).content == POISON.encode()
     assert result in session.pack().pages and result in session.pack().pages
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 def test_a_pin_holds_until_it_is_let_go() -> None:
@@ -88,7 +88,7 @@ def test_a_pin_holds_until_it_is_let_go() -> None:
     assert result in session.pack().pages
     session.unpin(result)
     assert result not in session.pack().pages
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 def test_what_holds_again_may_come_again() -> None:
@@ -98,7 +98,7 @@ def test_what_holds_again_may_come_again() -> None:
     assert result not in session.pack().pages
     session.annotate(result, status="active")
     assert session.page_fault(result, by_model=True).granted
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 def test_a_summary_is_made_anew_without_what_fell() -> None:
@@ -119,14 +119,14 @@ def test_a_summary_is_made_anew_without_what_fell() -> None:
         text = session.content(anew.page).decode()
         assert "umbrella" in text and "Comet" not in text and text.startswith("Seats\n")
         assert "Comet" in session.content(one.page).decode()
-        assert [edge.target for edge in session.sources(anew.page, kinds=["supersedes"])] == [one.page]
-        assert session.check().ok and store.verify().ok
+        assert [edge.target for edge in session.lineage.ancestors(anew.page, kinds=["supersedes"])] == [one.page]
+        assert session.debug.check().ok and store.verify().ok
 
 
 def test_a_claim_is_found_again_or_gives_way_to_the_one_before() -> None:
     """Of a claim that fell what is left is looked through again; else the sound claim it replaced is stated again."""
     store = vmstore.memory_store(clock=ManualClock(1), ids=SeededIds(1))
-    session = store.session("s", l0_tokens_max=4_000, reserve_faults_tokens=200)
+    session = store.live_session("s", l0_tokens_max=4_000, reserve_faults_tokens=200)
     session.user("Let's use Heron for the night train.")
     session.pack()
     (answer,) = session.assistant("Should we use Comet for the night train instead?")
@@ -141,25 +141,25 @@ def test_a_claim_is_found_again_or_gives_way_to_the_one_before() -> None:
     assert session.look(lambda runtime: runtime.spoken.number("claim_night_train")) == int(anew.page[1:])
     assert ("replaced", newest) in {(one.kind, one.page) for one in found.conflicts}
     assert session.page(newest).status == "superseded" and answer not in {page.page for page in found.sessions[0].pages}
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 def test_a_claim_that_what_is_left_makes_too_is_found_again() -> None:
     """A claim that was drawn from two messages stands on the sound one alone afterwards, with the same words."""
     store = vmstore.memory_store(clock=ManualClock(1), ids=SeededIds(1))
-    session = store.session("s", l0_tokens_max=4_000, reserve_faults_tokens=200)
+    session = store.live_session("s", l0_tokens_max=4_000, reserve_faults_tokens=200)
     session.user("What runs at night?")
     session.pack()
     (rumour,) = session.assistant("Everybody says that Comet is good.")
     (said,) = session.user("We decided to use Comet for the night train.")
     (claim,) = session.pages(type="claim")
     with session.batch() as batch:
-        batch.add(Link(claim.position, session.position_of(rumour), LinkKind.DERIVES))
+        batch.add(Link(claim.position, session.lineage.position_of(rumour), LinkKind.DERIVES))
     found = vmstore.retract(store, page=f"s/{rumour}", rebuild=True)
     (anew,) = found.sessions[0].rebuilt
     assert anew.page is not None and session.content(anew.page) == session.content(claim.page)
-    assert {edge.target for edge in session.sources(anew.page, kinds=["derives"], depth=1)} == {said}
-    assert session.check().ok and store.verify().ok
+    assert {edge.target for edge in session.lineage.ancestors(anew.page, kinds=["derives"], depth=1)} == {said}
+    assert session.debug.check().ok and store.verify().ok
 
 
 def test_a_redriven_session_keeps_what_was_retracted_out() -> None:
@@ -169,7 +169,7 @@ def test_a_redriven_session_keeps_what_was_retracted_out() -> None:
     store.record("r", request, {"choices": [{"message": {"role": "assistant", "content": "Noted."}}]})
     page = store.session("r").pages(role="user")[0].page
     vmstore.retract(store, page=f"r/{page}")
-    live = store.redrive("r", "l", l0_tokens_max=3_000, reserve_faults_tokens=200)
+    live = store.admin.redrive("r", "l", l0_tokens_max=3_000, reserve_faults_tokens=200)
     (again,) = live.pages(role="user")
     assert again.status == "superseded" and "Comet" not in live.pack().text
-    assert live.check().ok
+    assert live.debug.check().ok

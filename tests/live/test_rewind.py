@@ -27,7 +27,7 @@ def store() -> Store:
 @pytest.fixture
 def session(store: Store) -> Live:
     """A session that said something, with a plan and a claim."""
-    session = store.session("s", system="You plan journeys.", **BUDGET)
+    session = store.live_session("s", system="You plan journeys.", **BUDGET)
     session.user("Which operator should we use for the night train, Comet or Heron?")
     session.pack()
     session.assistant("Let's go with Heron for the night train.")
@@ -38,14 +38,14 @@ def session(store: Store) -> Live:
 def sent(session: Live) -> str:
     """What the next call is sent."""
     packed = session.pack()
-    assert packed.request == session.request()
+    assert packed.request == session.wire.request()
     return json.dumps(packed.request)
 
 
 def sound(store: Store, session: Live) -> None:
     """The log verifies, and decided again it gives the same."""
     assert store.verify().ok
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 def test_a_value_is_kept(store: Store, session: Live) -> None:
@@ -60,7 +60,7 @@ def test_a_value_is_kept(store: Store, session: Live) -> None:
     assert session.kept("state", before) == {"step": 1, "todo": ["book"]}
     assert session.values() == {"state": {"step": 2, "todo": []}, "none": None}
     assert session.values(position=before.number) == {"state": {"step": 1, "todo": ["book"]}}
-    assert [version.version for version in session.versions(page)] == [1, 2]
+    assert [version.version for version in session.lineage.versions(page)] == [1, 2]
     with pytest.raises(UnknownError, match=r"no value is kept as 'stat'.*state"):
         session.kept("stat")
     with pytest.raises(UnknownError, match="no value is kept as 'none'"):
@@ -144,7 +144,7 @@ def test_a_session_goes_back(store: Store, session: Live) -> None:
     session.keep("later", True)
     session.annotate("p9", tags=["wrong"], importance=0.1)
     session.pin("p9")
-    store.session("s", system="You are rude.", l0_tokens_max=4_000)
+    store.live_session("s", system="You are rude.", l0_tokens_max=4_000)
     assert "You are rude." in sent(session)
     session.rewind(point)
     assert sorted(session.pack().pages) == pages
@@ -193,10 +193,10 @@ def test_the_log_keeps_what_was_undone(session: Live) -> None:
     point = session.checkpoint("before")
     session.user("And the ferry?")
     session.pack()
-    undone = session.request(call=2)
+    undone = session.wire.request(call=2)
     session.assistant("By noon.")
     session.rewind("before")
-    assert session.request(call=2) == undone
+    assert session.wire.request(call=2) == undone
     assert [session.content(page.page) for page in session.pages(turn=2)][-1] == b"By noon."
     session.user("And the bus?")
     assert "ferry" not in sent(session)
@@ -264,7 +264,7 @@ def test_a_segment_is_open_again(store: Store, session: Live) -> None:
     assert "summary_1" not in session.pack().pages and "What of stop 0" in sent(session)
     again = session.segment("The line")
     assert b"bridge" in session.content(again)
-    assert len(session.sources(again, kinds=["derives"])) >= 12
+    assert len(session.lineage.ancestors(again, kinds=["derives"])) >= 12
     sound(store, session)
 
 
@@ -273,11 +273,11 @@ def test_a_page_names_a_moment(session: Live) -> None:
     (page,) = session.user("And the ferry?")
     session.pack()
     session.assistant("By noon.")
-    assert "ferry" in sent(session.fork("with", session.moment_of(page)))
-    assert "ferry" not in sent(session.fork("without", session.moment_of(page, before=True)))
+    assert "ferry" in sent(session.fork("with", session.lineage.moment_of(page)))
+    assert "ferry" not in sent(session.fork("without", session.lineage.moment_of(page, before=True)))
     with pytest.raises(InputError, match=r"is within a commit.*the next is position"):
-        session.rewind(vmstore.Position(session.position_of(page) - 1))
-    session.rewind(session.moment_of(page, before=True))
+        session.rewind(vmstore.Position(session.lineage.position_of(page) - 1))
+    session.rewind(session.lineage.moment_of(page, before=True))
     assert "ferry" not in sent(session)
 
 
@@ -326,7 +326,7 @@ def test_reopened_it_is_as_it_was(store_path: Any) -> None:
         assert session.kept("n") == 1
         session.user("Three.")
         assert "Two." not in sent(session)
-        session.replay(policy="lru", keep="what-if")
+        session.debug.replay(policy="lru", keep="what-if")
         other = store.session("what-if")
         assert isinstance(other, Live) and other.kept("n") == 1
         assert "Two." not in sent(other) and "Three." in sent(other)
@@ -345,7 +345,7 @@ def test_the_async_twin_goes_back() -> None:
             (page,) = await session.user("Two.")
             await session.keep("n", [2])
             assert (await session.kept("n", point), await session.values()) == ([1], {"n": [2]})
-            fork = await session.fork("beside", await session.moment_of(page, before=True))
+            fork = await session.fork("beside", await session.lineage.moment_of(page, before=True))
             assert "Two." not in json.dumps((await fork.pack()).request)
             await session.rewind("one")
             assert "Two." not in json.dumps((await session.pack()).request)

@@ -39,25 +39,28 @@ def summaries(session: Live) -> list[str]:
 
 def test_a_segment_ends_by_itself(store: Store) -> None:
     """Once more than the setting was said in it, its summary is there, linked to all it stands for, and those leave."""
-    session = store.session("s", segment_tokens_max=600, **BUDGET)
+    session = store.live_session("s", segment_tokens_max=600, **BUDGET)
     talk(session, 5)
     assert summaries(session) == []
     talk(session, 1)
     assert summaries(session) == ["summary_1"]
-    assert len(session.derived("p9")) >= 1 and len(session.sources("summary_1", kinds=["derives"])) == 12
+    assert (
+        len(session.lineage.descendants("p9")) >= 1
+        and len(session.lineage.ancestors("summary_1", kinds=["derives"])) == 12
+    )
     packed = session.pack()
     assert "summary_1" in packed.pages and len(packed.pages) < 6  # the last turn, and what it asked for
     talk(session, 6)
     assert summaries(session) == ["summary_1", "summary_2"]
-    assert not {link.target for link in session.sources("summary_2", depth=1)} & {
-        link.target for link in session.sources("summary_1", depth=1)
+    assert not {link.target for link in session.lineage.ancestors("summary_2", depth=1)} & {
+        link.target for link in session.lineage.ancestors("summary_1", depth=1)
     }
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_none_ends_in_the_middle_of_work(store: Store) -> None:
     """While tools are called a segment goes on, however much they say; it ends with the answer."""
-    session = store.session("s", segment_tokens_max=300, **BUDGET)
+    session = store.live_session("s", segment_tokens_max=300, **BUDGET)
     session.user("Look at every stop.")
     for n in range(6):
         session.pack()
@@ -68,7 +71,7 @@ def test_none_ends_in_the_middle_of_work(store: Store) -> None:
     session.run(lambda request: {"choices": [{"message": {"role": "assistant", "content": "All have bridges."}}]})
     assert summaries(session) == ["summary_1"]
     assert "All have bridges." in json.dumps(session.pack().request)  # the last turn stays
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 def test_without_the_setting_none_ends(store: Store) -> None:
@@ -87,7 +90,7 @@ def test_summaries_of_the_last_segments_are_wished_for(store: Store) -> None:
     """As many as the setting says, those out of the prompt; a log older than the setting had one."""
     wished: dict[int, list[str]] = {}
     for depth in (0, 1, 2):
-        session = store.session(f"s{depth}", prefetch_depth=depth, **BUDGET)
+        session = store.live_session(f"s{depth}", prefetch_depth=depth, **BUDGET)
         made = []
         for title in ("One", "Two", "Three"):
             talk(session, 2)
@@ -95,9 +98,11 @@ def test_summaries_of_the_last_segments_are_wished_for(store: Store) -> None:
         for page in made:
             session.evict(page)
         session.user("Hello?")
-        wished[depth] = [page for page in made if any(one.event == "reference" for one in session.history(page))]
+        wished[depth] = [
+            page for page in made if any(one.event == "reference" for one in session.lineage.history(page))
+        ]
         assert wished[depth] == made[len(made) - depth :]
-        assert session.check().ok
+        assert session.debug.check().ok
     assert decoded(None, b"{}").prefetch_depth == 1
 
 
@@ -112,7 +117,7 @@ def test_pressure_shows_pages_at_the_level_asked_for(store: Store) -> None:
             "mark_soft": 0.7,
             "mark_hard": 0.85,
         }
-        session = store.session(f"s{level}", compress_level=level, **told)
+        session = store.live_session(f"s{level}", compress_level=level, **told)
         shown: set[int] = set()
         for n in range(14):
             session.user(f"What of stop {n}?")
@@ -121,9 +126,9 @@ def test_pressure_shows_pages_at_the_level_asked_for(store: Store) -> None:
             session.pack()
         levels = {row["level"] for row in store.query(EVICTED, session=session.name).to_dicts()}
         assert levels & {level} and not levels & ({1, 2, 3} - set(range(level, 4)))
-        assert session.check().ok
+        assert session.debug.check().ok
     with pytest.raises(InputError, match="give 1 reduced, 2 abstract or 3 reference"):
-        store.session("s1", compress_level=0, **BUDGET)
+        store.live_session("s1", compress_level=0, **BUDGET)
 
 
 EVICTED = "MUTATIONS level WHERE kind = evict AND level IS NOT NULL"

@@ -30,10 +30,10 @@ def test_a_request_that_is_not_what_was_sent_is_damage(change: str, monkeypatch:
         return body
 
     with vmstore.memory_store() as store:
-        session = store.session("s", l0_tokens_max=8_000, system="You are brief.")
+        session = store.live_session("s", l0_tokens_max=8_000, system="You are brief.")
         session.user("Is this it?")
         request = session.pack().request
-        assert session.request(call=1) == request
+        assert session.wire.request(call=1) == request
         monkeypatch.setattr(sent_request, "request_of", wrong)
         with pytest.raises(CorruptError, match=r"the request of call 1 .* is not the one its pack states"):
-            session.request(call=1)
+            session.wire.request(call=1)

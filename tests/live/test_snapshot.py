@@ -44,7 +44,7 @@ def files(path: Path) -> list[Path]:
 def lived(path: Path, policy: str = "default", **told: Any) -> None:
     """A session of some turns that decides, calls tools, forgets and remembers, in one process."""
     with vmstore.open(path, **told) as store:
-        session: Any = store.session("s", l0_tokens_max=4_000, policy=policy, system="You are brief.")
+        session: Any = store.live_session("s", l0_tokens_max=4_000, policy=policy, system="You are brief.")
         for turn in range(5):
             session.user(f"Let's use {NAME}{turn} for the night train {turn}. " + "It is late and long. " * 60)
             session.pack()
@@ -58,13 +58,13 @@ def lived(path: Path, policy: str = "default", **told: Any) -> None:
 def acts(path: Path, **told: Any) -> list[bytes]:
     """Further acts in a new process, and the bodies of the commits they make."""
     with vmstore.open(path, clock=ManualClock(START), ids=SeededIds(9), **told) as store:
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         session: Any = store.session("s")
-        session.user("What did we decide for the night train 2?", at=1)
-        session.pack(at=2)
-        session.assistant("Zanzibar2.", at=3)
+        session.user("What did we decide for the night train 2?", at_us=1)
+        session.pack(at_us=2)
+        session.assistant("Zanzibar2.", at_us=3)
         assert session.stats() == store.session("s").stats()
-        return [commit.body for commit in store.log.tail(before, 1000)]
+        return [commit.body for commit in store.admin.log.tail(before, 1000)]
 
 
 @pytest.fixture
@@ -101,10 +101,10 @@ def test_a_snapshot_is_what_the_log_folds_into(tmp_path_factory: pytest.TempPath
         into = Folded(fresh.state, fresh.spoken, fresh.metrics, fresh.index)
         unfold(told, into)
         assert pictured(into) == told
-        with_snapshots = digest(life.store.log)
+        with_snapshots = digest(life.store.admin.log)
         life.close()
     life = played(steps, tmp_path_factory.mktemp("b") / "s")
-    assert digest(life.store.log) == with_snapshots
+    assert digest(life.store.admin.log) == with_snapshots
     life.close()
 
 
@@ -123,7 +123,7 @@ def test_a_snapshot_of_something_else_is_named(part: str, tmp_path: Path, eager:
         else:
             kept.metrics.model_faults += 1
         runtime, (file,) = session.runtime(), files(tmp_path / "a")
-        at = runtime.state.position, hash_at(store.log, session._lane(), runtime.state.position)
+        at = runtime.state.position, hash_at(store.admin.log, session._lane(), runtime.state.position)
         Snapshot(file.parent, session._key).write(*at, store._ns.projection.last_erasure, kept)
         (problem,) = store.verify().problems
         assert (problem.kind, problem.where) == ("view", "session s") and str(file) in problem.what

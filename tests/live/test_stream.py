@@ -30,7 +30,7 @@ CALLS: list[Call] = [("c1", "read", {"path": "db.conf"}), ("c2", "read", {"path"
 
 def asked(shape: str = "chat") -> Live:
     """A session in which a question was just asked."""
-    session = vmstore.memory_store().session("s", shape=shape, **BUDGET)
+    session = vmstore.memory_store().live_session("s", shape=shape, **BUDGET)
     session.user("Which port?")
     return session
 
@@ -62,7 +62,7 @@ def read(path: str) -> str:
 
 def logged(session: Live, model: Streaming) -> None:
     """The log holds each request as it was sent, each answer whole, each result."""
-    assert [session.request(call=n) for n in (1, 2)] == model.requests
+    assert [session.wire.request(call=n) for n in (1, 2)] == model.requests
     calls = session.calls()
     assert [(call.status, call.tokens_reported, call.tokens_out) for call in calls] == [("ok", 70, 9)] * 2
     assert all(call.latency_ms is not None for call in calls)
@@ -106,7 +106,7 @@ def test_an_async_model_streams(shape: str) -> None:
 
     async def go() -> None:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", shape=shape, **BUDGET)
+            session = await store.live_session("s", shape=shape, **BUDGET)
             await session.user("Which port?")
             model, heard = Streaming(shape), []
             ran = await session.run(model.awaited, tools={"read": read}, on_text=heard.append)
@@ -253,7 +253,7 @@ def test_a_model_that_raises_is_logged() -> None:
         with pytest.raises(InputError):
             session.run(lambda request, given=nonsense: given)
     assert [call.status for call in session.calls()] == ["failed"] * 3
-    assert session.response(call=1).exception == "TimeoutError"
+    assert session.wire.response(call=1).exception == "TimeoutError"
 
 
 def test_a_stream_left_is_aborted() -> None:
@@ -343,5 +343,5 @@ def test_a_providers_own_tool_keeps_its_id() -> None:
     )
     assert ran.text == "5432."
     (result,) = session.pages(role="tool")
-    call = session.sources(result.page)[0].target
+    call = session.lineage.ancestors(result.page)[0].target
     assert b"toolu_1" in session.content(call)

@@ -39,14 +39,14 @@ def acts(session: Any, turn: int) -> list[Any]:
 
 def bodies(store: Store) -> list[tuple[int, bytes]]:
     """The commits of a store, without when they were written."""
-    return [(commit.first, commit.body) for commit in store.log.tail(0, 10_000)]
+    return [(commit.first, commit.body) for commit in store.admin.log.tail(0, 10_000)]
 
 
 def lived(*, together: bool) -> tuple[list[Any], list[tuple[int, bytes]], int]:
     """Some turns of a session: what was answered, the commits, and how often something was written."""
     with opened(None) as store:
         session: Any = store.session("s", **FEW | {"l0_tokens_max": 800})
-        log: Any = store.log
+        log: Any = store.admin.log
         whole, writes = log.together, 0
 
         def counted(batches: Any) -> Any:
@@ -117,7 +117,7 @@ def test_a_turn_that_cannot_be_written_is_told() -> None:
     with opened(None) as store:
         session: Any = store.session("s", **FEW)
         session.user("Hello.")
-        before, log = bodies(store), store.log
+        before, log = bodies(store), store.admin.log
         whole = log.together
 
         def full(batches: Any) -> Any:

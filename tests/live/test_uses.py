@@ -20,7 +20,7 @@ FILE = "src/app/main.py"
 
 def begun(store: vmstore.Store, **settings: Any) -> Live:
     """A live session with a file, a claim and an order, whose first call is packed."""
-    live = store.session("s", l0_tokens_max=8_000, system="The manual is at /usr/share/doc/help.txt.", **settings)
+    live = store.live_session("s", l0_tokens_max=8_000, system="The manual is at /usr/share/doc/help.txt.", **settings)
     live.attach(b"def main():\n    return answer_of_all()\n", "text/x-python", name=FILE)
     live.claim("Decision: use Postgres for the billing service", name="claim_billing")
     live.user(f"Order ORD-77123 costs 1,482.50 as {RUN}.")
@@ -61,7 +61,7 @@ def test_words_that_come_back_are_a_quotation() -> None:
 def test_a_name_or_a_number_that_comes_back_is_reuse() -> None:
     """An order's number and an amount are evidence; what stands before every conversation is none."""
     with vmstore.memory_store() as store:
-        live = store.session("s", l0_tokens_max=8_000, system="The manual is at /usr/share/doc/help.txt.")
+        live = store.live_session("s", l0_tokens_max=8_000, system="The manual is at /usr/share/doc/help.txt.")
         (page,) = live.user("Where is ORD-77123?")
         (other,) = live.user("And what of 1,482.50?")
         live.pack()
@@ -109,7 +109,7 @@ def test_nothing_is_used_that_no_call_was_sent() -> None:
 def test_what_many_pages_hold_says_nothing() -> None:
     """Words that five pages hold are evidence of none, those that four hold of the newest."""
     with vmstore.memory_store() as store:
-        live = store.session("s", l0_tokens_max=8_000)
+        live = store.live_session("s", l0_tokens_max=8_000)
         pages = [live.user(f"Line {n} of JOB-12345.")[0] for n in range(4)]
         live.pack()
         live.assistant("JOB-12345 runs.")
@@ -167,7 +167,7 @@ def test_another_process_reads_the_same(tmp_path: Path) -> None:
             if again:
                 live.assistant(f"As {RUN}: ORD-77123.")
             told.append(uses(live))
-            assert live.check().ok and store.verify().ok
+            assert live.debug.check().ok and store.verify().ok
     assert told[0] == told[1] != []
 
 
@@ -188,7 +188,7 @@ def test_a_re_driven_answer_counts_at_its_own_call() -> None:
     with vmstore.memory_store() as store:
         first = [{"role": "user", "content": "Order ORD-77123, please."}]
         store.record("s", {"model": "m", "messages": first}, _said("It is ORD-77123."))
-        live = store.redrive("s", "again", l0_tokens_max=8_000)
+        live = store.admin.redrive("s", "again", l0_tokens_max=8_000)
         assert live.stats().references == 1
         assert live.stats().effective == pytest.approx(7 / live.context(call=1).tokens, rel=0.2)
 
@@ -198,14 +198,14 @@ def test_thrash_is_of_a_topic() -> None:
     found = []
     for words in (["turbine"] * 3, ["turbine", "pension", "orchard"]):
         with vmstore.memory_store() as store:
-            live = store.session("s", l0_tokens_max=8_000, pinned_turns=0, recall_share=0.0)
+            live = store.live_session("s", l0_tokens_max=8_000, pinned_turns=0, recall_share=0.0)
             pages = [live.user(f"{word} {word} {word} number{n}")[0] for n, word in enumerate(words)]
             for page in pages:
                 live.evict(page)
                 live.page_fault(page, by_model=True)
             found.append(live.stats().thrash_now)
             (told,) = store.query("METRICS value WHERE metric = 'thrash_now'", session="s").to_dicts()
-            assert told["value"] == live.stats().thrash_now == live.replay().measures.thrash_now
+            assert told["value"] == live.stats().thrash_now == live.debug.replay().measures.thrash_now
     assert found == [2.0, 0.0]
 
 
@@ -216,7 +216,7 @@ def _said(text: str) -> dict[str, Any]:
 def test_each_wish_says_its_signal() -> None:
     """A claim, what belongs to a page that was found, a file that a call names and a summary are told as such."""
     with vmstore.memory_store() as store:
-        live = store.session("s", l0_tokens_max=4_000)
+        live = store.live_session("s", l0_tokens_max=4_000)
         live.attach(b"def turbine(): pass\n" * 20, "text/x-python", name=FILE)
         live.user("Which store do we want for the sessions of the turbine?")
         live.pack()
@@ -252,8 +252,8 @@ def test_a_re_driven_page_says_what_it_is_about() -> None:
     with vmstore.memory_store() as store:
         said = "The turbine needs a new bearing before the turbine can start."
         store.record("s", {"model": "m", "messages": [{"role": "user", "content": said}]}, _said("Fine."))
-        live = store.session("own", l0_tokens_max=8_000)
+        live = store.live_session("own", l0_tokens_max=8_000)
         (own,) = live.user(said)
-        again = store.redrive("s", "again", l0_tokens_max=8_000)
+        again = store.admin.redrive("s", "again", l0_tokens_max=8_000)
         (page,) = again.pages(role="user")
-        assert page.tags == live.page(own).tags != [] and again.check().ok
+        assert page.tags == live.page(own).tags != [] and again.debug.check().ok

@@ -35,7 +35,7 @@ def talk(session: Live, turns: int, words: int = 60) -> list[str]:
 
 def number(session: Live, name: str) -> int:
     """The position of a page."""
-    return session.position_of(name)
+    return session.lineage.position_of(name)
 
 
 def same_as_read(session: Live, packed: Any) -> None:
@@ -43,7 +43,7 @@ def same_as_read(session: Live, packed: Any) -> None:
     context = session.context()
     assert [number(session, name) for name in packed.pages] == context.page_ids
     assert context.tokens == packed.tokens and context.text() == packed.text
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 # ---- the last turns, at level 0 until the budget is hit
@@ -59,7 +59,7 @@ def test_the_last_turns_are_sent_as_they_were_said() -> None:
     assert set(asked[-3:]) <= set(packed.pages) and not set(asked[:4]) & set(packed.pages)
     assert {one.why for one in packed.left} == {NO_ROOM} and {one.name for one in packed.left} >= set(asked[:4])
     assert (session.stats().l0_tokens, session.settings.l0_tokens_max) == (used, budget)
-    assert session.history(asked[0])[-1].event != "evict"
+    assert session.lineage.history(asked[0])[-1].event != "evict"
     same_as_read(session, packed)
 
 
@@ -216,7 +216,7 @@ def test_thinking_is_not_sent_back() -> None:
     assert said in packed.pages and thought not in packed.pages and "second" not in str(packed.messages().request)
     assert session.content(thought).startswith(b"We decided")
     assert session.pages(type="claim") == [] and session.stats().evictions == 0
-    assert session.history(thought)[-1].detail == "thought"
+    assert session.lineage.history(thought)[-1].detail == "thought"
     session.page_fault(thought, 0)
     assert (thought, "a thought is not sent back") in session.pack().messages().left
     same_as_read(session, session.pack())
@@ -260,7 +260,7 @@ def test_a_leaf_says_what_its_page_is() -> None:
 def test_why_a_page_is_not_in_a_window() -> None:
     """WHY NOT says that the page is in L0 and the window left it out; once it is back, that none does any more."""
     store = vmstore.memory_store(clock=ManualClock(START), ids=SeededIds(3))
-    session = store.session("s", l0_tokens_max=20_000, rules="passive")
+    session = store.live_session("s", l0_tokens_max=20_000, rules="passive")
     asked = talk(session, 8)
     session.pack()
     session.pack(window_tokens_max=400)
@@ -291,8 +291,10 @@ def test_a_file_with_words_is_decided_again_as_it_was(mime: str) -> None:
     (page, *_) = [session.attach(b"%PDF-1.7 " * 400, mime, words="The plan of the harbour.")]
     session.user("What does it show?")
     session.pack()
-    assert sum(event.event == "compress" for event in session.history(page)) <= 2  # the form, and that it is shown
-    assert session.check().ok
+    assert (
+        sum(event.event == "compress" for event in session.lineage.history(page)) <= 2
+    )  # the form, and that it is shown
+    assert session.debug.check().ok
 
 
 def test_a_window_is_refused_for_what_it_must_hold_alone() -> None:
@@ -308,9 +310,9 @@ def test_a_window_is_refused_for_what_it_must_hold_alone() -> None:
     front = int(str(refused.value).partition("which take ")[2].partition(";")[0].replace(",", ""))
     small = session.pack(window_tokens_max=front + 100)
     assert front + 100 < beside and len(small.pages) > 2 and small.tokens <= front + 100
-    assert session.request() == small.request and session.check().ok
+    assert session.wire.request() == small.request and session.debug.check().ok
     again = session.pack(window_tokens_max=None)
-    assert len(again.pages) == 121 and again.tokens == whole.tokens and session.check().ok
+    assert len(again.pages) == 121 and again.tokens == whole.tokens and session.debug.check().ok
 
 
 def test_a_segment_is_not_sent_beside_its_summary() -> None:

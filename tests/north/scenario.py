@@ -63,7 +63,7 @@ class Score(NamedTuple):
 def play(store: vmstore.Store, budget: int, *, seed: int = 1, policy: str = "default") -> Score:
     """Plays the whole scenario within a budget."""
     chance = random.Random(seed)
-    session = store.session("north", l0_tokens_max=budget, policy=policy, system="You help a team build a shop.")
+    session = store.live_session("north", l0_tokens_max=budget, policy=policy, system="You help a team build a shop.")
     decisions = _decide(session, chance)
     told = _tell_facts(session, chance, 2 * budget)
     for turn in range(100):

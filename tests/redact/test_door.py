@@ -56,7 +56,7 @@ def recorded(store: vmstore.Store, redaction: str | None) -> None:
     store.record("s", request, answer(CALL), redaction=redaction, request_id="one")
     request["messages"] = [ASK, CALL, RESULT]
     store.record("s", request, ValueError(f"refused: password={PASSWORD}"), request_id="two")
-    store.record_gap("s", f"lost with api_key: {KEY}")
+    store.admin.record_gap("s", f"lost with api_key: {KEY}")
     session = store.session("s")
     session.annotate(session.pages()[0].page, tags=[f"of {MAIL}"], anchors={"user.password": PASSWORD, MAIL: "x"})
     with session.batch() as batch:
@@ -66,7 +66,7 @@ def recorded(store: vmstore.Store, redaction: str | None) -> None:
 
 def live(store: vmstore.Store, redaction: str | None) -> None:
     """A live session that is told the values by every way there is."""
-    session = store.session(
+    session = store.live_session(
         "s", l0_tokens_max=4_000, redaction=redaction, user=MAIL, system=f"password: '{PASSWORD}'",
         tools=[{"type": "function", "function": {"name": "f", "description": f"for {MAIL}"}}],
         compressor=lambda *_, **__: f"shorter, password={PASSWORD}",
@@ -121,7 +121,10 @@ def test_what_is_masked_is_in_no_file(tmp_path: Path, told: Callable[[vmstore.St
                 list(store.query(question))
             assert store.verify().ok
             info = store.session("s").info()
-            cells = [store.log.cells([one]) for one in range(1, store.log.tail(store.log.ordinal - 1, 1)[0].cell + 99)]
+            cells = [
+                store.admin.log.cells([one])
+                for one in range(1, store.admin.log.tail(store.admin.log.ordinal - 1, 1)[0].cell + 99)
+            ]
             sealed = b"\n".join(cell.content for found in cells for cell in found.values())
             tagged = store.session("s").pages(tag=TAG)
         found = {value: bytes_in(folder, value) or value.encode() in sealed for value in VALUES}  # some lie packed
@@ -149,10 +152,10 @@ def test_a_refusal_leaves_the_session_as_it_was() -> None:
     store = vmstore.memory_store()
     request = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
     store.record("s", request, redaction="refuse")
-    before = store.log.ordinal
+    before = store.admin.log.ordinal
     with pytest.raises(RefusedError, match=r"request.messages\[1\].content holds .*1 of kind password"):
         store.record("s", {**request, "messages": [*request["messages"], ASK]})
-    assert store.log.ordinal == before
+    assert store.admin.log.ordinal == before
     assert store.record("s", request).call == 2
 
 
@@ -169,7 +172,7 @@ def test_the_record_says_what_was_done() -> None:
     assert (told["count"], told["recoverable"], told["policy"], told["by"]) == (2, 0, None, By.DETECTORS_2)
     assert told["tokens_after"] == page.tokens == 11
     assert abs(told["tokens_before"] - len(str(ASK["content"])) / 4) <= 1
-    (event,) = [event for event in session.history(page.page) if event.event == "redact"]
+    (event,) = [event for event in session.lineage.history(page.page) if event.event == "redact"]
     assert event.detail == "masked 1 api key, 1 password (sensitive credentials, 21 tokens before)"
     assert list(store.query("SESSIONS session, redactions")) == [("s", 2)]
     assert list(store.query("SESSIONS redactions IN SESSION 's' AS OF POSITION 3")) == [(0,)]
@@ -195,7 +198,7 @@ def test_a_live_session_never_takes_one_value_for_another(tmp_path: Path) -> Non
     """In another process a new value has a new number, though the words around it are the same."""
     for address in ("eve@x.dev", "bob@x.dev"):
         with vmstore.open(tmp_path / "a.vms") as store:
-            session = store.session("s", l0_tokens_max=4_000, redaction="mask")
+            session = store.live_session("s", l0_tokens_max=4_000, redaction="mask")
             session.user(f"write to {address} at once")
     with vmstore.open(tmp_path / "a.vms") as store:
         said = texts(store, "s")
@@ -209,7 +212,7 @@ def test_the_same_stimuli_make_the_same_log(told: Callable[[vmstore.Store, str |
     for _ in range(2):
         store = vmstore.memory_store(clock=ManualClock(1_700_000_000_000_000, 7), ids=SeededIds(3))
         told(store, "mask")
-        heads.append([commit.hash for commit in store.log.tail(0, 999)])
+        heads.append([commit.hash for commit in store.admin.log.tail(0, 999)])
     assert heads[0] == heads[1]
 
 
@@ -232,9 +235,9 @@ def test_an_import_goes_on_masked(tmp_path: Path) -> None:
     store = vmstore.memory_store()
     file.write_text(json.dumps([ASK, CALL]))
     store.import_file(file, session="s", redaction="mask")
-    before = store.log.ordinal
+    before = store.admin.log.ordinal
     store.import_file(file)
-    assert store.log.ordinal == before
+    assert store.admin.log.ordinal == before
     file.write_text(json.dumps([ASK, CALL, RESULT]))
     store.import_file(file)
     (info,) = store.sessions()
@@ -255,7 +258,7 @@ def test_a_masked_live_session_is_decided_again_alike() -> None:
     """A replay of a masked session makes every decision as it was recorded."""
     store = vmstore.memory_store()
     live(store, "mask")
-    assert store.session("s").check().ok
+    assert store.session("s").debug.check().ok
 
 
 def test_the_log_knows_every_kind() -> None:

@@ -70,7 +70,7 @@ def test_a_masked_bundle_is_a_bundle(tmp_path: Path) -> None:
     with filled(tmp_path / "a.vms") as store:
         store.export(tmp_path / "b.jsonl")
         store.export(tmp_path / "e.jsonl", exact=True)
-        hashes = {commit.hash for commit in store.log.tail(0, 99)}
+        hashes = {commit.hash for commit in store.admin.log.tail(0, 99)}
     other = vmstore.memory_store()
     other.import_file(tmp_path / "b.jsonl")
     assert other.verify().ok
@@ -80,10 +80,10 @@ def test_a_masked_bundle_is_a_bundle(tmp_path: Path) -> None:
     assert b"[PASSWORD 1] stands in it" in said and b"again [API_KEY 1]" in said
     assert any(b"left out of a redacted export" in one for one in said)
     assert session.context(call=2).messages()[0]["content"][0]["text"] == "[PASSWORD 1] stands in it"
-    assert not hashes & {commit.hash for commit in other.log.tail(0, 99)}
+    assert not hashes & {commit.hash for commit in other.admin.log.tail(0, 99)}
     exact = vmstore.memory_store()
     exact.import_file(tmp_path / "e.jsonl", exact=True)
-    assert hashes == {commit.hash for commit in exact.log.tail(0, 99)}
+    assert hashes == {commit.hash for commit in exact.admin.log.tail(0, 99)}
 
 
 def test_ids_still_join(tmp_path: Path) -> None:
@@ -118,11 +118,11 @@ def test_an_approval_lifts_redaction_and_is_withdrawn(tmp_path: Path) -> None:
     store.record("s", {"model": "m", "messages": [ASK]})
 
     def shown(format: str) -> tuple[bool, list[str]]:
-        found = store.export(tmp_path / f"{store.log.ordinal}-{format}-{clock.now()}", format=format)
+        found = store.export(tmp_path / f"{store.admin.log.ordinal}-{format}-{clock.now()}", format=format)
         return found.redacted, found.approved
 
     assert shown("sqlite") == (True, [])
-    (told,) = vmstore.approve(store, "sqlite", "s", who="Ada", until=clock.now() + 3_600_000_000)
+    (told,) = vmstore.approve(store, "sqlite", "s", who="Ada", until_us=clock.now() + 3_600_000_000)
     assert (told.artifact, told.granted, told.who, told.in_force) == ("sqlite", True, "Ada", True)
     assert (shown("sqlite"), shown("parquet")) == ((False, ["Ada"]), (True, []))
     store.session("s").fork("t")
@@ -132,7 +132,7 @@ def test_an_approval_lifts_redaction_and_is_withdrawn(tmp_path: Path) -> None:
     vmstore.approve(store, ["all"], who="Bob", granted=False)
     assert (shown("sqlite"), shown("jsonl")) == ((True, []), (True, []))
     assert [one.granted for one in vmstore.approvals(store) if one.session == "s"] == [True, True, False]
-    vmstore.approve(store, "jsonl", who="Eve", until=clock.now() + 1_000_000)
+    vmstore.approve(store, "jsonl", who="Eve", until_us=clock.now() + 1_000_000)
     assert shown("jsonl") == (False, ["Eve"])
     clock.advance(2_000_000)
     assert shown("jsonl") == (True, [])
@@ -148,6 +148,6 @@ def test_an_approval_needs_somebody(tmp_path: Path) -> None:
     with pytest.raises(vmstore.UnknownError, match="there is no artifact 'xml'; there are all, jsonl"):
         vmstore.approve(store, "xml", who="Ada")
     with pytest.raises(InputError, match="is over already"):
-        vmstore.approve(store, "sqlite", who="Ada", until=1_700_000_000_000_000)
+        vmstore.approve(store, "sqlite", who="Ada", until_us=1_700_000_000_000_000)
     assert vmstore.approvals(store) == []
     store.close()

@@ -87,8 +87,8 @@ def test_no_tail_reaches_the_log(tmp_path: Path, length: int) -> None:
         folder = tmp_path / f"{redaction}.vms"
         with vmstore.open(folder) as store:
             store.record("s", {"model": "m", "messages": messages, "metadata": {"api_key": told}}, redaction=redaction)
-            last = store.log.tail(store.log.ordinal - 1, 1)[0].cell
-            cells = [store.log.cells([one]) for one in range(1, last + 99)]
+            last = store.admin.log.tail(store.admin.log.ordinal - 1, 1)[0].cell
+            cells = [store.admin.log.cells([one]) for one in range(1, last + 99)]
             sealed = b"\n".join(cell.content for found in cells for cell in found.values())
         everything = bytes_of(folder) + sealed
         left = [at for at in range(0, length - 12, 12) if told[at : at + 12].encode() in everything]

@@ -23,7 +23,7 @@ def text(chance: random.Random, words: int) -> str:
 def live(store: Store, name: str = "s", *, seed: int = 1, turns: int = 12, budget: int = 6_000, **told: Any) -> Live:
     """A session of some turns with tools, faults, pins, segments, marks and all."""
     chance = random.Random(seed)
-    session = store.session(
+    session = store.live_session(
         name, l0_tokens_max=budget, system=f"You are helpful. {text(chance, 40)}", tools=[TOOL], **told
     )
     pages: list[str] = []
@@ -78,5 +78,5 @@ def _manage(session: Live, chance: random.Random, page: str, turn: int) -> None:
         session.cite(page)
         with session.batch() as batch:
             content = text(chance, 80).encode()
-            number, version = session.position_of(page), len(session.versions(page, delta=False))
+            number, version = session.lineage.position_of(page), len(session.lineage.versions(page, delta=False))
             batch.add(Update(number, version + 1, batch.cell(content), len(content), len(content) // 4))

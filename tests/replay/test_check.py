@@ -160,5 +160,5 @@ def test_what_is_written_past_the_kernel_is_decided_on_at_the_next_act(seed: int
     for _ in range(40):
         act = chance.choice(acts if chance.random() < 0.8 else ["stand_in", "annotate"])
         life.play((act, chance.randint(0, 500), chance.randint(0, 7)))
-    assert [one.check().difference for one in life.live] == [None] * len(life.live)
+    assert [one.debug.check().difference for one in life.live] == [None] * len(life.live)
     life.close()

@@ -22,10 +22,10 @@ def test_live_is_replayed(seed: int, policy: str) -> None:
     """Every decision of a live session is decided again as it was, and counted alike live and replayed."""
     store = memory_store()
     session = live(store, seed=seed, policy=policy)
-    found = session.check()
+    found = session.debug.check()
     assert found.ok, found.difference
     assert found.decisions > 50
-    recorded = session.replay()
+    recorded = session.debug.replay()
     assert recorded.measures == session.stats()
     assert recorded.measures.invalidated == sum(call.invalidated for call in session.calls()), "as the view says"
     assert recorded.measures.calls == len(session.calls()) and recorded.measures.turns == len(session.turns())
@@ -37,17 +37,17 @@ def test_a_log_that_was_decided_otherwise_is_named() -> None:
     session = live(store, seed=2)
     page = session.context().pages[-1].page
     with inner_batch(session) as batch:
-        position = batch.add(Evict(session.position_of(page), 0, 1))
-    found = session.check().difference
+        position = batch.add(Evict(session.lineage.position_of(page), 0, 1))
+    found = session.debug.check().difference
     assert found is not None and found.position == position and found.expected.startswith("evict (page")
     assert found.found == "nothing"
 
 
 def kept(store: Store, session: Live, budget: int = 5_000) -> vmstore.Session:
     """The what-if of a smaller budget, kept."""
-    run = session.replay(budget=budget, policy="lru", keep="try")
+    run = session.debug.replay(budget=budget, policy="lru", keep="try")
     assert run.kept is not None and run.kept.session == "try"
-    again = session.replay(budget=budget, policy="lru")
+    again = session.debug.replay(budget=budget, policy="lru")
     assert msgspec.structs.replace(run, kept=None) == again, "what is kept is what was told"
     return store.session("try")
 
@@ -60,15 +60,15 @@ def test_a_kept_what_if_is_a_session(seed: int) -> None:
     session.fork("other", call=3)  # a fork of the same past is nothing to it
     child = kept(store, session)
     assert store.verify().ok
-    assert child.check().ok
+    assert child.debug.check().ok
     info = child.info()
     assert info.origin == "fork" and info.parent == "s"
-    first = next(commit for commit in store.log.tail(0, 5) if commit.first == 1)
+    first = next(commit for commit in store.admin.log.tail(0, 5) if commit.first == 1)
     assert info.fork_position == first.last
     assert len(child.pages()) == len(session.pages())
     for mine, theirs in zip(session.pages(), child.pages(), strict=True):
         assert session.content(mine.page) == child.content(theirs.page)
-    assert child.replay().measures.calls_over_budget == 0 < child.replay().measures.l0_peak <= 7_000
+    assert child.debug.replay().measures.calls_over_budget == 0 < child.debug.replay().measures.l0_peak <= 7_000
 
 
 def test_vmql_is_answered_on_a_kept_what_if() -> None:
@@ -90,22 +90,22 @@ def test_vmql_is_answered_on_a_kept_what_if() -> None:
         chain = store.query(f"WHY NOT {page} IN CONTEXT IN SESSION try").to_dicts()
         assert any("lru@1" in str(row) for row in chain), chain
     assert store.query("DIFF SESSION s TO try").to_dicts()
-    marks = [m for c in store.log.tail(0, 10_000) for m in decode(c.body) if m.kind == "mark"]
+    marks = [m for c in store.admin.log.tail(0, 10_000) for m in decode(c.body) if m.kind == "mark"]
     assert len(marks) % 2 == 0, "the child has the parent's marks"
 
 
 def test_a_mark_of_a_kept_what_if_names_its_own_pages() -> None:
     """What a mark holds is told by the child's own positions, so that it can be restored there."""
     store = memory_store()
-    session = store.session("s", l0_tokens_max=6_000, system="Be brief.")
+    session = store.live_session("s", l0_tokens_max=6_000, system="Be brief.")
     said = session.user("the first thing that is said here")
     session.pack()
     session.mark("then")
     session.user("word " * 9_000)
     session.pack()
-    run = session.replay(budget=4_000, keep="try")
+    run = session.debug.replay(budget=4_000, keep="try")
     assert run.kept is not None
-    child = store.session("try", l0_tokens_max=4_000)
+    child = store.live_session("try", l0_tokens_max=4_000)
     child.evict(child.pages()[1].page)
     (came,) = child.restore("then")
     assert came.granted and came.content == session.content(said[0])
@@ -116,16 +116,16 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "a.vms") as store:
         session = live(store, turns=2)
         store.record("plain", {"model": "m", "messages": [{"role": "user", "content": "hi"}]})
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         with pytest.raises(ConflictError, match="'s' already; keep it under another name"):
-            session.replay(budget=5_000, keep="s")
+            session.debug.replay(budget=5_000, keep="s")
         pinned = r"500 tokens cannot hold p4, p7, 107 .* pinned, beside [1-9]\d* of rules, .*; give a larger one"
         with pytest.raises(InputError, match=pinned):
-            session.replay(budget=500, keep="small")
+            session.debug.replay(budget=500, keep="small")
         with pytest.raises(InputError, match=r"never had a budget.*--vm"):
-            store.session("plain").replay(keep="x")
+            store.session("plain").debug.replay(keep="x")
         assert {info.session for info in store.sessions(hidden=True)} == {"s", "plain"}
-        assert store.log.ordinal == before
+        assert store.admin.log.ordinal == before
 
 
 @pytest.mark.parametrize("policy", ["default", "s3fifo", "lfu"])
@@ -133,14 +133,14 @@ def test_restarts_change_no_decision(store_path: Path, policy: str) -> None:
     """A session whose process ended after every turn is decided again as one that ran through."""
     for turn in range(10):
         with vmstore.open(store_path) as store:
-            session = store.session("s", l0_tokens_max=2_500, policy=policy)
+            session = store.live_session("s", l0_tokens_max=2_500, policy=policy)
             said = session.user(f"Turn {turn}: " + "a fact worth keeping for long " * 40)
             session.pack()
             session.assistant(f"Noted. [ref: {said[0]}]")
             session.page_fault(session.pages()[turn].page, by_model=True)
             session.page_fault(session.pages()[turn // 2].page)
     with vmstore.open(store_path) as store:
-        found = store.session("s").check()
+        found = store.session("s").debug.check()
         assert found.ok, found.difference
         assert found.decisions > 30
-        assert store.session("s").replay().measures.faults > 5
+        assert store.session("s").debug.replay().measures.faults > 5

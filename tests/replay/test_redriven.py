@@ -23,12 +23,12 @@ def test_a_redriven_session_is_decided_again(data: Path, folder: str, budget: in
     ]
     assert names
     for name in names:
-        live = store.redrive(name, f"{name}-live", l0_tokens_max=budget)
-        found = live.check()
+        live = store.admin.redrive(name, f"{name}-live", l0_tokens_max=budget)
+        found = live.debug.check()
         assert found.ok, found.difference
-        recorded = live.replay()
+        recorded = live.debug.replay()
         assert recorded.measures == live.stats()
         assert recorded.measures.calls_over_budget == 0 and recorded.measures.l0_peak <= budget
-        smaller = live.replay(budget=budget // 2 if folder == "pi" else 12_000)
+        smaller = live.debug.replay(budget=budget // 2 if folder == "pi" else 12_000)
         assert smaller.measures.calls_over_budget == 0
         assert smaller.measures.references == recorded.measures.references

@@ -41,7 +41,7 @@ class Watched:
 
     def record_gap(self, session: str, reason: str, **told: Any) -> Any:
         self.gaps.append(reason)
-        return self.store.record_gap(session, reason, **told)
+        return self.store.admin.record_gap(session, reason, **told)
 
 
 def scenario(

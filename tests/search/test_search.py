@@ -200,9 +200,9 @@ def test_what_came_after_the_index_is_read(path: Path, monkeypatch: pytest.Monke
         with monkeypatch.context() as busy:
             busy.setattr(index_module.Applier, "take", lambda lock: False)
             behind = store.search("kobe kyoto", limit=None)
-        assert json.loads(mark_of(path).read_text())["ordinal"] < store.log.ordinal
+        assert json.loads(mark_of(path).read_text())["ordinal"] < store.admin.log.ordinal
         assert store.search("kobe kyoto", limit=None) == behind and len(behind) >= 5
-        assert json.loads(mark_of(path).read_text())["ordinal"] == store.log.ordinal
+        assert json.loads(mark_of(path).read_text())["ordinal"] == store.admin.log.ordinal
 
 
 def test_little_that_is_new_is_not_written_down(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,10 +214,10 @@ def test_little_that_is_new_is_not_written_down(path: Path, monkeypatch: pytest.
             store.record("trip", chat(*(TALK * 8)[: 2 * n + 3]), answer(f"{n} from Kyoto."))
             hits = store.search("kyoto", limit=None)
             marks.append(json.loads(mark_of(path).read_text())["ordinal"])
-            assert store.log.ordinal - marks[-1] < 10
+            assert store.admin.log.ordinal - marks[-1] < 10
             with vmstore.open(path, "r") as reader:
                 assert reader.search("kyoto", limit=None) == hits
-        assert 2 <= len(set(marks)) <= 4 and marks[-1] < store.log.ordinal
+        assert 2 <= len(set(marks)) <= 4 and marks[-1] < store.admin.log.ordinal
 
 
 def neighbours(path: Path, sessions: int) -> Store:

@@ -89,8 +89,8 @@ def test_versions_and_what_they_changed(run: Run, kept: Path) -> None:
     """`versions` lists every content with what it added, and with --delta what changed line by line."""
     with vmstore.open(kept) as store:
         session = store.session("s")
-        (page,) = [page for page in session.pages() if len(session.versions(page.page)) > 1]
-        told = to_json(session.versions(page.page, delta=True))
+        (page,) = [page for page in session.pages() if len(session.lineage.versions(page.page)) > 1]
+        told = to_json(session.lineage.versions(page.page, delta=True))
     assert run("versions", kept, "s", page.page, "--delta", "--json").json == {
         "session": "s",
         "page": page.page,
@@ -109,8 +109,8 @@ def test_affinity_and_faults(run: Run, kept: Path) -> None:
     """`affinity` lists the pages a page stood with, `faults` those that came back, each says where there are none."""
     with vmstore.open(kept) as store:
         session = store.session("s")
-        near = to_json(session.affinity("p4", limit=3))
-        faults = to_json(session.faults())
+        near = to_json(session.lineage.affinity("p4", limit=3))
+        faults = to_json(session.debug.faults())
         last = session.pages()[-1].page
     assert run("affinity", kept, "s", "p4", "--limit", "3", "--json").json["affinities"] == near
     assert near[0]["page"] in run("affinity", kept, "s", "p4").out.splitlines()[2]
@@ -125,7 +125,7 @@ def test_a_fault_is_a_line(run: Run, store_path: Path) -> None:
     with vmstore.open(store_path) as store:
         for messages in ([system, user], [user], [system, user]):
             store.record("s", {"model": "m", "messages": messages}, None)
-        (fault,) = store.session("s").faults()
+        (fault,) = store.session("s").debug.faults()
     lines = run("faults", store_path).out.splitlines()
     assert lines[0].split() == ["turn", "call", "position", "page", "out", "since", "tokens"]
     assert lines[1].split() == [str(fault.turn), "3", str(fault.position), fault.page, str(fault.out_since), "3"]

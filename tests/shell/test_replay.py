@@ -36,7 +36,7 @@ def test_every_policy_with_every_budget(run: Run, lives: Path) -> None:
     asked = [("lru@1", 5000), ("lru@1", 20000), ("s3fifo@1", 5000), ("s3fifo@1", 20000)]
     assert [(one["policy"], one["budget"]) for one in told["runs"]] == asked
     with vmstore.open(lives) as store:
-        right = store.session("s1").replay(policy="s3fifo", budget=5_000)
+        right = store.session("s1").debug.replay(policy="s3fifo", budget=5_000)
     assert told["runs"][2]["faults"] == right.measures.faults
     assert told["runs"][2]["prefix_voided"] == right.measures.prefix_voided
     assert right.divergence is not None and told["runs"][2]["divergence"]["position"] == right.divergence.position

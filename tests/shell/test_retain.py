@@ -26,7 +26,7 @@ def test_what_is_due_is_erased_where_told_yes(run: Run, recorded: Path) -> None:
     """A dry run says what is due, without --yes it refuses in a pipe, with it it erases and names the certificate."""
     with vmstore.open(recorded) as store:
         request = {"model": "m", "messages": [{"role": "user", "content": "Long ago."}]}
-        store.record("old", request, at=1_000_000)
+        store.record("old", request, at_us=1_000_000)
     run("retain", recorded, "--keep", "1y", "--where", "role = user", "--name", "said")
     dry = run("retain", recorded, "--apply", "--dry-run")
     assert dry.code == 0 and dry.out == "due: 1 page: old/p4\n"

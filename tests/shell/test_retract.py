@@ -23,13 +23,13 @@ class Terminal(io.StringIO):
 def test_a_dry_run_shows_and_writes_nothing(run: Run, recorded: Path) -> None:
     """A dry run lists the pages with why they fall, and the log stays as it was."""
     with vmstore.open(recorded) as store:
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
     told = run("retract", recorded, "--tool", "list_files", "--dry-run")
     assert told.code == 0 and "itself" in told.out and "would be marked superseded" in told.out
     found = run("retract", recorded, "--tool", "list_files", "--dry-run", "--json").json
     assert found["done"] is False and found["sessions"][0]["pages"][0]["because"] == "itself"
     with vmstore.open(recorded) as store:
-        assert store.log.ordinal == before
+        assert store.admin.log.ordinal == before
 
 
 def test_told_yes_it_marks(run: Run, recorded: Path) -> None:

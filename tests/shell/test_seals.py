@@ -80,7 +80,7 @@ def test_what_a_live_call_was_sent_is_proven_without_a_page(
 ) -> None:
     """A session and a call without a page prove the request, which is written beside the proof and checked with it."""
     with vmstore.open(recorded) as store:
-        live = store.session("live", l0_tokens_max=4_000)
+        live = store.live_session("live", l0_tokens_max=4_000)
         live.user("Where is Kyoto?")
         request = live.pack().request
     run("seal", recorded, "--key", key)

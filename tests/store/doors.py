@@ -72,7 +72,7 @@ class Handle:
 
     def speak(self, user: str, said: str) -> Any:
         """A live session hears something, packs and answers."""
-        live = self.store.session("alive", l0_tokens_max=4_000, user=user)
+        live = self.store.live_session("alive", l0_tokens_max=4_000, user=user)
         return [live.user(said), live.pack().pages, live.assistant(f"We decided: {said}.")]
 
     def open_again(self, forget: bool) -> None:
@@ -210,7 +210,7 @@ def writes(w: Words) -> Doors:
     """Doors that may write to the namespace of the handle, by name: done in the same order everywhere."""
     return {
         "fork": lambda h: h.store.session(w.session).fork("taken"),
-        "redrive": lambda h: h.store.redrive(w.session, "taken", l0_tokens_max=4_000),
+        "redrive": lambda h: h.store.admin.redrive(w.session, "taken", l0_tokens_max=4_000),
         "annotate": lambda h: h.store.session("own").annotate(w.address, tags=["seen"]),
         "fault": lambda h: _live(h.store).page_fault(w.address),
         "fault a page": lambda h: _live(h.store).page_fault(w.page),
@@ -238,7 +238,7 @@ _KEYS: list[Key] = []
 
 
 def _live(store: vmstore.Store) -> vmstore.Live:
-    return store.session("alive", l0_tokens_max=4_000)
+    return store.live_session("alive", l0_tokens_max=4_000)
 
 
 def _rows(text: str, h: Handle) -> Any:

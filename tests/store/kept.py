@@ -27,7 +27,7 @@ CALLS: list[tuple[list[Item], Item]] = [
 def tell(store: Store, name: str = "s", calls: int = 4) -> None:
     """Records the calls of the story."""
     for number, (items, reply) in enumerate(CALLS[:calls], 1):
-        store.record(name, request(items), answer(reply, tokens=100 * number), at=number * 1_000_000)
+        store.record(name, request(items), answer(reply, tokens=100 * number), at_us=number * 1_000_000)
 
 
 def told_in_memory() -> Store:

@@ -34,7 +34,7 @@ def live(store: Store) -> None:
     session.annotate("p4", tags=["ztag"])
     session.fork("zfork")
     store.record("other", {"model": "zmodel", "messages": [{"role": "user", "content": "zquery"}]})
-    managed = store.session("managed", l0_tokens_max=8000, user="zoe-user")
+    managed = store.live_session("managed", l0_tokens_max=8000, user="zoe-user")
     managed.user("Which zanzibar?")
     managed.run(lambda request: {"choices": [{"message": {"role": "assistant", "content": "The zanzibar."}}]})
 
@@ -43,7 +43,11 @@ def asked(store: Store) -> list[Any]:
     """What every view says."""
     found: list[Any] = [store.sessions(), store.pages(), store.search("zanzibar", limit=None)]
     found += [list(store.query(text)) for text in ("SESSIONS", "CALLS IN SESSION managed", "PAGES IN SESSION zfork")]
-    found += [list(store.tail()), store.session("zebra-session").request(call=1), store.session("zfork").history("p4")]
+    found += [
+        list(store.tail()),
+        store.session("zebra-session").wire.request(call=1),
+        store.session("zfork").lineage.history("p4"),
+    ]
     return found
 
 

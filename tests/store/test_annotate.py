@@ -29,7 +29,13 @@ def test_what_is_said_holds_from_there_on(session: Session) -> None:
     """Importance, status, validity, tags and anchors hold from the annotation on, and not before it."""
     before, past = session.page("p4"), session.info().position
     said = session.annotate(
-        "p4", importance=0.9, status="active", valid_from=1, valid_to=9, tags=["b", "a"], anchors={"user.name": "Ada"}
+        "p4",
+        importance=0.9,
+        status="active",
+        valid_from_us=1,
+        valid_to_us=9,
+        tags=["b", "a"],
+        anchors={"user.name": "Ada"},
     )
     assert (said.importance, said.status, said.tags) == (0.9, "active", ["a", "b"])
     assert (said.valid_from, said.valid_to, said.anchors) == (1, 9, {"user.name": "Ada"})
@@ -48,11 +54,11 @@ def test_what_is_not_said_stays(session: Session) -> None:
 
 def test_an_annotation_is_in_the_history(session: Session) -> None:
     """What was said of a page is an event of it, in words, at its position and time."""
-    session.annotate("p4", importance=0.75, tags=["a"], at=77_000_000)
+    session.annotate("p4", importance=0.75, tags=["a"], at_us=77_000_000)
     session.annotate(
-        "p4", untags=["a"], at=78_000_000, status="abandoned", valid_to=5, valid_from=4, anchors={"n": "v"}
+        "p4", untags=["a"], at_us=78_000_000, status="abandoned", valid_to_us=5, valid_from_us=4, anchors={"n": "v"}
     )
-    told = [(event.event, event.detail) for event in session.history("p4")][-2:]
+    told = [(event.event, event.detail) for event in session.lineage.history("p4")][-2:]
     assert told == [
         ("annotate", "+a, importance 0.75"),
         ("annotate", "-a, abandoned, valid from 4, valid to 5, n = v"),
@@ -145,7 +151,7 @@ def test_a_page_is_born_with_tags_and_an_actor() -> None:
         assert [one.actor for one in session.pages()] == ["curator", "assistant"]
         session.annotate(page, untags=["x"], importance=0.2)
         assert session.pages(tag="x") == session.pages(importance_min=0.6) == []
-        assert [one.event for one in session.history(page)] == ["create", "annotate"]
+        assert [one.event for one in session.lineage.history(page)] == ["create", "annotate"]
 
 
 @pytest.mark.parametrize("sealed", [b"\xff", b"{", b"5", b'"text"', b"[[]]", b"[" * 3000, b"null"])

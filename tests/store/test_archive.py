@@ -40,12 +40,12 @@ def gone(path: Path, text: str) -> bool:
 def test_every_answer_stays(path: Path) -> None:
     """With all sessions archived every answer is what it was, through this handle, a later one and new views."""
     with vmstore.open(path) as store:
-        before, cells = everything(store), store.log.cells(range(999))
-        done = archive(store, ALL, grace=0)
+        before, cells = everything(store), store.admin.log.cells(range(999))
+        done = archive(store, ALL, grace_s=0)
         assert [one.session for one in done.sessions] == ALL and len(files(path)) == 5
-        assert (everything(store), store.log.cells(range(999))) == (before, cells)
+        assert (everything(store), store.admin.log.cells(range(999))) == (before, cells)
         assert store.verify().ok
-        store.rebuild()
+        store.admin.rebuild()
         assert everything(store) == before
     with vmstore.open(path, "r") as store:
         assert everything(store) == before and store.verify().ok
@@ -55,7 +55,7 @@ def test_contents_leave_the_log(path: Path) -> None:
     """What moved is in no file of the log, free pages and WAL included; long contents have no file there any more."""
     assert not gone(path, "Twelve miles.") and not gone(path, LONG)
     with vmstore.open(path) as store:
-        archive(store, ALL, grace=0)
+        archive(store, ALL, grace_s=0)
         assert gone(path, "Twelve miles.") and gone(path, LONG) and list(path.glob("default/blobs/*/*")) == []
     assert gone(path, "Twelve miles.") and gone(path, LONG)
 
@@ -63,14 +63,16 @@ def test_contents_leave_the_log(path: Path) -> None:
 def test_only_the_sessions_named_move(path: Path) -> None:
     """The cells of other sessions stay in the log, also where they lay in one frame with those that moved."""
     with vmstore.open(path) as store:
-        store.compact()
+        store.admin.compact()
         before = everything(store)
-        archive(store, "other", grace=0)
-        (uid,) = away(store.log)  # type: ignore[arg-type]
+        archive(store, "other", grace_s=0)
+        (uid,) = away(store.admin.log)  # type: ignore[arg-type]
         assert archived_sessions(store) == {"other": path / "default" / "archive" / f"{uid.hex()}.archive"}
-        sessions = dict(store.views.execute("SELECT uid, session FROM sessions"))
-        own = sum(n for (n,) in store.views.execute("SELECT cells FROM commits WHERE session = ?", (sessions[uid],)))
-        assert away(store.log) == {uid: own}  # type: ignore[arg-type]
+        sessions = dict(store.admin.views.execute("SELECT uid, session FROM sessions"))
+        own = sum(
+            n for (n,) in store.admin.views.execute("SELECT cells FROM commits WHERE session = ?", (sessions[uid],))
+        )
+        assert away(store.admin.log) == {uid: own}  # type: ignore[arg-type]
         assert everything(store) == before and store.verify().ok
 
 
@@ -78,7 +80,7 @@ def test_what_an_archive_holds_can_be_asked_alone(path: Path, tmp_path: Path) ->
     """An archive's file alone is a store of its session, for reading: a fork's with the past it inherits."""
     with vmstore.open(path) as store:
         before = everything(store)
-        done = archive(store, ["plan-b", "long"], grace=0)
+        done = archive(store, ["plan-b", "long"], grace_s=0)
         named = {one.session: Path(one.file) for one in done.sessions}
     alone = tmp_path / "elsewhere.archive"
     named["plan-b"].rename(alone)
@@ -97,16 +99,16 @@ def test_what_an_archive_holds_can_be_asked_alone(path: Path, tmp_path: Path) ->
 def test_a_session_grows_on_and_moves_again(path: Path) -> None:
     """An archived session that is written to grows in the log; archived again that moves too, to the same file."""
     with vmstore.open(path) as store:
-        archive(store, "other", grace=0)
+        archive(store, "other", grace_s=0)
         (file,) = files(path)
         store.record("other", chat("Unrelated", "Quite.", "Where to?"), answer("Late."))
         store.session("other").fork("other-b", call=1)
         before, size = everything(store), file.stat().st_size
-        assert sum(away(store.log).values()) < store.log.last_cell  # type: ignore[arg-type]
-        archive(store, "other", grace=0)
+        assert sum(away(store.admin.log).values()) < store.admin.log.last_cell  # type: ignore[arg-type]
+        archive(store, "other", grace_s=0)
         assert everything(store) == before and files(path) == [file] and file.stat().st_size >= size
         assert store.verify().ok
-        again = archive(store, "other", grace=0)
+        again = archive(store, "other", grace_s=0)
         assert again.sessions == [] and again.skipped[0].why == "all of it is archived already"
 
 
@@ -114,7 +116,7 @@ def test_what_is_archived_is_not_named_again(path: Path) -> None:
     """A content that lies in an archive is sealed anew, so what is written later can be read without it."""
     with vmstore.open(path) as store:
         store.record("other", chat("Unrelated", "Quite.", "And?"), answer("A word or two."))
-        archive(store, "other", grace=0)
+        archive(store, "other", grace_s=0)
         (file,) = files(path)
         said = chat("Unrelated", "Quite.", "And?", "A word or two.", "Say it again")
         store.record("other", said, answer("A word or two."))
@@ -128,19 +130,19 @@ def test_forks_read_through(path: Path) -> None:
     with vmstore.open(path) as store:
         before = everything(store)
         for name in ("plan", "plan-c", "plan-b"):
-            archive(store, name, grace=0)
+            archive(store, name, grace_s=0)
             assert everything(store) == before
 
 
 def test_bringing_back_leaves_nothing(path: Path) -> None:
     """Brought back, all cells lie in the log and their files again, the archive is gone, and answers stay."""
     with vmstore.open(path) as store:
-        before, cells = everything(store), store.log.cells(range(999))
-        archive(store, ALL, grace=0)
+        before, cells = everything(store), store.admin.log.cells(range(999))
+        archive(store, ALL, grace_s=0)
         done = unarchive(store, ALL)
         assert [one.session for one in done.sessions] == ALL
-        assert (files(path), away(store.log)) == ([], {})  # type: ignore[arg-type]
-        assert (everything(store), store.log.cells(range(999))) == (before, cells)
+        assert (files(path), away(store.admin.log)) == ([], {})  # type: ignore[arg-type]
+        assert (everything(store), store.admin.log.cells(range(999))) == (before, cells)
         assert len(list(path.glob("default/blobs/*/*"))) == 1 and store.verify().ok
         assert unarchive(store, "plan").skipped[0].why == "nothing of it is archived"
 
@@ -148,8 +150,8 @@ def test_bringing_back_leaves_nothing(path: Path) -> None:
 def test_a_look_moves_nothing(path: Path) -> None:
     """A dry run says how many cells would move, through a handle for reading too, and changes no file."""
     with vmstore.open(path, "r") as store:
-        told = archive(store, ALL, grace=0, dry_run=True)
-        assert not told.done and sum(one.cells for one in told.sessions) == store.log.last_cell
+        told = archive(store, ALL, grace_s=0, dry_run=True)
+        assert not told.done and sum(one.cells for one in told.sessions) == store.admin.log.last_cell
         assert files(path) == [] and told.bytes_before == told.bytes_after
 
 
@@ -159,29 +161,29 @@ def test_open_sessions_are_refused(path: Path) -> None:
         with pytest.raises(RefusedError, match="'long' was written to"):
             archive(store, ["other", "long"])
         assert files(path) == []
-        live = store.session("alive", l0_tokens_max=8_000)
+        live = store.live_session("alive", l0_tokens_max=8_000)
         live.user("Hello.")
         with pytest.raises(RefusedError, match="manages its memory"):
-            archive(store, "alive", grace=0)
+            archive(store, "alive", grace_s=0)
     with vmstore.open(path, clock=ManualClock(2_000_000_000_000_000)) as store:
         store.record("late", chat("Just now"), None)
-        told = archive(store, older_than=0.0)
+        told = archive(store, older_than_s=0.0)
         assert [one.session for one in told.sessions] == ["alive", *ALL]
         assert [(one.session, "was written to" in one.why) for one in told.skipped] == [("late", True)]
-        assert archive(store, older_than=90 * 86_400.0, grace=0).skipped[0].why == "all of it is archived already"
+        assert archive(store, older_than_s=90 * 86_400.0, grace_s=0).skipped[0].why == "all of it is archived already"
 
 
 @pytest.mark.parametrize(("names", "age"), [((), None), (("plan",), 3.0)])
 def test_either_names_or_an_age(path: Path, names: tuple[str, ...], age: float | None) -> None:
     """Neither or both of names and an age is an error that says so."""
     with vmstore.open(path) as store, pytest.raises(InputError, match="name the sessions"):
-        archive(store, names, older_than=age)
+        archive(store, names, older_than_s=age)
 
 
 def test_unknown_and_in_memory(path: Path) -> None:
     """An unknown session names the nearest, and a store in memory says that it has no files."""
     with vmstore.open(path) as store, pytest.raises(UnknownError, match="'plan'"):
-        archive(store, "plam", grace=0)
+        archive(store, "plam", grace_s=0)
     with vmstore.memory_store() as store, pytest.raises(InputError, match="in memory"):
         archive(store, "plan")
 
@@ -192,7 +194,7 @@ def test_seals_and_bundles_hold(path: Path, tmp_path: Path) -> None:
     with vmstore.open(path) as store:
         sealed = vmstore.seal(store, tmp_path / "key", tmp_path / "a.seal")
         store.export(tmp_path / "before.jsonl", exact=True)
-        archive(store, ALL, grace=0)
+        archive(store, ALL, grace_s=0)
         store.export(tmp_path / "after.jsonl", exact=True)
         assert store.verify(seals=[read_seal(sealed.path)]).ok
     assert (tmp_path / "before.jsonl").read_bytes() == (tmp_path / "after.jsonl").read_bytes()
@@ -201,7 +203,7 @@ def test_seals_and_bundles_hold(path: Path, tmp_path: Path) -> None:
 def test_a_backup_takes_archives_along(path: Path, tmp_path: Path) -> None:
     """A backup of a store with archives holds them, is proven with them, and restores to the same answers."""
     with vmstore.open(path) as store:
-        archive(store, ["plan", "long"], grace=0)
+        archive(store, ["plan", "long"], grace_s=0)
         before = everything(store)
         store.backup(tmp_path / "b")
     assert len(list((tmp_path / "b/default/archive").iterdir())) == 2
@@ -216,21 +218,21 @@ def test_a_backup_takes_archives_along(path: Path, tmp_path: Path) -> None:
 def test_sweep_knows_strays(path: Path) -> None:
     """Sweep finds archives that no frame names and what a crash left half written, and spares those in use."""
     with vmstore.open(path) as store:
-        archive(store, "other", grace=0)
+        archive(store, "other", grace_s=0)
         used = files(path)
         folder = path / "default" / "archive"
         (folder / f"{'00' * 16}.archive").write_bytes(b"x" * 10)
         (folder / f".{'11' * 16}.archive.abc.new").write_bytes(b"y")
-        assert store.sweep(grace=0, dry_run=True).bytes == 11
-        assert len(store.sweep(grace=0).files) == 2 and files(path) == used
-        assert store.sweep(grace=0).files == []
+        assert store.admin.collect_garbage(grace_s=0, dry_run=True).bytes == 11
+        assert len(store.admin.collect_garbage(grace_s=0).files) == 2 and files(path) == used
+        assert store.admin.collect_garbage(grace_s=0).files == []
 
 
 def test_destroying_in_archives(path: Path) -> None:
     """Cells destroyed by commitment are gone from every archive that holds them, which proves as before."""
     with vmstore.open(path) as store:
-        archive(store, ["plan", "plan-b"], grace=0)
-        log = store.log
+        archive(store, ["plan", "plan-b"], grace_s=0)
+        log = store.admin.log
         (number,) = [n for n, cell in log.cells(range(999)).items() if cell.content == b"Where to?"][:1]
         commitment = log.cells([number])[number].commitment
         with log.archives.alone():  # type: ignore[attr-defined]
@@ -248,7 +250,7 @@ def test_destroying_in_archives(path: Path) -> None:
 def _erased(path: Path) -> tuple[dict[str, Path], str]:
     """Archives of a session, of its fork and of a third, of which a page and all of the third were erased then."""
     with vmstore.open(path) as store:
-        named = {one.session: Path(one.file) for one in archive(store, ["plan", "plan-b", "other"], grace=0).sessions}
+        named = {one.session: Path(one.file) for one in archive(store, ["plan", "plan-b", "other"], grace_s=0).sessions}
         plan = store.session("plan")
         (page,) = [one.page for one in plan.pages() if plan.content(one.page) == b"Where to?"]
         vmstore.erase(store, page=page, in_session="plan")
@@ -288,7 +290,7 @@ def test_archived_again_the_record_stays(path: Path) -> None:
     named, page = _erased(path)
     with vmstore.open(path) as store:
         unarchive(store, "plan-b")
-        archive(store, "plan-b", grace=0)
+        archive(store, "plan-b", grace_s=0)
         vmstore.erase(store, page="p4", in_session="plan-b")
     with vmstore.open(named["plan-b"], "r") as alone:
         assert alone.verify().ok
@@ -322,7 +324,7 @@ def test_damage_is_not_archived_as_erased(path: Path) -> None:
     log.destroy({number: 1})
     log.close()
     with vmstore.open(path) as store:
-        (done,) = archive(store, "plan", grace=0).sessions
+        (done,) = archive(store, "plan", grace_s=0).sessions
         assert not store.verify(views=False).ok
     with vmstore.open(done.file, "r") as alone:
         assert [one.kind for one in alone.verify(views=False).problems] == ["cell"]
@@ -337,7 +339,7 @@ def test_an_archive_without_the_record_is_not_merged(path: Path, tmp_path: Path)
         vmstore.merge(tmp_path / "b.vms", named["plan"])
     with vmstore.open(path) as store:
         unarchive(store, "plan")
-        archive(store, "plan", grace=0)
+        archive(store, "plan", grace_s=0)
     assert [one.outcome for one in vmstore.merge(tmp_path / "b.vms", named["plan"]).sessions] == ["new"]
     with vmstore.open(tmp_path / "b.vms") as store:
         assert store.verify().ok

@@ -53,7 +53,7 @@ def readable(folder: Path) -> list[str]:
 def archived(path: Path, key: Path) -> dict[str, Path]:
     """The archives of all sessions."""
     with vmstore.open(path, key=key) as store:
-        return {one.session: Path(one.file) for one in archive(store, NAMES, grace=0).sessions}
+        return {one.session: Path(one.file) for one in archive(store, NAMES, grace_s=0).sessions}
 
 
 def keys(file: Path) -> list[Any]:
@@ -68,12 +68,12 @@ def keys(file: Path) -> list[Any]:
 def test_every_answer_stays_and_nothing_is_readable(path: Path, key: Path) -> None:
     """Archived, answers are what they were, through backups too, and no file holds a word; brought back as before."""
     with vmstore.open(path, key=key) as store:
-        before, cells = everything(store), store.log.cells(range(999))
-        done = archive(store, NAMES, grace=0)
+        before, cells = everything(store), store.admin.log.cells(range(999))
+        done = archive(store, NAMES, grace_s=0)
         assert sum(one.bytes for one in done.sessions) > len(LONG) and not list(path.glob("default/blobs/*/*"))
-        assert (everything(store), store.log.cells(range(999))) == (before, cells) and store.verify().ok
-        assert archive(store, NAMES, grace=0).sessions == [] and readable(path.parent) == []
-        store.compact()
+        assert (everything(store), store.admin.log.cells(range(999))) == (before, cells) and store.verify().ok
+        assert archive(store, NAMES, grace_s=0).sessions == [] and readable(path.parent) == []
+        store.admin.compact()
         store.backup(path.parent / "b")
     vmstore.restore(path.parent / "b", path.parent / "r.vms", key=key)
     for one in (path, path.parent / "r.vms"):
@@ -82,7 +82,7 @@ def test_every_answer_stays_and_nothing_is_readable(path: Path, key: Path) -> No
     assert vmstore.doctor(path, full=True, key=key).symptoms == [] and readable(path.parent) == []
     with vmstore.open(path, key=key) as store:
         assert len(unarchive(store, NAMES).sessions) == 4 and store.verify().ok
-        assert (everything(store), store.log.cells(range(999))) == (before, cells)
+        assert (everything(store), store.admin.log.cells(range(999))) == (before, cells)
         assert len(list(path.glob("default/blobs/*/*.aes"))) == 1 and not list(path.glob("default/archive/*"))
     assert readable(path.parent) == []
 
@@ -100,7 +100,7 @@ def test_alone_the_store_key_opens_it(path: Path, key: Path, tmp_path: Path) -> 
         vmstore.open(file, "r", key=new_store_key(tmp_path / "other.key"))
     with vmstore.open(tmp_path / "plain.vms") as plain:
         plain.record("s", chat("Hello"), None)
-        told = archive(plain, "s", grace=0).sessions[0].file
+        told = archive(plain, "s", grace_s=0).sessions[0].file
     with pytest.raises(StoreError, match="is not encrypted; leave the key out"):
         vmstore.open(told, "r", key=key)
 
@@ -145,13 +145,13 @@ def test_every_flip_is_named_or_changes_nothing(path: Path, key: Path) -> None:
     """A byte changed in an encrypted archive is named by `verify`, alone too, or is one that nothing is read from."""
     file = archived(path, key)["trip-b"]
     with vmstore.open(path, "r", key=key) as store:
-        cells = store.log.cells(range(999))
+        cells = store.admin.log.cells(range(999))
     sound, rng, named = file.read_bytes(), random.Random(7), 0
     for at in rng.sample([at for at, byte in enumerate(sound) if byte], 60):
         file.write_bytes(sound[:at] + bytes((sound[at] ^ (1 << rng.randrange(8)),)) + sound[at + 1 :])
         with vmstore.open(path, "r", key=key) as store:
             ok = store.verify(views=False).ok
-            assert not ok or store.log.cells(range(999)) == cells
+            assert not ok or store.admin.log.cells(range(999)) == cells
         try:
             with vmstore.open(file, "r", key=key) as alone:
                 assert alone.verify(views=False).ok and ok
@@ -212,15 +212,15 @@ def test_erasing_a_subject_drops_the_key_in_the_files(path: Path, key: Path) -> 
 def test_an_erased_session_goes_on_under_another_key(path: Path, key: Path) -> None:
     """Archived, erased, brought back, archived again and written to, a session stays under keys of its own."""
     with vmstore.open(path, key=key) as store:
-        archive(store, NAMES, grace=0)
+        archive(store, NAMES, grace_s=0)
         vmstore.erase(store, user="anna")
         (gone,) = [one.session for one in store.sessions() if one.user is None and one.session.endswith(_uid(store))]
         for _ in range(2):
             unarchive(store, gone)
-            assert archive(store, gone, grace=0).sessions and store.verify().ok
+            assert archive(store, gone, grace_s=0).sessions and store.verify().ok
         store.record(gone, chat("Back again, 4711"), None)
-        archive(store, gone, grace=0)
-        store.compact()
+        archive(store, gone, grace_s=0)
+        store.admin.compact()
         assert store.verify().ok and "Back again, 4711" in str(store.session(gone).context().messages())
         frames = store.log.file  # type: ignore[attr-defined]
         with frames as db:
@@ -231,7 +231,7 @@ def test_an_erased_session_goes_on_under_another_key(path: Path, key: Path) -> N
 
 def _uid(store: vmstore.Store) -> str:
     """How the first session, which was erased, ends its name."""
-    uid: Any = store.views.execute("SELECT hex(uid) FROM sessions WHERE session = 1").get
+    uid: Any = store.admin.views.execute("SELECT hex(uid) FROM sessions WHERE session = 1").get
     return str(uid).lower()[:12]
 
 
@@ -271,7 +271,7 @@ def test_the_cells_of_a_file_lie_under_keys(path: Path, key: Path) -> None:
         db.close()
     with vmstore.open(path, "r", key=key) as store:
         assert store.verify().ok
-        log: Any = store.log
+        log: Any = store.admin.log
         ArchiveLog(files["trip"], vault=log.vault).close()
     with pytest.raises(CorruptError, match="damaged"):
         vmstore.open(files["trip"], "r", key=key)

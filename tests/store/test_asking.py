@@ -82,7 +82,7 @@ def test_a_page_says_how_large_it_is(session: Session) -> None:
 def test_a_history_tells_a_pages_life(session: Session) -> None:
     """Made, linked, shown, compressed, gone: each at its position, turn and call."""
     page = of_type(session, "artifact")
-    events = session.history(page.page)
+    events = session.lineage.history(page.page)
     assert [event.event for event in events] == ["create", "link", "enter", "compress", "shown", "leave"]
     assert [event.call for event in events] == [1, 1, 2, 2, 3, 4]
     assert [event.level for event in events] == [0, 0, 0, 3, 3, 3]
@@ -93,9 +93,11 @@ def test_a_history_tells_a_pages_life(session: Session) -> None:
 def test_a_history_ends_where_it_is_asked_of(session: Session) -> None:
     """As of a moment a history is the beginning of the whole one."""
     page = of_type(session, "artifact").page
-    whole = session.history(page)
+    whole = session.lineage.history(page)
     for event in whole:
-        assert session.history(page, position=event.position) == [e for e in whole if e.position <= event.position]
+        assert session.lineage.history(page, position=event.position) == [
+            e for e in whole if e.position <= event.position
+        ]
 
 
 def test_a_return_is_another_stay() -> None:
@@ -105,7 +107,7 @@ def test_a_return_is_another_stay() -> None:
         for items in (talk, talk[2:], talk, talk):
             store.record("s", request(items))
         session = store.session("s")
-        told = [(event.event, event.call) for event in session.history(session.pages()[1].page)]
+        told = [(event.event, event.call) for event in session.lineage.history(session.pages()[1].page)]
         assert told == [("create", 0), ("enter", 1), ("leave", 2), ("enter", 3)]
 
 
@@ -137,7 +139,7 @@ def chain(tmp_path: Path) -> Iterator[Session]:
 def walked(session: Session, start: str, **told: object) -> set[tuple[int, str, str, str]]:
     """The links met on a walk, by depth, with the pages' own names."""
     name = {page.page: page.hint or page.page for page in session.pages()}
-    found = session.derived if told.pop("down", False) else session.sources
+    found = session.lineage.descendants if told.pop("down", False) else session.lineage.ancestors
     return {(r.depth, name[r.source], r.kind, name[r.target]) for r in found(start, **told)}  # type: ignore[arg-type]
 
 
@@ -167,7 +169,7 @@ def test_kinds_narrow_the_walk(chain: Session) -> None:
     assert walked(chain, "three", kinds=["references", "supersedes"]) == {(1, "three", "references", "q")}
     assert walked(chain, "three", kinds=[]) == set()
     with pytest.raises(UnknownError, match=r"'made_from'.*derives"):
-        chain.sources("three", kinds=["made_from"])
+        chain.lineage.ancestors("three", kinds=["made_from"])
 
 
 def test_derived_is_the_same_links_from_the_other_end(chain: Session) -> None:
@@ -181,14 +183,14 @@ def test_derived_is_the_same_links_from_the_other_end(chain: Session) -> None:
 def test_a_depth_is_a_number_from_1(chain: Session, depth: object) -> None:
     """What is no depth is refused, not taken for none."""
     with pytest.raises(InputError, match="depth"):
-        chain.sources("three", depth=depth)  # type: ignore[arg-type]
+        chain.lineage.ancestors("three", depth=depth)  # type: ignore[arg-type]
 
 
 def test_links_show_the_text_on_their_far_side(chain: Session) -> None:
     """A relation carries the beginning of the page it leads to."""
-    texts = {relation.target: relation.text for relation in chain.sources("two", depth=1)}
+    texts = {relation.target: relation.text for relation in chain.lineage.ancestors("two", depth=1)}
     assert texts == {chain.page("one").page: "Postgres.", chain.page("q2").page: "Sure?"}
-    assert next(r.text for r in chain.derived("q2")) == "SQLite."
+    assert next(r.text for r in chain.lineage.descendants("q2")) == "SQLite."
 
 
 def test_a_link_to_what_no_one_is_called_is_reported(tmp_path: Path) -> None:
@@ -255,6 +257,6 @@ def test_answers_are_plain_values(session: Session) -> None:
     keys = ["order", "page", "message", "role", "type", "level", "tokens", "pinned", "since_turn", "since_call"]
     assert list(told["pages"][0]) == keys
     assert [page["order"] for page in told["pages"]] == [1, 2, 3, 4, 5, 6]
-    assert told["messages"] == session.request(call=3)["messages"]
+    assert told["messages"] == session.wire.request(call=3)["messages"]
     assert to_json(session.info())["session"] == "s"
     assert to_json(session.pages())[0]["role"] == "system"

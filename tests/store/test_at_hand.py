@@ -52,7 +52,7 @@ def test_commits_by_hand_fold_no_view(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_message_to_a_live_session_folds_no_view() -> None:
     """A session that remembers no other asks no view when somebody says something."""
     with memory_store() as store:
-        live = store.session("live", l0_tokens_max=4_000)
+        live = store.live_session("live", l0_tokens_max=4_000)
         live.user("Where is the parser?")
         before = store._ns.projection.ordinal
         live.user("And the printer?")
@@ -72,7 +72,7 @@ def test_what_lies_before_what_is_at_hand_is_looked_up(kept: int, monkeypatch: p
             for message, page in made:
                 assert head.has_message(message) and head.version(page) == 2 and head.version(message) is None
                 assert not head.has_message(page) and not head.has_message(head.position + 1)
-                row: Any = store.views.execute(
+                row: Any = store.admin.views.execute(
                     "SELECT version, tokens, commitment FROM versions WHERE session = ? AND page = ? AND version = 2",
                     (session._key, page),
                 ).fetchone()

@@ -28,14 +28,14 @@ def test_a_batch_is_one_commit(store_path: Path) -> None:
     """What a block adds is one commit, durable when it ends, at the time told."""
     with vmstore.open(store_path) as store:
         session = store.session("s", create=True)
-        with session.batch(at=1_000_000) as batch:
+        with session.batch(at_us=1_000_000) as batch:
             first, second = made(batch, b"one"), made(batch, b"two")
             batch.add(Link(second, first, LinkKind.DERIVES))
     with vmstore.open(store_path) as store:
         session = store.session("s")
         assert [page.page for page in session.pages()] == [f"p{first}", f"p{second}"]
-        assert [r.target for r in session.sources(f"p{second}")] == [f"p{first}"]
-        commit = store.log.tail(0, 100)[-1]
+        assert [r.target for r in session.lineage.ancestors(f"p{second}")] == [f"p{first}"]
+        commit = store.admin.log.tail(0, 100)[-1]
         assert (commit.first, commit.count, commit.at) == (first, 3, 1_000_000)
         assert store.verify().ok
 
@@ -79,7 +79,7 @@ def test_calls_go_on_after_a_batch() -> None:
     with session.batch() as batch:
         page = made(batch, b"remember this")
     store.record("s", chat("hello", "again"))
-    assert session.request(call=2) == chat("hello", "again")
+    assert session.wire.request(call=2) == chat("hello", "again")
     assert f"p{page}" in [p.page for p in session.pages()]
     assert store.verify().ok
 
@@ -144,10 +144,10 @@ def test_views_that_are_wrong_end_no_chain(store_path: Path) -> None:
         made(batch, b"one")
     with vmstore.open(store_path) as store:
         assert len(store.session("s").pages()) == 1
-        store.views.execute("UPDATE sessions SET hash = zeroblob(32)")
+        store.admin.views.execute("UPDATE sessions SET hash = zeroblob(32)")
         with pytest.raises(CorruptError, match="rebuild"), store.session("s").batch() as batch:
             made(batch, b"two")
-        store.rebuild()
+        store.admin.rebuild()
         with store.session("s").batch() as batch:
             made(batch, b"two")
         assert store.verify().ok

@@ -42,7 +42,7 @@ def test_a_copy_outlives_its_region(store_path: Path) -> None:
     """After the region was taken back and is gone, the session answers, replays and verifies as before."""
     keeper = lessons(store_path, "session:team-a/live")
     with vmstore.open(store_path, namespace="team-a") as home:
-        live = home.session("live", l0_tokens_max=4_000)
+        live = home.live_session("live", l0_tokens_max=4_000)
         live.user("How do we begin?")
         live.pack()
         found = live.page_fault(LESSON, by_model=True)
@@ -54,7 +54,7 @@ def test_a_copy_outlives_its_region(store_path: Path) -> None:
             file.rmdir() if file.is_dir() else file.unlink()
         (store_path / "lessons").rmdir()
         assert "lessons:pins:p4.v1" in live.pack().pages and live.content(found.page) == b"Pin the plan first."
-        assert live.check().ok and home.verify().ok
+        assert live.debug.check().ok and home.verify().ok
         assert live.page_fault("vm://lessons/pins/p6").denied_because == "no_page"
 
 
@@ -79,7 +79,7 @@ def test_what_may_not_be_read_cannot_be_brought(store_path: Path) -> None:
     """Without a grant a region's page is as unknown as one of no region, for who brings it and for a model."""
     with lessons(store_path, "user:ann"), vmstore.open(store_path, namespace="team-a") as home:
         for name, user in (("anns", "ann"), ("bobs", "bob")):
-            home.session(name, l0_tokens_max=4_000, user=user).user("Hello.")
+            home.live_session(name, l0_tokens_max=4_000, user=user).user("Hello.")
         assert home.session("anns").page_fault(LESSON).granted  # type: ignore[attr-defined]
         bobs = home.session("bobs")
         told = []

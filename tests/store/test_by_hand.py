@@ -50,7 +50,7 @@ def store_of() -> Store:
     """A store with a recorded session of one message with two parts, and a live one."""
     store = memory_store()
     store.record("s", {"model": "m", "messages": [{"role": "user", "content": TWO}]})
-    store.session("live", l0_tokens_max=4_000).user("Where?")
+    store.live_session("live", l0_tokens_max=4_000).user("Where?")
     return store
 
 
@@ -104,11 +104,11 @@ def test_a_cell_that_cannot_be_read_is_refused(write: Write) -> None:
 def refused(write: Write, rule: str, session: str = "s") -> None:
     """What is written is refused by a rule, and the log keeps its end."""
     store = store_of()
-    before = store.log.ordinal
+    before = store.admin.log.ordinal
     with pytest.raises(RefusedError, match=rf"\(rule {rule}\)"), store.session(session).batch() as batch:
         batch.add(create(batch, b"beside"))
         batch.add(write(batch))
-    assert store.log.ordinal == before and store.verify().ok
+    assert store.admin.log.ordinal == before and store.verify().ok
 
 
 STATED: dict[str, Write] = {
@@ -174,7 +174,7 @@ def test_a_pack_of_ones_own_is_answered() -> None:
         batch.add(pack(batch, left=(TEXT, JSON), rest=batch.cell(b'{"model":"mine"}')))
     with session.batch() as batch:
         batch.add(pack(batch, [(TEXT, TEXT, 0, 10), (JSON, JSON, 0, 20)]))
-    assert [session.messages(call=call) for call in (2, 3)] == [[], [{"role": "user", "content": TWO}]]
+    assert [session.wire.messages(call=call) for call in (2, 3)] == [[], [{"role": "user", "content": TWO}]]
     assert session.calls()[1].model == "mine"
 
 
@@ -200,7 +200,9 @@ def test_what_commands_write_is_refused_with_their_name(command: str, write: Wri
     store = store_of()
     with pytest.raises(RefusedError, match=f"{command}.*commands_write_it"), store.session("s").batch() as batch:
         batch.add(write(batch))
-    assert store.verify().ok and store.session("s").request(call=1)["messages"] == [{"role": "user", "content": TWO}]
+    assert store.verify().ok and store.session("s").wire.request(call=1)["messages"] == [
+        {"role": "user", "content": TWO}
+    ]
 
 
 DECIDED: dict[str, Write] = {
@@ -215,7 +217,7 @@ DECIDED: dict[str, Write] = {
 def test_what_a_kernel_decides_is_refused(write: Write) -> None:
     """A decision by hand in a live session is refused, and the kernel goes on."""
     store = store_of()
-    live = store.session("live", l0_tokens_max=4_000)
+    live = store.live_session("live", l0_tokens_max=4_000)
     with pytest.raises(RefusedError, match="kernel of a live session"), live.batch() as batch:
         batch.add(write(batch))
     live.user("And when?")
@@ -247,5 +249,5 @@ def test_a_number_that_others_cannot_read_is_refused(digits: int, tmp_path: Path
     assert "over 4,300 digits" in told.stdout
     with vmstore.open(tmp_path / "a.vms") as store:
         assert [info.session for info in store.sessions()] == ["s"]
-        assert store.session("s").request(call=1)["seed"] == 10**4000
+        assert store.session("s").wire.request(call=1)["seed"] == 10**4000
         store.record("s", chat("hello"))

@@ -61,7 +61,7 @@ def test_pages_are_ordered(session: Session) -> None:
     assert {page.page for page in session.pages(order_by="importance")} == {page.page for page in session.pages()}
     entered: dict[str, int] = {}
     for page in session.pages():
-        for event in session.history(page.page):
+        for event in session.lineage.history(page.page):
             if event.event in ("enter", "shown"):
                 entered[page.page] = event.position
     recent = [entered.get(page.page, 0) for page in session.pages(order_by="recency")]
@@ -107,10 +107,10 @@ def test_a_page_that_comes_back_is_a_fault() -> None:
     back = pen.pack(a, b)
     pen.pack(b, a, showing={b: pen.update(b, "more")})
     session = store_over(pen.engine).session("s")
-    (fault,) = session.faults()
+    (fault,) = session.debug.faults()
     assert (fault.page, fault.position, fault.call) == (f"p{b}", back, 3)
     assert (fault.out_since, fault.tokens) == (gone, len("four"))
-    assert session.faults(call=2) == []
+    assert session.debug.faults(call=2) == []
 
 
 def test_a_fork_knows_what_left_before_it() -> None:
@@ -123,8 +123,8 @@ def test_a_fork_knows_what_left_before_it() -> None:
     pen.fork(gone)
     back = pen.pack(a, b)
     name = next(info.session for info in store.sessions() if info.origin == "fork")
-    assert [(fault.page, fault.position, fault.out_since) for fault in store.session(name).faults()] == [
+    assert [(fault.page, fault.position, fault.out_since) for fault in store.session(name).debug.faults()] == [
         (f"p{a}", back, gone)
     ]
-    assert store.session("s").faults() == []
+    assert store.session("s").debug.faults() == []
     assert parent != pen.session

@@ -72,19 +72,19 @@ def test_nothing_else_is_done_with_it(store_path: Path) -> None:
     """Whatever would write to it, take its past over or take it elsewhere is refused, and nothing is written."""
     with vmstore.open(store_path) as store:
         system_session.append(store._ns, shared("ann"))
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         session = store.session("vmstore")
         attempts: list[Callable[[], object]] = [
             lambda: store.record("vmstore", chat("hello"), answer("hi")),
             lambda: session.fork("x"),
-            lambda: store.session("vmstore", l0_tokens_max=1000),
+            lambda: store.live_session("vmstore", l0_tokens_max=1000),
             lambda: store.export(store_path.parent / "out", ["vmstore"]),
             lambda: system_session.append(store._ns, lambda batch: batch.add(Turn(1))),
         ]
         for attempt in attempts:
             with pytest.raises(VmstoreError):
                 attempt()
-        assert store.log.ordinal == before and store.verify().ok
+        assert store.admin.log.ordinal == before and store.verify().ok
 
 
 def test_its_kinds_stand_nowhere_else(store_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_its_name_is_kept(store_path: Path) -> None:
         for attempt in (
             lambda: store.record("vmstore", chat("hello"), None),
             lambda: store.session("vmstore", create=True),
-            lambda: store.session("vmstore", l0_tokens_max=1000),
+            lambda: store.live_session("vmstore", l0_tokens_max=1000),
         ):
             with pytest.raises(RefusedError, match="name_is_free"):
                 attempt()
@@ -148,7 +148,9 @@ def test_no_bundle_brings_one(store_path: Path) -> None:
         system_session.append(store._ns, shared("ann"))
         key = system_session.key_of(store._ns)
         assert key is not None
-        bundle.write_bytes(b"".join(lines_of(store._ns.projection, select(store.views, [whole(store.views, key)]))))
+        bundle.write_bytes(
+            b"".join(lines_of(store._ns.projection, select(store.admin.views, [whole(store.admin.views, key)])))
+        )
     with vmstore.open(store_path.parent / "other.vms") as other:
         for exact in (True, False):
             with pytest.raises(InputError, match="own session"):

@@ -75,14 +75,16 @@ def plans(store: Store, ask: Ask) -> list[str]:
         queries.append((sql, bindings))
         return True
 
-    store.views.exec_trace = note
+    store.admin.views.exec_trace = note
     try:
         assert ask(store)
     finally:
-        store.views.exec_trace = None
+        store.admin.views.exec_trace = None
     explained = [sql for sql in queries if sql[0].lstrip().startswith(("SELECT", "WITH"))]
     return [
-        str(row[3]) for sql, bindings in explained for row in store.views.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)
+        str(row[3])
+        for sql, bindings in explained
+        for row in store.admin.views.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)
     ]
 
 
@@ -107,13 +109,13 @@ def test_a_scan_would_be_noticed(many: Store) -> None:
 def steps(store: Store, ask: Ask) -> int:
     """How many steps SQLite takes to answer a question: work that no clock and no other program changes."""
     taken: list[int] = []
-    store.views.trace_v2(
+    store.admin.views.trace_v2(
         apsw.SQLITE_TRACE_PROFILE, lambda event: taken.append(event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
     )
     try:
         ask(store)
     finally:
-        store.views.trace_v2(0, None)
+        store.admin.views.trace_v2(0, None)
     return sum(taken)
 
 
@@ -243,7 +245,7 @@ def test_each_page_is_told_once() -> None:
         tell(store)
         fork = store.session("s").fork("f", call=2)
         tell_more = {"model": "m", "messages": [{"role": "user", "content": "only here"}]}
-        fork.record(tell_more, None, at=9_000_000)
+        fork.record(tell_more, None, at_us=9_000_000)
         fork.annotate("p4", tags=["of the fork"])
         store.session("s").annotate("p4", tags=["of the parent"])
         pages = store.pages()
@@ -270,7 +272,7 @@ def test_only_a_time_is_common_to_sessions() -> None:
     """Across sessions a time can be asked of, each as it stood then; a call of no session in particular cannot."""
     with vmstore.memory_store(clock=ManualClock(5_000_000)) as store:
         tell(store, "one", calls=2)
-        store.record("two", {"model": "m", "messages": [{"role": "user", "content": "late"}]}, None, at=50_000_000)
+        store.record("two", {"model": "m", "messages": [{"role": "user", "content": "late"}]}, None, at_us=50_000_000)
         assert {page.session for page in store.pages(time=3_000_000)} == {"one"}
         assert {page.session for page in store.pages(time=50_000_000)} == {"one", "two"}
         assert store.pages(order_by="recency", limit=1)[0].session == "two"

@@ -17,10 +17,14 @@ from vmstore.shares.regions import grants, revoke, share
 def test_no_count_is_told_after_a_revocation(store_path: Path) -> None:
     """Neither a verdict, with the views or without, nor a look for strays answers once the grant is taken back."""
     with kept(store_path, "team-a") as keeper, vmstore.open(store_path, namespace="team-a") as home:
-        region = home.region(REGION)
-        assert region.verify().ok and region.sweep(dry_run=True).files == []
+        region = home.sharing.region(REGION)
+        assert region.verify().ok and region.admin.collect_garbage(dry_run=True).files == []
         revoke(keeper, "team-a")
-        for ask in (region.verify, lambda: region.verify(views=False), lambda: region.sweep(dry_run=True)):
+        for ask in (
+            region.verify,
+            lambda: region.verify(views=False),
+            lambda: region.admin.collect_garbage(dry_run=True),
+        ):
             with pytest.raises(UnknownError, match="region_is_shared"):
                 ask()
         region.close()
@@ -31,7 +35,7 @@ def test_an_erased_grant_is_none(store_path: Path) -> None:
     with kept(store_path, "user:ann") as keeper, vmstore.open(store_path, namespace="team-a") as home:
         share(keeper, "user:bob")
         keeper.session("hers", create=True, user="ann")
-        hers, his = home.region(REGION, user="ann"), home.region(REGION, user="bob")
+        hers, his = home.sharing.region(REGION, user="ann"), home.sharing.region(REGION, user="bob")
         assert hers.sessions() and his.sessions()
         erase(keeper, user="ann")
         with pytest.raises(UnknownError, match="region_is_shared"):
@@ -59,9 +63,9 @@ def test_a_refused_erasure_leaves_no_mark(store_path: Path) -> None:
     """Where the gate refuses an erasure nothing is recorded, and nothing is left to be finished."""
     with kept(store_path, "team-a", "user:ann") as keeper, vmstore.open(store_path, namespace="team-a") as home:
         keeper.session("hers", create=True, user="ann")
-        before = keeper.log.ordinal
-        region = home.region(REGION)
+        before = keeper.admin.log.ordinal
+        region = home.sharing.region(REGION)
         with pytest.raises(RefusedError, match="grant_is_granted"):
             erase(region, user="ann")
-        assert keeper.log.ordinal == before and not (store_path / REGION / ERASING).exists()
+        assert keeper.admin.log.ordinal == before and not (store_path / REGION / ERASING).exists()
         region.close()

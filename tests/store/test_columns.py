@@ -31,12 +31,12 @@ def test_a_page_table_is_of_whom_and_when_it_is_asked(store_path: Path) -> None:
     cut(store_path)
     with vmstore.open(store_path) as store:
         whole = right(store)
-        assert list(store.page_table().rows()) == sorted(whole, key=lambda row: store.session(row[0])._key)
-        assert list(store.page_table("plan").rows()) == [row for row in whole if row[0] == "plan"]
-        two = store.page_table(["plan-b", "other"])
+        assert list(store.admin.page_table().rows()) == sorted(whole, key=lambda row: store.session(row[0])._key)
+        assert list(store.admin.page_table("plan").rows()) == [row for row in whole if row[0] == "plan"]
+        two = store.admin.page_table(["plan-b", "other"])
         assert {name for name, *_ in two.rows()} == {"plan-b", "other"} == set(two.names.values())
-        assert two.ordinal == store.log.ordinal
-        early = list(store.page_table({"plan-b": 4, "other": None}).rows())
+        assert two.ordinal == store.admin.log.ordinal
+        early = list(store.admin.page_table({"plan-b": 4, "other": None}).rows())
         assert {row[0] for row in early} == {"plan-b", "other"}
         assert max(row[1] for row in early if row[0] == "plan-b") <= 4
         tokens = dict(
@@ -50,9 +50,9 @@ def test_no_such_session_or_position_is_an_error(store_path: Path) -> None:
     cut(store_path)
     with vmstore.open(store_path) as store:
         with pytest.raises(UnknownError, match="no session 'plam'; the nearest is 'plan'"):
-            store.page_table("plam")
+            store.admin.page_table("plam")
         with pytest.raises(UnknownError, match="position 999 does not exist: the nearest is position"):
-            store.page_table({"plan": 999})
+            store.admin.page_table({"plan": 999})
 
 
 def test_what_is_new_is_cut_in_memory(store_path: Path) -> None:
@@ -64,11 +64,14 @@ def test_what_is_new_is_cut_in_memory(store_path: Path) -> None:
     assert segments(store_path) == before
     memory = vmstore.memory_store()
     memory.record("s", chat("one"), answer("1"))
-    assert list(memory.page_table().rows()) == right(memory)
-    assert memory.columns() == memory.columns() and memory.columns().segments == []
+    assert list(memory.admin.page_table().rows()) == right(memory)
+    assert (
+        memory.admin.column_segments() == memory.admin.column_segments()
+        and memory.admin.column_segments().segments == []
+    )
     memory.record("s", chat("one", "1", "two"), answer("2"))
-    assert list(memory.page_table().rows()) == right(memory)
-    assert memory.compact().segments == 0 and memory.rebuild("columns")["columns"] == 0
+    assert list(memory.admin.page_table().rows()) == right(memory)
+    assert memory.admin.compact().segments == 0 and memory.admin.rebuild("columns")["columns"] == 0
 
 
 def test_much_that_is_new_is_sealed_first(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,9 +83,9 @@ def test_much_that_is_new_is_sealed_first(store_path: Path, monkeypatch: pytest.
     assert len(segments(store_path)) == 1
     table = sound(store_path)
     with vmstore.open(store_path) as store:
-        told = store.columns()
-        assert (told.ordinal, told.behind, len(told.segments)) == (store.log.ordinal, 0, 1)
-        assert list(store.page_table().rows()) == table
+        told = store.admin.column_segments()
+        assert (told.ordinal, told.behind, len(told.segments)) == (store.admin.log.ordinal, 0, 1)
+        assert list(store.admin.page_table().rows()) == table
 
 
 def test_reading_writes_nothing(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,9 +101,11 @@ def test_reading_writes_nothing(store_path: Path, monkeypatch: pytest.MonkeyPatc
             (segments(store_path)[0] / "contents.parquet").write_bytes(b"")
             before = files(store_path)
         with vmstore.open(store_path, "r") as store:
-            assert list(store.page_table().rows()) and sorted(store.page_table().rows()) == sorted(right(store))
-            told = store.columns()
-            assert told.behind == store.log.ordinal - told.ordinal > 0
+            assert list(store.admin.page_table().rows()) and sorted(store.admin.page_table().rows()) == sorted(
+                right(store)
+            )
+            told = store.admin.column_segments()
+            assert told.behind == store.admin.log.ordinal - told.ordinal > 0
         assert files(store_path) == before
 
 
@@ -109,7 +114,7 @@ def test_duckdb_reads_the_files(store_path: Path) -> None:
     cut(store_path)
     grow(store_path)
     with vmstore.open(store_path) as store:
-        told = store.columns()
+        told = store.admin.column_segments()
         paths = [f"{one.path}/mutations.parquet" for one in told.segments]
         entries = list(store.tail())
         asked = duckdb.connect().execute(
@@ -146,16 +151,16 @@ def test_relations_end_where_the_question_stands(store_path: Path) -> None:
     """Commits that another handle sealed after the moment of a question are in none of its relations."""
     cut(store_path)
     with vmstore.open(store_path) as store, store._ns.asking() as ordinal:
-        before = store.page_table()
+        before = store.admin.page_table()
         grow(store_path)
         with vmstore.open(store_path) as other:
-            assert other.columns().ordinal > ordinal
+            assert other.admin.column_segments().ordinal > ordinal
         db = store._columns.relations()
         for name in ("mutations", "contents", "residencies"):
             (last,) = db.execute(f"SELECT max(ordinal) FROM {name}").fetchone() or (0,)
             assert last <= ordinal
         assert db.execute("SELECT max(ordinal) FROM mutations").fetchone() == (ordinal,)
-        assert list(store.page_table().rows()) == list(before.rows()) and before.ordinal == ordinal
+        assert list(store.admin.page_table().rows()) == list(before.rows()) and before.ordinal == ordinal
         assert store._columns.problems() == []
 
 
@@ -165,11 +170,11 @@ def test_compacting_cuts_and_says_so(
     """A compaction seals much that is new and leaves little; its answer and the command's words say how far."""
     tell(store_path)
     with vmstore.open(store_path) as store:
-        assert (store.compact().segments, store.compact().columns) == (0, 0) and not segments(store_path)
+        assert (store.admin.compact().segments, store.admin.compact().columns) == (0, 0) and not segments(store_path)
         monkeypatch.setattr(shelf, "TAIL_MAX", 5)
         monkeypatch.setattr(table, "TAIL_MAX", 5)
-        found = store.compact()
-        assert (found.segments, found.columns) == (1, store.log.ordinal)
+        found = store.admin.compact()
+        assert (found.segments, found.columns) == (1, store.admin.log.ordinal)
     grow(store_path)
     assert main(["compact", str(store_path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -185,13 +190,13 @@ def test_columns_are_rebuilt(store_path: Path, capsys: pytest.CaptureFixture[str
     """Deleted, or cut again alone or with all views, columns are what they were; where there are none none are made."""
     tell(store_path)
     with vmstore.open(store_path) as store:
-        assert "columns" not in store.rebuild() and not segments(store_path)
-        assert store.rebuild("columns")["columns"] == store.log.ordinal
+        assert "columns" not in store.admin.rebuild() and not segments(store_path)
+        assert store.admin.rebuild("columns")["columns"] == store.admin.log.ordinal
     first = {file: (one / file).read_bytes() for one in segments(store_path) for file in ("seal.json",)}
     (segment,) = segments(store_path)
     (segment / "contents.parquet").unlink()
     with vmstore.open(store_path) as store:
-        assert store.rebuild()["columns"] == store.log.ordinal and store.verify().ok
+        assert store.admin.rebuild()["columns"] == store.admin.log.ordinal and store.verify().ok
     assert first == {file: (one / file).read_bytes() for one in segments(store_path) for file in ("seal.json",)}
     assert main(["rebuild", str(store_path), "--view", "columns"]) == 0
     assert "rebuilt: columns; at commit" in capsys.readouterr().out

@@ -16,7 +16,7 @@ from vmstore.store.store import memory_store
 def test_history_tells_reasons() -> None:
     """The history of a page has each use and decision, with its reason and the contest it came from."""
     told = live()
-    events = {event.position: event for event in told.session.history(told.a)}
+    events = {event.position: event for event in told.session.lineage.history(told.a)}
     gone = events[told.evicted]
     assert (gone.event, gone.tokens) == ("evict", 60)
     assert gone.detail == (
@@ -29,9 +29,9 @@ def test_history_tells_reasons() -> None:
     assert (came.event, came.level, came.version, came.tokens) == ("fault_in", 0, 1, 60)
     assert str(came.detail).startswith(f"resolve_reference; asked at position {told.again}; demand@2")
     assert (events[told.cited].event, events[told.cited].detail) == ("cite", f"by p{told.d}")
-    shortened = {event.position: event for event in told.session.history(told.c)}[told.shortened]
+    shortened = {event.position: event for event in told.session.lineage.history(told.c)}[told.shortened]
     assert (shortened.event, shortened.level) == ("evict", 2) and "shown abstract" in str(shortened.detail)
-    held = [(event.event, event.detail) for event in told.session.history(told.b) if "pin" in event.event]
+    held = [(event.event, event.detail) for event in told.session.lineage.history(told.b) if "pin" in event.event]
     assert held == [("pin", "plan"), ("unpin", "plan")]
 
 
@@ -72,14 +72,14 @@ def test_forks_keep_their_own_pins() -> None:
 def test_faults_are_what_was_asked() -> None:
     """Each fault says what was asked and what came of it: granted from a tier, or denied and why."""
     told = live()
-    denied, granted = told.session.faults()
+    denied, granted = told.session.debug.faults()
     assert (denied.page, denied.granted, denied.denied_because) == (f"p{told.a}", False, "no_room")
     assert (denied.level_served, denied.from_tier, denied.tokens) == (None, None, None)
     assert (granted.position, granted.granted, granted.denied_because) == (told.came, True, None)
     assert (granted.reason, granted.level_asked, granted.level_served) == ("resolve_reference", 0, 0)
     assert (granted.from_tier, granted.tokens) == (2, 60)
     assert denied.out_since == granted.out_since == told.evicted
-    assert told.session.faults(call=3) == []
+    assert told.session.debug.faults(call=3) == []
 
 
 def test_a_kernel_counts_what_it_was_asked_for() -> None:
@@ -97,8 +97,8 @@ def test_before_a_kernel_packs_tell() -> None:
     other.call()
     other.shown[other.b] = (other.b, 0)
     back = other.call()
-    assert back not in [fault.position for fault in other.session.faults()], "a kernel is at work"
-    assert len(told.session.faults()) == len(other.session.faults())
+    assert back not in [fault.position for fault in other.session.debug.faults()], "a kernel is at work"
+    assert len(told.session.debug.faults()) == len(other.session.debug.faults())
 
 
 def test_a_call_says_what_it_could_hold() -> None:
@@ -143,7 +143,7 @@ def test_answers_are_the_same_after_a_rebuild(read: str) -> None:
 
     def ask() -> object:
         session = told.session
-        return session.history(told.a) if read == "history" else getattr(session, read)()
+        return session.lineage.history(told.a) if read == "history" else getattr(session, read)()
 
     before = ask()
     told.session._ns.projection.rebuild()

@@ -100,7 +100,7 @@ def cut_after_a_seal(path: Path) -> None:
     key = vmstore.new_key(path.with_name("key"))
     with vmstore.open(path) as store:
         vmstore.seal(store, key)
-        store.compact()
+        store.admin.compact()
     edit(path, "DELETE FROM commits WHERE ordinal = (SELECT max(ordinal) FROM commits)")
     views_file(path / "default").unlink()
 
@@ -128,7 +128,7 @@ def stray_archive(path: Path) -> None:
 def lost_archive(path: Path) -> None:
     """An archive that is gone."""
     with vmstore.open(path) as store:
-        (done,) = archive(store, "plan", grace=0).sessions
+        (done,) = archive(store, "plan", grace_s=0).sessions
     Path(done.file).unlink()
 
 
@@ -138,7 +138,7 @@ def hidden_import(path: Path) -> None:
     engine_over(log, seed=3).begin(Opening("half", hidden=True), 5).commit(5)
     log.close()
     with vmstore.open(path) as store:
-        store.follow()
+        store.admin.follow()
 
 
 def old_views(path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_healthy_store_needs_nothing(path: Path) -> None:
 def test_a_damaged_cell_needs_a_full_look(path: Path) -> None:
     """A cell that does not match its commitment, and a damaged archive, are found by a full look."""
     with vmstore.open(path) as store:
-        (done,) = archive(store, "plan", grace=0).sessions
+        (done,) = archive(store, "plan", grace_s=0).sessions
     edit(path, "UPDATE frames SET salts = zeroblob(length(salts)) WHERE first = (SELECT max(first) FROM frames)")
     file = Path(done.file)
     content = bytearray(file.read_bytes())

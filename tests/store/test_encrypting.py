@@ -39,9 +39,9 @@ def test_a_plain_store_is_encrypted_in_place(tmp_path: Path, key: Path) -> None:
     with made(tmp_path / "a.vms") as store:
         for number in range(40):
             store.record("many", chat(f"zanzibar {number} " * 50))
-        store.compact()
+        store.admin.compact()
         expected = asked(store)
-        store.columns()
+        store.admin.column_segments()
     assert found_in(tmp_path / "a.vms")
     told = encrypt(tmp_path / "a.vms", key)
     assert told.subjects == 4 and format_of(tmp_path / "a.vms" / "default" / "log.sqlite") == ENCRYPTED_FORMAT

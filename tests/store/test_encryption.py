@@ -59,12 +59,12 @@ def test_nothing_readable_lies_on_the_disk(tmp_path: Path, key: Path, monkeypatc
     with made(home / "a.vms", key) as store:
         assert found_in(home) == set()
         asked(store)
-        store.compact()
+        store.admin.compact()
         assert store.verify().ok
-        store.rebuild()
-        store.rebuild("sessions")
+        store.admin.rebuild()
+        store.admin.rebuild("sessions")
         WhatIfs(store).chosen("managed", "lru", None)
-        store.session("managed").replay(policy="lru")
+        store.session("managed").debug.replay(policy="lru")
         store.backup(home / "backup")
         assert found_in(home) == set() == found_in(temporary)
         # An index holds words in pieces, which no search for whole ones finds: there is to be none.
@@ -112,12 +112,12 @@ def test_a_bundle_leaves_plain_and_comes_in_encrypted(
     """An export is plain; taken in exactly, its sessions lie under keys with the hashes they had, and nowhere else."""
     with made(tmp_path / "plain.vms") as plain:
         plain.export(tmp_path / "out.jsonl", exact=True)
-        hashes = plain.views.execute("SELECT uid, hash FROM sessions ORDER BY uid").fetchall()
+        hashes = plain.admin.views.execute("SELECT uid, hash FROM sessions ORDER BY uid").fetchall()
     (tmp_path / "home").mkdir()
     monkeypatch.delattr("tempfile.TemporaryDirectory")
     with vmstore.open(tmp_path / "home" / "a.vms", key=key) as store:
         store.import_file(tmp_path / "out.jsonl", exact=True)
-        assert store.views.execute("SELECT uid, hash FROM sessions ORDER BY uid").fetchall() == hashes
+        assert store.admin.views.execute("SELECT uid, hash FROM sessions ORDER BY uid").fetchall() == hashes
         store.export(tmp_path / "again.jsonl", exact=True)
     assert found_in(tmp_path / "home") == set()
     assert "zanzibar" in (tmp_path / "again.jsonl").read_text()
@@ -234,16 +234,16 @@ def test_a_read_only_folder_is_read(tmp_path: Path, key: Path) -> None:
 def test_a_dropped_subject_is_unreadable_and_named_until_it_is_recorded(tmp_path: Path, key: Path) -> None:
     """With a user's key all that their sessions hold is destroyed, and named as long as no erasure is recorded."""
     with made(tmp_path / "a.vms", key) as store:
-        store.follow()
+        store.admin.follow()
         keyring = store.log.vault.keyring  # type: ignore[attr-defined]
         assert keyring.drop(keyring.name(b"user\0zoe-user")) and not keyring.drop(keyring.name(b"user\0nobody"))
-        assert store.session("other").request(call=1)["messages"][0]["content"] == "zquery"
+        assert store.session("other").wire.request(call=1)["messages"][0]["content"] == "zquery"
         verdict = store.verify(views=False)
         assert {one.what.partition(": ")[2] for one in verdict.problems} == {
             "its bytes were destroyed, and no erasure is recorded"
         }
         with pytest.raises(CorruptError, match="no erasure is recorded"):
-            store.session("zebra-session").request(call=1)
+            store.session("zebra-session").wire.request(call=1)
 
 
 # ---- damage

@@ -27,7 +27,7 @@ def test_an_erased_users_key_goes_too(tmp_path: Path) -> None:
         found = erase(store, user="zoe-user")
         assert found.plan.cells and keyring.count() == 1
         assert store.verify().ok
-        assert store.session("other").request(call=1)["messages"][0]["content"] == "zquery"
+        assert store.session("other").wire.request(call=1)["messages"][0]["content"] == "zquery"
         assert "zoe-user" not in repr(store.sessions()) and store.search("zanzibar") == []
     held = everything(tmp_path / "a.vms")
     assert not any(word in held for word in THEIRS)

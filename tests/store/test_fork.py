@@ -75,8 +75,8 @@ def test_neither_sees_what_the_other_does_later(store: Store) -> None:
     fork.record(request(OTHER), answer(said("f answers")))
     parent.record(request([*HEAD, said("s goes on")]), answer(said("s answers")))
     assert shown(parent, 1, 2, 3, 4) == before
-    assert fork.request() == request(OTHER)
-    assert parent.request() == request([*HEAD, said("s goes on")])
+    assert fork.wire.request() == request(OTHER)
+    assert parent.wire.request() == request([*HEAD, said("s goes on")])
     texts = [b"".join(session.context().contents().values()) for session in (parent, fork)]
     assert b"Another" not in texts[0] and b"s goes on" not in texts[1]
     assert len(fork.pages()) == len(fork.pages(position=fork.info().fork_position)) + 2
@@ -92,8 +92,8 @@ def test_a_fork_goes_on_with_its_parents_pages(store: Store) -> None:
     page = fork.context().pages[0].page
     assert (fork.page(page).version, parent.page(page).version) == (2, 1)
     assert parent.content(page) != fork.content(page)
-    assert [event.event for event in fork.history(page)].count("update") == 1
-    assert "update" not in [event.event for event in parent.history(page)]
+    assert [event.event for event in fork.lineage.history(page)].count("update") == 1
+    assert "update" not in [event.event for event in parent.lineage.history(page)]
 
 
 def test_forks_of_forks_reach_all_the_way_back(store: Store) -> None:
@@ -109,7 +109,7 @@ def test_forks_of_forks_reach_all_the_way_back(store: Store) -> None:
         fork = store.session(f"f{depth}")
         assert fork.info().parent == names[depth]
         assert shown(fork, 1, 2, 3, 4) == shown(store.session("s"), 1, 2, 3, 4)
-        assert fork.request() == request([*HEAD, *[said(f"depth {n}") for n in range(depth + 1)]])
+        assert fork.wire.request() == request([*HEAD, *[said(f"depth {n}") for n in range(depth + 1)]])
         assert len(fork.pages()) == len(store.session("s").pages()) + depth + 1
     assert store.verify().ok
 
@@ -122,7 +122,7 @@ def test_a_fork_may_lie_in_what_its_parent_inherited(store: Store) -> None:
     deep = fork.fork("g", call=1)
     assert shown(deep, 1) == shown(parent, 1)
     deep.record(request([*HEAD, said("third way")]))
-    assert (deep.calls()[-1].call, deep.request()) == (2, request([*HEAD, said("third way")]))
+    assert (deep.calls()[-1].call, deep.wire.request()) == (2, request([*HEAD, said("third way")]))
     assert store.verify().ok
 
 

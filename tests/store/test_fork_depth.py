@@ -37,13 +37,13 @@ def test_every_call_of_a_long_chain_comes_back(chain: Store, depth: int) -> None
     session = chain.session(f"f{depth}")
     assert session.info().calls == depth + 1
     for call in {1, 2, depth, depth + 1}:
-        assert session.request(call=call) == chat(*lines(call - 1))
+        assert session.wire.request(call=call) == chat(*lines(call - 1))
         assert [p.page for p in session.pages(call=call)] == [p.page for p in chain.session(f"f{call - 1}").pages()]
 
 
 def test_the_root_of_a_long_chain_knows_nothing_of_it(chain: Store) -> None:
     """The first session of a chain stays as it was, and each of the others ends where its child begins."""
-    assert chain.session("f0").request() == chat(*lines(0))
+    assert chain.session("f0").wire.request() == chat(*lines(0))
     assert [chain.session(f"f{d}").info().fork_position for d in (1, 2, DEPTH)] == [
         chain.session(f"f{d - 1}").info().position for d in (1, 2, DEPTH)
     ]
@@ -54,7 +54,7 @@ def test_pages_of_a_long_chain_keep_their_names_and_history(chain: Store) -> Non
     first = chain.session("f0").pages()[0].page
     deep = chain.session(f"f{DEPTH}")
     assert deep.content(first) == chain.session("f0").content(first)
-    assert [event.event for event in deep.history(first)] == ["create", "enter"]
+    assert [event.event for event in deep.lineage.history(first)] == ["create", "enter"]
     assert first in [page.page for page in deep.context().pages]
     changes = deep.diff(vmstore.Call(1), vmstore.Call(DEPTH + 1)).changes
     assert [change.change for change in changes] == ["entered"] * DEPTH
@@ -64,7 +64,7 @@ def test_a_long_chain_verifies_and_rebuilds(chain: Store) -> None:
     """Every hash of a chain of forks holds, and its views folded anew are the same."""
     assert chain.verify().ok
     before = {view: chain._ns.projection.digest(view) for view in chain._ns.projection.positions()}
-    chain.rebuild()
+    chain.admin.rebuild()
     assert before == {view: chain._ns.projection.digest(view) for view in chain._ns.projection.positions()}
 
 
@@ -87,11 +87,11 @@ def test_forks_are_made_while_their_parent_is_written(store_path: Path) -> None:
             calls = store.session("parent").info().calls
             n = len(seen)
             child = store.session("parent").fork(f"child {n}", call=calls)
-            assert child.request() == chat(*lines(calls - 1))
+            assert child.wire.request() == chat(*lines(calls - 1))
             store.record(f"child {n}", chat(*lines(calls - 1), "aside"))
             assert child.info().calls == calls + 1
             seen.append(calls)
         assert joined(writer) == 0
         assert len(set(seen)) > 3, "the parent was written while it was forked"
-        assert store.session("parent").request() == chat(*lines(said - 1))
+        assert store.session("parent").wire.request() == chat(*lines(said - 1))
         assert store.verify().ok

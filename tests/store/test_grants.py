@@ -127,7 +127,7 @@ class Sharing(RuleBasedStateMachine):
         told = grants(self.keeper)
         assert [Given(one.to, frozenset(one.may), one.by) for one in told] == self.model.given
         if (key := system_session.key_of(self.keeper._ns)) is not None:
-            position = self.keeper.views.execute("SELECT position FROM sessions WHERE session = ?", (key,)).get
+            position = self.keeper.admin.views.execute("SELECT position FROM sessions WHERE session = ?", (key,)).get
             self.past.append((position, list(self.model.given)))
 
     @rule(to=st.sampled_from(PRINCIPALS), may=SOME)
@@ -146,12 +146,12 @@ class Sharing(RuleBasedStateMachine):
         _, told, who = HANDLES[name]
         if self.model.may(who):
             if name not in self.open:
-                self.open[name] = self.homes[name].region(REGION, **told)
+                self.open[name] = self.homes[name].sharing.region(REGION, **told)
             return
         with pytest.raises(UnknownError) as refused:
-            self.homes[name].region(REGION, **told)
+            self.homes[name].sharing.region(REGION, **told)
         with pytest.raises(UnknownError) as none:
-            self.homes[name].region("nothing", **told)
+            self.homes[name].sharing.region("nothing", **told)
         assert str(refused.value).replace(REGION, "nothing") == str(none.value)
 
     @rule(name=st.sampled_from(sorted(HANDLES)), to=st.sampled_from(PRINCIPALS), may=SOME, back=st.booleans())
@@ -179,10 +179,10 @@ class Sharing(RuleBasedStateMachine):
         elif "write" in held:
             region.record("s", chat("a lesson", "learnt", "more"), None)
         else:
-            before = region.log.ordinal
+            before = region.admin.log.ordinal
             with pytest.raises(RefusedError, match="write_is_granted"):
                 region.record("s", chat("more"), None)
-            assert self.keeper.log.ordinal == before
+            assert self.keeper.admin.log.ordinal == before
 
 
 def test_grants_are_a_list() -> None:
@@ -212,7 +212,7 @@ def test_every_door_of_an_open_handle_closes(store_path: Path) -> None:
     """After a revocation no method of a handle that was open before answers, whatever it is asked."""
     words = Words("team-b", "s", "p4", "lesson", "bob")
     with kept(store_path, "team-a") as keeper, vmstore.open(store_path, namespace="team-a") as home:
-        region, handle = home.region(REGION), Handle.__new__(Handle)
+        region, handle = home.sharing.region(REGION), Handle.__new__(Handle)
         session = region.session("s")
         context = session.context()
         handle.path, handle.namespace, handle.store = store_path, REGION, region
@@ -223,7 +223,14 @@ def test_every_door_of_an_open_handle_closes(store_path: Path) -> None:
         doors = {name: ask for name, ask in {**reads(words), **writes(words)}.items() if not name.startswith(own)}
         told = {name: handle.told(ask) for name, ask in doors.items()}
         assert {name: answer for name, answer in told.items() if "region_is_shared" not in answer} == {}
-        for look in (session.info, context.contents, context.messages, session.calls, session.turns, region.follow):
+        for look in (
+            session.info,
+            context.contents,
+            context.messages,
+            session.calls,
+            session.turns,
+            region.admin.follow,
+        ):
             with pytest.raises(UnknownError, match="region_is_shared"):
                 look()
         region.close()
@@ -233,7 +240,11 @@ def test_who_may_read_changes_nothing(store_path: Path) -> None:
     """Whatever writes to a region, in whichever way, is refused to who may only read, and nothing is written."""
     with kept(store_path, "team-b") as keeper, vmstore.open(store_path, namespace="team-a") as home:
         share(keeper, "team-a")
-        region, bundle, messages = home.region(REGION), store_path.parent / "b.jsonl", store_path.parent / "m.jsonl"
+        region, bundle, messages = (
+            home.sharing.region(REGION),
+            store_path.parent / "b.jsonl",
+            store_path.parent / "m.jsonl",
+        )
         session = region.session("s")
         home.record("other", chat("mine"), None)
         home.export(bundle)
@@ -246,28 +257,28 @@ def test_who_may_read_changes_nothing(store_path: Path) -> None:
         attempts: list[Callable[[], Any]] = [
             batch,
             lambda: region.record("s", chat("more"), None),
-            lambda: region.record_gap("s", "lost"),
+            lambda: region.admin.record_gap("s", "lost"),
             lambda: session.record(chat("more"), None),
             lambda: session.annotate("p4", tags=["seen"]),
             lambda: session.fork("mine"),
             lambda: region.session("new", create=True),
-            lambda: region.session("new", l0_tokens_max=4_000),
-            lambda: region.redrive("s", "new", l0_tokens_max=4_000),
+            lambda: region.live_session("new", l0_tokens_max=4_000),
+            lambda: region.admin.redrive("s", "new", l0_tokens_max=4_000),
             lambda: region.import_file(messages),
             lambda: region.import_file(bundle),
             lambda: region.import_file(bundle, exact=True),
             lambda: list(region.query("FORK SESSION s AT CALL 1 AS mine")),
             lambda: share(region, "user:ann"),
             lambda: revoke(region, "team-b"),
-            region.compact,
-            region.sweep,
+            region.admin.compact,
+            region.admin.collect_garbage,
         ]
-        before = keeper.log.ordinal
+        before = keeper.admin.log.ordinal
         for attempt in attempts:
             with pytest.raises((RefusedError, QueryError), match="is_granted"):
                 attempt()
         region.close()
-        assert keeper.log.ordinal == before and keeper.verify().ok
+        assert keeper.admin.log.ordinal == before and keeper.verify().ok
 
 
 def test_what_is_no_principal_is_refused(store_path: Path) -> None:
@@ -287,7 +298,7 @@ def test_a_damaged_region_is_told_to_nobody(store_path: Path) -> None:
         kept(store_path, "team-a").close()
         (store_path / REGION / "log.sqlite").write_bytes(b"no log")
         with pytest.raises(UnknownError, match="region_is_shared"):
-            home.region(REGION)
+            home.sharing.region(REGION)
         with pytest.raises(StoreError):
             vmstore.open(store_path, namespace=REGION)
 
@@ -312,7 +323,7 @@ def test_regions_are_listed_as_of_any_moment(store_path: Path) -> None:
 
 def _writes(path: str, pipe: Connection) -> None:
     """Writes to the region until it is refused; tells the ordinals it was given."""
-    with vmstore.open(path, namespace="team-a") as home, home.region(REGION) as region:
+    with vmstore.open(path, namespace="team-a") as home, home.sharing.region(REGION) as region:
         pipe.send("open")
         try:
             while True:

@@ -232,7 +232,12 @@ def test_an_address_elsewhere_names_nothing(store_path: Path) -> None:
         other.record("s", chat("secret"), None)
     with vmstore.open(store_path, namespace="a") as mine:
         mine.record("s", chat("mine"), None)
-        for ask in (mine.find, mine.session("s").page, mine.session("s").content, mine.session("s").history):
+        for ask in (
+            mine.admin.find,
+            mine.session("s").page,
+            mine.session("s").content,
+            mine.session("s").lineage.history,
+        ):
             with pytest.raises(UnknownError, match="namespace"):
                 ask("vm://b/s/p4")
         assert mine.session("s").page("vm://a/s/p4").page == "p4"

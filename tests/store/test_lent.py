@@ -24,10 +24,10 @@ def test_who_may_read_writes_nothing_past_the_gate(store_path: Path) -> None:
     with vmstore.open(store_path, namespace="team") as keeper, vmstore.open(store_path) as own:
         keeper.record("plan", chat("Where to?"))
         share(keeper, "default", "read")
-        region = own.region("team")
-        log, views = region.log, region.views
-        assert log.ordinal == keeper.log.ordinal and log.tail(0, 9) == keeper.log.tail(0, 9)
-        assert log.cells([1]) == keeper.log.cells([1])
+        region = own.sharing.region("team")
+        log, views = region.admin.log, region.admin.views
+        assert log.ordinal == keeper.admin.log.ordinal and log.tail(0, 9) == keeper.admin.log.tail(0, 9)
+        assert log.cells([1]) == keeper.admin.log.cells([1])
         for act in (
             lambda: log.append(chain([Told()]), 0, 0),
             lambda: log.destroy({1: 1}),
@@ -39,7 +39,7 @@ def test_who_may_read_writes_nothing_past_the_gate(store_path: Path) -> None:
         with pytest.raises(apsw.ReadOnlyError):
             views.execute("DELETE FROM pages")
         with pytest.raises(RefusedError, match="write_is_granted"):
-            region.rebuild()
+            region.admin.rebuild()
         with pytest.raises(RefusedError, match="name a file"):
             seal(region, new_key(store_path.parent / "seal.key"))
         assert views.execute("SELECT count(*) FROM pages").get == len(keeper.session("plan").pages())
@@ -60,7 +60,7 @@ def test_the_umask_is_kept(store_path: Path, mask: int, folder: int, file: int) 
     try:
         with vmstore.open(store_path) as store:
             store.record("plan", chat("x" * 100_000))
-            archive(store, sessions=["plan"], grace=0)
+            archive(store, sessions=["plan"], grace_s=0)
         vmstore.open(store_path, namespace="second").close()
     finally:
         os.umask(before)

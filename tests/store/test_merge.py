@@ -48,7 +48,8 @@ def outcomes(found: Merged) -> dict[str, tuple[str, int]]:
 def hashes(store: vmstore.Store) -> dict[str, tuple[int, bytes]]:
     """Where each session ends."""
     return {
-        name: (end, digest) for name, end, digest in store.views.execute("SELECT name, position, hash FROM sessions")
+        name: (end, digest)
+        for name, end, digest in store.admin.views.execute("SELECT name, position, hash FROM sessions")
     }  # type: ignore[misc]
 
 
@@ -67,9 +68,9 @@ def test_sessions_come_with_their_chains(here: Path, there: Path) -> None:
         assert {name: after[name] for name in ALL} == before and "mine" in after
         assert ends.items() <= hashes(store).items() and store.verify().ok
         assert len(list(here.glob("default/blobs/*/*"))) == 1
-        ordinal = store.log.ordinal
+        ordinal = store.admin.log.ordinal
         again = store.record("plan", chat("Where to?"), answer("North."), request_id="r-1")
-        assert again.call == 1 and store.log.ordinal == ordinal  # request ids came along
+        assert again.call == 1 and store.admin.log.ordinal == ordinal  # request ids came along
     assert {told[0] for told in outcomes(merge(here, there)).values()} == {"same"}
 
 
@@ -155,7 +156,7 @@ def test_archived_sessions_come_too(here: Path, there: Path) -> None:
     """Contents in archives come as all others, and an archive alone can be merged from."""
     with vmstore.open(there) as store:
         before = everything(store)
-        named = {one.session: Path(one.file) for one in archive(store, ALL, grace=0).sessions}
+        named = {one.session: Path(one.file) for one in archive(store, ALL, grace_s=0).sessions}
     assert set(outcomes(merge(here, named["plan-b"]))) == {"plan", "plan-b"}
     assert outcomes(merge(here, there))["plan-b"] == ("same", 0)
     with vmstore.open(here) as store:
@@ -288,4 +289,4 @@ def test_an_encrypted_store_is_merged_with_its_key(here: Path, tmp_path: Path) -
         merge(here, tmp_path / "closed.vms")
     assert outcomes(merge(here, tmp_path / "closed.vms", key=key)) == {"closed": ("new", 3)}
     with vmstore.open(here) as store:
-        assert store.session("closed").request(call=1) == chat("Hello")
+        assert store.session("closed").wire.request(call=1) == chat("Hello")

@@ -88,7 +88,7 @@ def test_every_question_refuses_a_future_moment(session: Session, ask: str) -> N
         elif ask == "turns":
             session.page("p4", position=end + 1)
         else:
-            session.history("p4", position=end + 1)
+            session.lineage.history("p4", position=end + 1)
 
 
 def test_a_time_is_the_last_position_not_later(session: Session) -> None:
@@ -115,7 +115,7 @@ def test_a_clock_that_ran_backwards_counts_by_its_maximum() -> None:
         talk = []
         for n, at in enumerate((10, 50, 20, 60)):
             talk.append(user(f"q{n}"))
-            store.record("s", request(talk), at=at)
+            store.record("s", request(talk), at_us=at)
         session = store.session("s")
         assert [session.context(time=at).basis.call for at in (10, 49, 50, 59, 60)] == [1, 1, 3, 3, 4]
         assert [call.at for call in session.calls()] == [10, 50, 20, 60]

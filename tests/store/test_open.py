@@ -180,7 +180,7 @@ def test_paths_may_be_strange(tmp_path: Path) -> None:
         with open_store(tmp_path / name) as store:
             store.record("s", request(HEAD))
         with open_store(str(tmp_path / name), "r") as store:
-            assert store.session("s").request() == request(HEAD)
+            assert store.session("s").wire.request() == request(HEAD)
     assert len(list(tmp_path.iterdir())) == 6
 
 
@@ -208,13 +208,13 @@ AFTER: dict[str, Callable[[Store, Any, Any, Path], Any]] = {
     "session": lambda store, session, context, path: store.session("s"),
     "session made": lambda store, session, context, path: store.session("t", create=True),
     "record": lambda store, session, context, path: store.record("s", request([user("x")])),
-    "record_gap": lambda store, session, context, path: store.record_gap("s", "why"),
+    "record_gap": lambda store, session, context, path: store.admin.record_gap("s", "why"),
     "import_file": lambda store, session, context, path: store.import_file(path),
     "tail": lambda store, session, context, path: list(store.tail()),
-    "find": lambda store, session, context, path: store.find("p4"),
+    "find": lambda store, session, context, path: store.admin.find("p4"),
     "info": lambda store, session, context, path: store.info(),
     "verify": lambda store, session, context, path: store.verify(),
-    "rebuild": lambda store, session, context, path: store.rebuild(),
+    "rebuild": lambda store, session, context, path: store.admin.rebuild(),
     "session.info": lambda store, session, context, path: session.info(),
     "session.context": lambda store, session, context, path: session.context(),
     "session.pages": lambda store, session, context, path: session.pages(),

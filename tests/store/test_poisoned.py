@@ -88,7 +88,7 @@ def poisoned(path: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Itera
             patch.setattr(batch_module, "sound", wire)
             with inner_batch(store.session("s")) as batch:
                 batch.add(write(batch))
-        store.follow()
+        store.admin.follow()
     with vmstore.open(path) as store:
         yield store
 
@@ -107,9 +107,9 @@ def test_a_poisoned_store_answers(name: str, tmp_path: Path, monkeypatch: pytest
                     ask()
                 except CorruptError as error:
                     assert what.startswith("request of call") and "cannot be told" in str(error), what
-            store.rebuild()
+            store.admin.rebuild()
         store.record("beside", chat("one", "two", "three"), answer("four"))
-        assert store.session("beside").request(call=2) == chat("one", "two", "three")
+        assert store.session("beside").wire.request(call=2) == chat("one", "two", "three")
         problems = store.verify().problems
         assert {one.kind for one in problems} == (set() if name in SILENT else {"content"})
         assert store.backup(tmp_path / "copy.vms").namespaces
@@ -123,8 +123,8 @@ def test_a_damaged_message_is_told_as_damaged(tmp_path: Path, monkeypatch: pytes
     """The messages of a call that lost a page say so in its place, and the call before it is whole."""
     with poisoned(tmp_path / "a.vms", POISON["a page left"], monkeypatch) as store:
         session = store.session("s")
-        assert session.messages(call=1) == [{"role": "user", "content": TWO}]
-        (told,) = session.messages(call=2)
+        assert session.wire.messages(call=1) == [{"role": "user", "content": TWO}]
+        (told,) = session.wire.messages(call=2)
         assert told["role"] == "user" and told["content"].startswith("[damaged: ")
 
 
@@ -135,13 +135,13 @@ def test_a_bundle_of_it_is_refused_before_anything_is_taken(tmp_path: Path, monk
     with vmstore.memory_store() as other:
         with pytest.raises(vmstore.VmstoreError, match="cells_are_formed"):
             other.import_file(tmp_path / "b.jsonl")
-        assert other.sessions() == [] and other.log.ordinal == 0
+        assert other.sessions() == [] and other.admin.log.ordinal == 0
 
 
 def test_a_page_of_all_tokens_there_are_gives_way() -> None:
     """A page that says it has 2^63 - 1 tokens, which lie elsewhere, leaves a prompt like others."""
     with vmstore.memory_store() as store:
-        live = store.session("live", create=True, l0_tokens_max=4_000)
+        live = store.live_session("live", l0_tokens_max=4_000)
         live.user("hello")
         with inner_batch(live) as batch:
             batch.add(Message(1, 2, batch.cell(b'{"role":"user","content":"x"}')))

@@ -20,7 +20,7 @@ pytest.importorskip("cryptography")
 
 def talked(store: vmstore.Store) -> tuple[Live, list[dict[str, Any]]]:
     """A live session of a few calls, and what each of them was sent."""
-    session = store.session("s", l0_tokens_max=4_000, model="m-1")
+    session = store.live_session("s", l0_tokens_max=4_000, model="m-1")
     requests = []
     for n in range(4):
         session.user(f"Question {n}? " + "tracks " * 200)

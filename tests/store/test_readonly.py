@@ -28,8 +28,8 @@ def answers(store: Store) -> list[Any]:
     for call in session.calls():
         found.append(session.context(call=call.call).to_dict(messages=True, render=True))
     for page in session.pages():
-        found += [session.content(page.page), session.history(page.page), session.sources(page.page)]
-        found.append(session.derived(page.page))
+        found += [session.content(page.page), session.lineage.history(page.page), session.lineage.ancestors(page.page)]
+        found.append(session.lineage.descendants(page.page))
     return found
 
 
@@ -103,7 +103,7 @@ WRITES: dict[str, Callable[[Store, Path], Any]] = {
     "record": lambda store, file: store.record("s", request(HEAD)),
     "record a new session": lambda store, file: store.record("new", request(HEAD)),
     "record by session": lambda store, file: store.session("s").record(request(HEAD)),
-    "record a gap": lambda store, file: store.record_gap("s", "why"),
+    "record a gap": lambda store, file: store.admin.record_gap("s", "why"),
     "open a session": lambda store, file: store.session("new", create=True),
     "import": lambda store, file: store.import_file(file),
     "fork": lambda store, file: store.session("s").fork("f"),
@@ -139,7 +139,7 @@ def test_a_reader_sees_what_a_writer_adds(store_path: Path) -> None:
             for n, (items, _) in enumerate(CALLS[1:], 2):
                 writer.record("s", request(items))
                 assert session.context().basis.call == n
-                assert session.request() == request(items)
+                assert session.wire.request() == request(items)
             writer.record("t", request([user("new")]))
             assert [info.session for info in reader.sessions()] == ["s", "t"]
             assert reader.verify().ok

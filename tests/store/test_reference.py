@@ -113,7 +113,7 @@ def test_what_is_no_reference_says_where(session: Session, wrong: str) -> None:
 def test_a_page_of_the_future_is_named_as_such(session: Session) -> None:
     """A page asked of a moment before its creation is an error that tells when it came."""
     last = session.pages()[-1]
-    for ask in (session.page, session.history, session.content):
+    for ask in (session.page, session.lineage.history, session.content):
         with pytest.raises(UnknownError, match=f"created at position {last.position}, after call 1"):
             ask(last.page, call=1)
     with pytest.raises(UnknownError, match=f"after position {last.position - 1}"):
@@ -164,28 +164,28 @@ def test_an_unknown_hint_names_the_nearest(named: Session) -> None:
 
 def test_a_store_finds_a_page_by_an_unambiguous_tail(store: Store, named: Session) -> None:
     """`find` answers session and page; what could be several is refused with each in full."""
-    found, page = store.find("ask_db")
+    found, page = store.admin.find("ask_db")
     assert (found.name, found.page(page)) == ("named", named.page("ask_db"))
-    found, page = store.find("vm://default/s/p4")
+    found, page = store.admin.find("vm://default/s/p4")
     assert (found.name, page) == ("s", "p4")
     store.record("t", request(HEAD))
     with pytest.raises(UnknownError, match=r"vm://default/s/p4.*vm://default/t/p4"):
-        store.find("p4")
-    assert store.find("t/p4")[0].name == "t"
+        store.admin.find("p4")
+    assert store.admin.find("t/p4")[0].name == "t"
 
 
 @pytest.mark.parametrize("wrong", ["p99999", "s/p99999", "nothing", "none/p4", "vm://none/s/p4"])
 def test_a_store_finds_no_page_that_is_not_there(store: Store, wrong: str) -> None:
     """What no session holds is an error that names the nearest."""
     with pytest.raises(UnknownError, match="nearest"):
-        store.find(wrong)
+        store.admin.find(wrong)
 
 
 def test_an_empty_store_says_so() -> None:
     """Looking for a page where there is none is told apart from looking for the wrong one."""
     with memory_store() as store:
         with pytest.raises(UnknownError, match="no pages here"):
-            store.find("p4")
+            store.admin.find("p4")
         store.session("s", create=True)
         with pytest.raises(UnknownError, match="no page yet"):
             store.session("s").page("p4")
@@ -197,4 +197,4 @@ def test_sessions_with_strange_names_have_references(store: Store) -> None:
     session = store.session("a/b@c")
     page = session.pages()[0].page
     assert session.page(f"vm://default/a%2Fb%40c/{page}").page == page
-    assert store.find(f"a%2Fb%40c/{page}")[0].name == "a/b@c"
+    assert store.admin.find(f"a%2Fb%40c/{page}")[0].name == "a/b@c"

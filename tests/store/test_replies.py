@@ -12,7 +12,7 @@ ASKED = {"model": "m", "messages": [{"role": "user", "content": "Where?"}]}
 
 def reply(session: Session, tokens: int) -> int:
     """Answers the last call; the position."""
-    with session.batch(at=5) as batch:
+    with session.batch(at_us=5) as batch:
         position = batch.add(
             Reply(batch.head.call, Status.OK, 1, tokens, 0, 1, aside=batch.cell(b'{"stop":"%d"}' % tokens))
         )
@@ -36,7 +36,7 @@ def test_a_moment_shows_the_last_answer_there_was() -> None:
         assert told(store, session, first) == [("ok", 10, "10")]
         assert told(store, session, second) == told(store, session) == [("ok", 20, "20")]
         assert [call.tokens_reported for call in session.calls()] == [20]
-        store.rebuild()
+        store.admin.rebuild()
     assert store.verify().ok
 
 

@@ -30,7 +30,7 @@ def told(store: Store, session: str, day: int, text: str, user: str | None = Non
         store.session(session, create=True, user=user)
     request: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": text}]}
     reply = {"choices": [{"message": {"role": "assistant", "content": f"Noted: {text}"}, "finish_reason": "stop"}]}
-    store.record(session, request, reply, at=START + day * DAY)
+    store.record(session, request, reply, at_us=START + day * DAY)
 
 
 def opened(path: Path, day: int) -> Store:
@@ -52,9 +52,9 @@ def test_a_rule_is_stated_listed_replaced_and_taken_away(store_path: Path) -> No
         keep(store, "2w", where="role = tool", user="ann", name="tools")
     with opened(store_path, 1) as store:
         assert rules(store) == [Rule("default", 90 * DAY), Rule("tools", 14 * DAY, "role = tool", "ann")]
-        ordinal = store.log.ordinal
+        ordinal = store.admin.log.ordinal
         keep(store, "90d")
-        assert store.log.ordinal == ordinal, "what is so already is not stated again"
+        assert store.admin.log.ordinal == ordinal, "what is so already is not stated again"
         keep(store, "30d")
         assert rules(store)[0].keep == 30 * DAY
         drop(store, "tools")
@@ -138,13 +138,15 @@ def test_sessions_go_by_when_they_were_last_used(store_path: Path) -> None:
         dry = apply(store, dry_run=True)
         assert (dry.sessions, dry.pages, dry.done) == (["old"], [], False)
         assert [(one.session, one.why) for one in dry.spared] == [("parent", "its fork child is used")]
-        ordinal = store.log.ordinal
+        ordinal = store.admin.log.ordinal
         done = apply(store)
         assert done.erased is not None and done.erased.reason == "retention"
         assert done.erased.certificate is not None and Path(done.erased.certificate).exists()
-        assert store.log.ordinal > ordinal and store.verify().ok
-        assert [page.session for page in store.pages(role="user")] and "walrus" in str(store.session("busy").messages())
-        assert "ibis" in str(store.session("child").messages())
+        assert store.admin.log.ordinal > ordinal and store.verify().ok
+        assert [page.session for page in store.pages(role="user")] and "walrus" in str(
+            store.session("busy").wire.messages()
+        )
+        assert "ibis" in str(store.session("child").wire.messages())
         again = apply(store)
         assert again.erased is None and store.verify().ok
     assert found(store_path, b"quokka") == [] and found(store_path, b"walrus") != []
@@ -168,7 +170,7 @@ def test_pages_go_by_when_they_were_made(store_path: Path) -> None:
 def test_what_is_held_stays(store_path: Path) -> None:
     """A page tagged `hold` or pinned by hand stays, and so does a session it is in; untagged, it goes."""
     with opened(store_path, 0) as store:
-        live = store.session("live", l0_tokens_max=3_000, reserve_faults_tokens=200, system="Be brief.")
+        live = store.live_session("live", l0_tokens_max=3_000, reserve_faults_tokens=200, system="Be brief.")
         (pinned,) = live.user("ibis is pinned")
         live.pin(pinned)
         told(store, "held", 0, "quokka is held")

@@ -55,12 +55,12 @@ def test_the_reason_is_told_and_the_past_stays() -> None:
     session = web.store.session("s")
     before, position = session.pages(), session.info().position
     vmstore.retract(web.store, page=f"p{root}", reason="poisoned")
-    detail = session.history(f"p{made}")[-1].detail or ""
+    detail = session.lineage.history(f"p{made}")[-1].detail or ""
     assert "superseded" in detail and f"page p{root}" in detail and "poisoned" in detail
     assert f"derives p{root}" in detail
     assert session.pages(position=position) == before
     assert session.info().position == position + 2, "two marks in one commit"
-    assert [edge.status for edge in session.sources(f"p{made}")] == ["superseded"]
+    assert [edge.status for edge in session.lineage.ancestors(f"p{made}")] == ["superseded"]
     found = web.store.query("PAGES page WHERE status = superseded", session="s").to_dicts()
     assert [row["page"] for row in found] == [f"p{root}", f"p{made}"]
 
@@ -71,11 +71,11 @@ def test_asking_writes_nothing() -> None:
     web.session("s")
     root = web.page("s")
     web.page("s", (DERIVES, root))
-    ordinal = web.store.log.ordinal
+    ordinal = web.store.admin.log.ordinal
     dry = vmstore.retract(web.store, page=f"p{root}", dry_run=True)
-    assert web.store.log.ordinal == ordinal and not dry.done
+    assert web.store.admin.log.ordinal == ordinal and not dry.done
     real = vmstore.retract(web.store, page=f"p{root}")
-    assert real.done and real.sessions == dry.sessions and web.store.log.ordinal == ordinal + 1
+    assert real.done and real.sessions == dry.sessions and web.store.admin.log.ordinal == ordinal + 1
 
 
 def test_marking_again_marks_nothing() -> None:
@@ -84,9 +84,9 @@ def test_marking_again_marks_nothing() -> None:
     web.session("s")
     root = web.page("s")
     vmstore.retract(web.store, page=f"p{root}")
-    ordinal = web.store.log.ordinal
+    ordinal = web.store.admin.log.ordinal
     again = vmstore.retract(web.store, page=f"p{root}")
-    assert web.store.log.ordinal == ordinal and not again.work and again.sessions[0].already == 1
+    assert web.store.admin.log.ordinal == ordinal and not again.work and again.sessions[0].already == 1
     assert kinds(again) == {"already"}
     later = web.page("s", (DERIVES, root))
     assert vmstore.retract(web.store, page=f"p{root}").pages == 1
@@ -224,10 +224,10 @@ def test_what_is_no_cause_is_refused(told: dict[str, Any], error: type[Exception
     web = Web()
     web.session("s")
     web.page("s")
-    ordinal = web.store.log.ordinal
+    ordinal = web.store.admin.log.ordinal
     with pytest.raises(error, match=words):
         vmstore.retract(web.store, **told)
-    assert web.store.log.ordinal == ordinal
+    assert web.store.admin.log.ordinal == ordinal
 
 
 def test_a_handle_for_reading_only_looks(store_path: Path) -> None:

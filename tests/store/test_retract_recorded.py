@@ -20,7 +20,9 @@ def test_a_tool_of_a_recorded_session(data: Path) -> None:
     marked = superseded(store, name)
     for page in session.pages():
         if page.position not in marked:
-            grounds = session.sources(page.page, depth=1, kinds=["derives", "represents", "caused_by", "part_of"])
+            grounds = session.lineage.ancestors(
+                page.page, depth=1, kinds=["derives", "represents", "caused_by", "part_of"]
+            )
             assert not {int(edge.target[1:]) for edge in grounds} & marked
     assert session.context().messages() == before and session.info().position == position + len(marked)
     assert found.sessions[0].calls > 0 and store.verify().ok

@@ -73,8 +73,8 @@ def test_a_store_that_grew_is_clean(told: Told) -> None:
     told.say("new", "hello")
     with vmstore.open(told.path) as store:
         store.session("f").fork("g")
-        store.compact()
-        store.rebuild()
+        store.admin.compact()
+        store.admin.rebuild()
     assert told.problems(*seals, told.seal()) == []
 
 

@@ -77,7 +77,7 @@ def test_a_session_object_records_under_its_name() -> None:
         session = store.session("s", create=True)
         assert session.record(request(HEAD)).call == 1
         assert store.record(session, request(FULL)).call == 2
-        assert store.record("s", request(FULL), at=7, latency=3, cost=0.1).call == 3
+        assert store.record("s", request(FULL), at_us=7, latency_us=3, cost=0.1).call == 3
         assert repr(session) == "<Session 's'>"
 
 
@@ -102,10 +102,12 @@ def test_the_past_does_not_move() -> None:
             store.record("s", request([system(f"v{n}"), user("q"), *[said(f"a{k}") for k in range(n)]]))
             session = store.session("s")
             end = session.info().position
-            asked.append((end, session.pages(), session.history(session.pages()[0].page), session.context().text()))
+            asked.append(
+                (end, session.pages(), session.lineage.history(session.pages()[0].page), session.context().text())
+            )
         for end, pages, history, text in asked:
             assert session.pages(position=end) == pages
-            assert session.history(pages[0].page, position=end) == history
+            assert session.lineage.history(pages[0].page, position=end) == history
             assert session.context(Position(end)).text() == text
 
 
@@ -173,7 +175,7 @@ def test_a_content_is_read_in_pieces(store_path: Path, length: int) -> None:
         store.record("s", request([user(text)]))
         session = store.session("s")
         page = next(p for p in session.pages() if p.bytes == length)
-        with session.open(page.page) as file:
+        with session.open_content(page.page) as file:
             assert file.read() == session.content(page.page) == text.encode()
             file.seek(length - 4)
             assert file.read(2) == text[-4:-2].encode()
@@ -191,12 +193,12 @@ def test_a_changed_file_is_never_answered(store_path: Path) -> None:
         file = next(store.folder.glob("blobs/*/*"))
         for damage in (b"y" * 70_000, b"x" * 69_999, b""):
             file.write_bytes(damage)
-            for ask in (session.content, session.open):
+            for ask in (session.content, session.open_content):
                 with pytest.raises(CorruptError, match=r"cell \d+ does not match its commitment"):
                     ask(page)
             assert [problem.kind for problem in store.verify().problems] == ["cell"]
         file.unlink()
-        for ask in (session.content, session.open):
+        for ask in (session.content, session.open_content):
             with pytest.raises(CorruptError, match=r"cell \d+ is missing"):
                 ask(page)
 
@@ -207,6 +209,6 @@ def test_memory_keeps_long_contents_too() -> None:
         store.record("s", request([user("x" * 70_000)]))
         session = store.session("s")
         page = next(p.page for p in session.pages() if p.bytes == 70_000)
-        with session.open(page) as file:
+        with session.open_content(page) as file:
             assert file.read(4) == b"xxxx"
-        assert store.compact().frames_after == 0 and store.sweep().files == []
+        assert store.admin.compact().frames_after == 0 and store.admin.collect_garbage().files == []

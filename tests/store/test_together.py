@@ -189,7 +189,7 @@ def test_an_append_that_fails_as_a_whole_is_everybodys_error(tmp_path: Path) -> 
     """Where the log refuses all of them each call raises, forgets what it half changed, and fits when tried again."""
     with vmstore.open(tmp_path / "a.vms") as store:
         first = store.record("s", chat("Hello?"), answer("Hello."))
-        with full_disk(store.log), pytest.raises(StoreError, match="full"):
+        with full_disk(store.admin.log), pytest.raises(StoreError, match="full"):
             store.record("s", chat("Hello?", "Hello.", "And?"), answer("So."))
         assert store.record("s", chat("Hello?", "Hello.", "And?"), answer("So.")).call == first.call + 1
         assert store.verify().ok
@@ -198,12 +198,12 @@ def test_an_append_that_fails_as_a_whole_is_everybodys_error(tmp_path: Path) -> 
 def test_a_lock_that_cannot_be_had_is_everybodys_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the lock's file cannot be opened each of the calls that wait hears why, and none that it is unknown."""
     with vmstore.open(tmp_path / "a.vms") as store:
-        assert isinstance(store.log, SqliteLog)
+        assert isinstance(store.admin.log, SqliteLog)
 
         def refused() -> tuple[int, ...]:
             raise StoreError("log.lock cannot be locked")
 
-        monkeypatch.setattr(store.log.lock, "_open", refused)
+        monkeypatch.setattr(store.admin.log.lock, "_open", refused)
         raised = list[BaseException]()
         work: list[Callable[[], object]] = [
             partial(store.record, name, chat("Hello?"), answer("Hello.")) for name in ("a", "b", "c")

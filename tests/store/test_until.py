@@ -28,7 +28,7 @@ def shipped() -> Store:
 def live() -> Store:
     """A session with a budget so small that pages give way."""
     store = vmstore.memory_store()
-    session = store.session("s1", l0_tokens_max=4_000, policy="lru")
+    session = store.live_session("s1", l0_tokens_max=4_000, policy="lru")
     for turn in range(10):
         session.user(f"Note {turn}: " + "a fact worth keeping " * 60)
         session.pack()

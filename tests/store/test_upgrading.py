@@ -141,7 +141,7 @@ def test_a_kill_leaves_a_store_that_is_upgraded_again(
     upgrade(path, "default")
     assert kept.read_bytes() == old
     with vmstore.open(path) as store:
-        assert store.verify().ok and store.log.ordinal == len(golden())
+        assert store.verify().ok and store.admin.log.ordinal == len(golden())
 
 
 def test_another_kept_log_is_not_written_over(path: Path) -> None:

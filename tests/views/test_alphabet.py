@@ -104,6 +104,6 @@ def test_a_view_that_skips_a_handler_is_caught(view: type, handler: str, monkeyp
     """The test above can fail: a view that folds nothing of one kind answers otherwise."""
     store = written(STORY)
     monkeypatch.setattr(view, handler, lambda *_: None)
-    store.rebuild()
+    store.admin.rebuild()
     with pytest.raises((AssertionError, VmstoreError)):
         store_answers_as_the_model(store)

@@ -48,22 +48,22 @@ def test_nobody_waits_within_a_commit() -> None:
 def test_a_sessions_clock_is_its_logs() -> None:
     """Evictions a minute and the latency of faults are by when things happened, for another process as well."""
     store = vmstore.memory_store()
-    session = store.session("s", l0_tokens_max=1_500, reserve_faults_tokens=200)
+    session = store.live_session("s", l0_tokens_max=1_500, reserve_faults_tokens=200)
     at = session.calls()[0].at if session.calls() else START + 10**12
     for turn in range(10):
-        session.user("A note about the harbour. " * 30, at=at + turn * MINUTE_US)
-        session.pack(at=at + turn * MINUTE_US)
-        session.assistant("Noted.", at=at + turn * MINUTE_US)
+        session.user("A note about the harbour. " * 30, at_us=at + turn * MINUTE_US)
+        session.pack(at_us=at + turn * MINUTE_US)
+        session.assistant("Noted.", at_us=at + turn * MINUTE_US)
     gone = next(page.page for page in session.pages(role="user") if page.tier)
-    session.page_fault(gone, at=at + 10 * MINUTE_US)
-    session.pack(at=at + 10 * MINUTE_US + 250_000)
+    session.page_fault(gone, at_us=at + 10 * MINUTE_US)
+    session.pack(at_us=at + 10 * MINUTE_US + 250_000)
     stats = session.stats()
     assert stats.fault_latency_p95_ms == 250.0 and stats.targets["fault_latency_p95_ms"] is True
     assert stats.evictions_a_minute is not None and stats.evictions_a_minute > 0
     store._ns.live.clear()
     again = store.session("s")
-    assert isinstance(again, Live) and again.stats() == stats == again.replay().measures
-    assert session.replay(policy="lru").measures.overhead is None
+    assert isinstance(again, Live) and again.stats() == stats == again.debug.replay().measures
+    assert session.debug.replay(policy="lru").measures.overhead is None
 
 
 def test_overhead_is_what_is_not_content() -> None:

@@ -22,7 +22,7 @@ def store() -> Iterator[Store]:
         trip = made.session(NAME)
         child = trip.fork("try-b", turn=42)
         request = {"messages": [{"role": "user", "content": "What if we kept everything in memory?"}]}
-        made.record("try-b", request, None, at=1_800_000_000_000_000)
+        made.record("try-b", request, None, at_us=1_800_000_000_000_000)
         assert child.name == "try-b"
         yield made
 

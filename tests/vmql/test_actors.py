@@ -28,7 +28,7 @@ def told(store: vmstore.Store, session: str, condition: str = "") -> list[tuple[
 def test_a_live_session_says_who_did_what(tmp_path: Path) -> None:
     """User, model, tool, finder and policy are told by name, in another process and in a fork as well."""
     with vmstore.open(tmp_path / "s") as store:
-        session = store.session("s", l0_tokens_max=2_500, user="ann", policy="lru", rules="passive")
+        session = store.live_session("s", l0_tokens_max=2_500, user="ann", policy="lru", rules="passive")
         session.user("Let's use Postgres for the billing.")
         responses = [answer(None, [ASKED]), answer("Postgres for the billing, all of it. " * 90)]
         session.run(lambda request: responses.pop(0), tools={"read": lambda: "tables " * 900})

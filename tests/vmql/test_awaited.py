@@ -53,7 +53,7 @@ def test_a_task_stops_what_another_takes() -> None:
                 async for _ in result:
                     taken += 1
                     if taken == 1:
-                        await (store.interrupt() if interrupt else result.cancel())
+                        await (store.admin.interrupt() if interrupt else result.cancel())
             return caught.value.code
 
     assert [asyncio.run(stopped(one)) for one in (True, False)] == ["cancelled"] * 2

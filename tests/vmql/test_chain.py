@@ -15,7 +15,7 @@ def test_verify_reads_the_chain_of_one_session(tmp_path: Path) -> None:
     path = tmp_path / "agent.vms"
     with vmstore.open(path) as made:
         for name, text in (("trip", "Where is Kyoto?"), ("other", "Where is Nara?")):
-            made.record(name, {"messages": [{"role": "user", "content": text}]}, None, at=1)
+            made.record(name, {"messages": [{"role": "user", "content": text}]}, None, at_us=1)
         made.session("trip").fork("trip-b", call=1)
         assert list(made.query("VERIFY SESSION trip")) == []
     log = apsw.Connection(str(path / "default" / "log.sqlite"))
@@ -33,7 +33,7 @@ def test_a_changed_commit_and_a_lost_cell_are_named(tmp_path: Path) -> None:
     path = tmp_path / "agent.vms"
     with vmstore.open(path) as made:
         for text in ("Where is Kyoto?", "Where is Nara?"):
-            made.record("trip", {"messages": [{"role": "user", "content": text}]}, None, at=1)
+            made.record("trip", {"messages": [{"role": "user", "content": text}]}, None, at_us=1)
     log = apsw.Connection(str(path / "default" / "log.sqlite"))
     log.execute("UPDATE commits SET at = at + 1 WHERE ordinal = 1")
     log.execute("DELETE FROM frames WHERE first = (SELECT max(first) FROM frames)")
@@ -51,7 +51,7 @@ def test_a_number_no_commit_can_have_is_named(tmp_path: Path, damage: str) -> No
     path = tmp_path / "agent.vms"
     with vmstore.open(path) as made:
         for text in ("Where is Kyoto?", "Where is Nara?"):
-            made.record("trip", {"messages": [{"role": "user", "content": text}]}, None, at=1)
+            made.record("trip", {"messages": [{"role": "user", "content": text}]}, None, at_us=1)
     log = apsw.Connection(str(path / "default" / "log.sqlite"))
     log.execute(f"UPDATE commits SET {damage} WHERE ordinal = 1")
     log.close()

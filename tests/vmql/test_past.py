@@ -27,16 +27,18 @@ def store() -> Store:
     """A trip whose first page changes twice and whose last is left out for a while, and a fork of it that goes on."""
     made = vmstore.memory_store()
     first, said, then = "Where is Kyoto?", "In Japan.", "And Osaka?"
-    made.record("trip", talk(first), {"choices": [{"message": {"role": "assistant", "content": said}}]}, at=1_000_000)
-    made.record("trip", talk(first, said, then), None, at=2_000_000)
+    made.record(
+        "trip", talk(first), {"choices": [{"message": {"role": "assistant", "content": said}}]}, at_us=1_000_000
+    )
+    made.record("trip", talk(first, said, then), None, at_us=2_000_000)
     trip = made.session("trip")
     trip.fork("trip-b", call=2)
     for version, text in ((2, b"Where is Nara?"), (3, b"Where is it?")):
-        with trip.batch(at=3_000_000) as batch:
+        with trip.batch(at_us=3_000_000) as batch:
             batch.add(Update(4, version, batch.cell(text), len(text), 4))
-    made.record("trip", talk("Where is it?", said), None, at=4_000_000)
-    made.record("trip", talk("Where is it?", said, then), None, at=5_000_000)
-    made.record("trip-b", talk(first, said, then, "Near Nara."), None, at=6_000_000)
+    made.record("trip", talk("Where is it?", said), None, at_us=4_000_000)
+    made.record("trip", talk("Where is it?", said, then), None, at_us=5_000_000)
+    made.record("trip-b", talk(first, said, then, "Near Nara."), None, at_us=6_000_000)
     return made
 
 
@@ -99,7 +101,7 @@ def test_returns_are_those_up_to_the_moment() -> None:
     """FAULTS as of every position are those Session.faults tells there, of a session and of its fork."""
     store = vmstore.memory_store()
     trip = store.session("trip", create=True)
-    with trip.batch(at=1) as batch:
+    with trip.batch(at_us=1) as batch:
         pages = [batch.add(Create(0, 0, 1, 0, part, batch.cell(b"%d" % part), 1, 1)) for part in range(2)]
     one, other = pages
     shown(trip, entered=(one, other))
@@ -113,7 +115,7 @@ def test_returns_are_those_up_to_the_moment() -> None:
     for session in (trip, child):
         for position in range(one, session.info().position + 1):
             got = store.query("FAULTS page, position, out_since AS OF POSITION $at", session=session.name, at=position)
-            wanted = [(back.page, back.position, back.out_since) for back in session.faults(position=position)]
+            wanted = [(back.page, back.position, back.out_since) for back in session.debug.faults(position=position)]
             assert list(got) == wanted, (session, position)
             told += len(wanted)
     assert told == 2 + 1 + 2

@@ -54,7 +54,7 @@ def test_every_code_is_in_the_page() -> None:
 def test_describe_and_show_tell_the_catalog() -> None:
     """SHOW RELATIONS lists what can be asked for, DESCRIBE its columns, and every column can be asked for."""
     store = vmstore.memory_store()
-    store.record("trip", {"messages": [{"role": "user", "content": "Where is Kyoto?"}]}, None, at=1)
+    store.record("trip", {"messages": [{"role": "user", "content": "Where is Kyoto?"}]}, None, at_us=1)
     shown = [row[0] for row in store.query("SHOW RELATIONS")]
     assert shown == list(RELATIONS)
     for name, relation in DESCRIBED.items():

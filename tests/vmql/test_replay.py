@@ -23,18 +23,18 @@ def store() -> Store:
 
 def test_replay_tells_both_runs(store: Store) -> None:
     """A row for the run as it was recorded and one for the other, with the numbers of Session.replay."""
-    ordinal = store.log.ordinal
+    ordinal = store.admin.log.ordinal
     result = store.query("REPLAY SESSION s WITH policy = 'lfu', budget = 5_000".replace("_", ""))
     recorded, other = result.to_dicts()
-    right = store.session("s").replay(policy="lfu", budget=5_000)
+    right = store.session("s").debug.replay(policy="lfu", budget=5_000)
     assert (recorded["run"], recorded["policy"], recorded["found"]) == ("recorded", "lru@1", None)
     assert (other["run"], other["policy"], other["budget"]) == ("what if", "lfu@1", 5_000)
     for name in ("faults", "fault_tokens", "fault_rate", "evictions", "prefix_voided", "utilisation", "l0_peak"):
         assert other[name] == getattr(right.measures, name)
-        assert recorded[name] == getattr(store.session("s").replay().measures, name)
+        assert recorded[name] == getattr(store.session("s").debug.replay().measures, name)
     assert right.divergence is not None
     assert (other["position"], other["found"]) == (right.divergence.position, right.divergence.found)
-    assert store.log.ordinal == ordinal, "asking never writes"
+    assert store.admin.log.ordinal == ordinal, "asking never writes"
 
 
 def test_replay_takes_any_setting(store: Store) -> None:
@@ -82,7 +82,7 @@ def test_who_no_longer_waits_ends_it(store: Store, monkeypatch: pytest.MonkeyPat
         whole(self, at)
         folded.append(at)
         if len(folded) == 5:
-            store.interrupt()
+            store.admin.interrupt()
 
     with monkeypatch.context() as patch:
         patch.setattr(Metrics, "begin", begin)

@@ -12,12 +12,12 @@ def test_what_was_said_of_pages_is_the_sessions() -> None:
     store = vmstore.memory_store()
     user = {"role": "user", "content": "Where is Kyoto?"}
     said = {"role": "assistant", "content": "In Japan."}
-    store.record("trip", {"messages": [user]}, {"choices": [{"message": said}]}, at=1_000_000)
+    store.record("trip", {"messages": [user]}, {"choices": [{"message": said}]}, at_us=1_000_000)
     trip = store.session("trip")
     trip.annotate("p4", importance=0.8, tags=["place", "asia"], anchors={"city": "Kyoto", "at": "35,135"})
     child = trip.fork("trip-b", turn=1)
-    store.record("trip", {"messages": [user, said]}, None, at=2_000_000)
-    trip.annotate("p4", untags=["asia"], status="completed", valid_from=1_000, anchors={"at": None, "yes": "y"})
+    store.record("trip", {"messages": [user, said]}, None, at_us=2_000_000)
+    trip.annotate("p4", untags=["asia"], status="completed", valid_from_us=1_000, anchors={"at": None, "yes": "y"})
     child.annotate("p4", tags=["child"], importance=0.1)
     columns = "page, importance, tags, status, valid_from, valid_to, anchors, represents, actor, access_count"
     for session in (trip, child):

@@ -111,7 +111,7 @@ def test_kinds_are_chosen_however_they_are_written(store: Store, condition: str)
 def test_faults_are_the_sessions(store: Store, name: str) -> None:
     """FAULTS tells what Session.faults does."""
     got = store.query("FAULTS page, position, turn, call, out_since, tokens", session=name)
-    wanted = [(f.page, f.position, f.turn, f.call, f.out_since, f.tokens) for f in store.session(name).faults()]
+    wanted = [(f.page, f.position, f.turn, f.call, f.out_since, f.tokens) for f in store.session(name).debug.faults()]
     assert list(got) == wanted
 
 
@@ -170,7 +170,7 @@ def test_sessions_are_compared_by_who_wrote_a_page(store: Store) -> None:
 @pytest.mark.parametrize("page", ["p8", "claim_storage_1", "p3298"])
 def test_a_history_is_the_sessions(store: Store, trip: Session, page: str) -> None:
     """HISTORY OF tells what Session.history does, and BETWEEN bounds it on both ends."""
-    wanted = to_json(trip.history(page))
+    wanted = to_json(trip.lineage.history(page))
     assert dicts(store, f"HISTORY OF {page}") == wanted
     end = trip.context(turn=149).basis.position
     between = dicts(store, f"HISTORY OF {page} BETWEEN TURN 1 AND CALL 366")
@@ -180,9 +180,9 @@ def test_a_history_is_the_sessions(store: Store, trip: Session, page: str) -> No
 def test_lineage_is_the_sessions(store: Store, trip: Session) -> None:
     """SOURCES OF and DERIVED FROM walk as the session does, to a depth, over kinds, and as of a moment."""
     for text, wanted in (
-        ("SOURCES OF claim_storage_1", trip.sources("claim_storage_1")),
-        ("SOURCES OF claim_storage_1 DEPTH 1", trip.sources("claim_storage_1", depth=1)),
-        ("DERIVED FROM p8", trip.derived("p8")),
+        ("SOURCES OF claim_storage_1", trip.lineage.ancestors("claim_storage_1")),
+        ("SOURCES OF claim_storage_1 DEPTH 1", trip.lineage.ancestors("claim_storage_1", depth=1)),
+        ("DERIVED FROM p8", trip.lineage.descendants("p8")),
         ("DERIVED FROM p8 AS OF TURN 3", []),
     ):
         got = dicts(store, text)
@@ -192,7 +192,7 @@ def test_lineage_is_the_sessions(store: Store, trip: Session) -> None:
 def test_residencies_of_a_page_are_its_history(store: Store, trip: Session) -> None:
     """RESIDENCIES OF tells from which call to which a page was in the prompt."""
     (row,) = dicts(store, "RESIDENCIES OF p8")
-    events = {event.event: event for event in trip.history("p8")}
+    events = {event.event: event for event in trip.lineage.history("p8")}
     assert (row["from_call"], row["to_call"]) == (events["enter"].call, events["leave"].call)
     assert dicts(store, "VERSIONS OF p8") == [row for row in dicts(store, "VERSIONS") if row["page"] == "p8"]
 
@@ -255,10 +255,10 @@ def test_a_fork_is_the_one_statement_that_writes(tmp_path: Path) -> None:
         (row,) = store.query("FORK SESSION 'planning-220' AT TURN 42 AS 'try-b'").to_dicts()
         assert row["position"] == store.session("try-b").info().position - 1
         assert row["turn"] == 42
-        before = store.log.ordinal
+        before = store.admin.log.ordinal
         for text in ("PAGES LIMIT 1", "SESSIONS", "SHOW RELATIONS", "WHY p8 IN CONTEXT", "SEARCH 'gate'"):
             list(store.query(text, session=NAME))
-        assert store.log.ordinal == before
+        assert store.admin.log.ordinal == before
     with vmstore.open(path, "r") as reading, pytest.raises(ReadOnlyError):
         reading.query("FORK SESSION 'planning-220' AS 'try-c'")
 
@@ -298,7 +298,7 @@ def test_a_watch_goes_on_where_it_ended(store: Store) -> None:
     seen = len(list(first))
     assert seen == sum(entry.kind == "create" for entry in store.tail())
     assert list(store.query("WATCH MUTATIONS FROM $cursor", cursor=first.next)) == []
-    store.record("watched", {"messages": [{"role": "user", "content": "and on"}]}, None, at=1)
+    store.record("watched", {"messages": [{"role": "user", "content": "and on"}]}, None, at_us=1)
     late = store.query("WATCH MUTATIONS kind WHERE kind = create FROM $cursor", cursor=first.next)
     assert list(late) == [("create",)]
 
@@ -316,14 +316,14 @@ def test_a_fork_begins_where_its_parent_stands(tmp_path: Path) -> None:
     """FORK without a moment forks at the end of what was written, and finds a session that was only just opened."""
     request: dict[str, Any] = {"messages": [{"role": "user", "content": "and on"}]}
     with vmstore.open(tmp_path / "agent.vms") as store, vmstore.open(tmp_path / "agent.vms") as other:
-        store.record("trip", request, None, at=1)
+        store.record("trip", request, None, at_us=1)
         list(store.query("FORK SESSION trip AS first"))
         for handle in (store, other):
             request = {"messages": [*request["messages"], {"role": "user", "content": "and further"}]}
-            handle.record("trip", request, None, at=2)
-            (row,) = store.query(f"FORK SESSION trip AS {handle.log.ordinal}x").to_dicts()
+            handle.record("trip", request, None, at_us=2)
+            (row,) = store.query(f"FORK SESSION trip AS {handle.admin.log.ordinal}x").to_dicts()
             assert row["position"] == store.session("trip").info().position
-        other.record("late", request, None, at=3)
+        other.record("late", request, None, at_us=3)
         assert list(store.query("FORK SESSION late AS later"))
 
 

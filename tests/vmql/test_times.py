@@ -21,7 +21,7 @@ def store() -> Store:
     messages: list[dict[str, str]] = []
     for hour in (3, 2, 1, 0):
         messages.append({"role": "user", "content": f"{hour} hours before noon"})
-        made.record("trip", {"messages": list(messages)}, None, at=NOON - hour * HOUR)
+        made.record("trip", {"messages": list(messages)}, None, at_us=NOON - hour * HOUR)
     return made
 
 

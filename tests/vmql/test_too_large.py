@@ -75,7 +75,7 @@ def test_a_fault_of_ours_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monkey
                 list(store.query(text))
         monkeypatch.undo()
         with pytest.raises(InternalError, match="nothing is damaged"), store._ns.asking():
-            store.views.execute("SELECT nothing FROM sessions")
+            store.admin.views.execute("SELECT nothing FROM sessions")
         (views,) = (tmp_path / "a.vms/default").glob("views-*.sqlite")
         other = apsw.Connection(str(views))
         other.execute("DROP TABLE tags")

@@ -165,7 +165,7 @@ def test_faults_tell_what_was_asked(told: Told) -> None:
     store, live = told
     wanted = [
         (one.page, one.position, one.reason, one.level_asked, one.level_served, one.from_tier, one.granted)
-        for one in live.session.faults()
+        for one in live.session.debug.faults()
     ]
     asked = "FAULTS page, position, reason, level_asked, level_served, from_tier, granted"
     assert [tuple(row.values()) for row in rows(store, asked)] == wanted

@@ -46,7 +46,7 @@ def store(tmp_path: Path) -> Store:
     store.session("s").annotate("p4", tags=["x"])
     Live(store).wished()
     fork = store.session("s").fork("s.child", call=2)
-    fork.record({"model": "m", "messages": [{"role": "user", "content": "elsewhere"}]}, None, at=9_000_000)
+    fork.record({"model": "m", "messages": [{"role": "user", "content": "elsewhere"}]}, None, at_us=9_000_000)
     return store
 
 

@@ -120,7 +120,7 @@ def build(place: Path, count: int, live: int) -> None:
         while churn.begun < count:
             with doors.batch(session, churn.call + 1) as under_way:
                 doors.play(under_way, [churn.next(under_way.position)])
-        store.follow()
+        store.admin.follow()
 
 
 def _pages(session: Session) -> range:
@@ -225,7 +225,7 @@ def _fork(place: Path, bench: Bench) -> None:
             for _ in range(bench.size(*FORK_PACKS)):
                 with doors.batch(session, depth) as under_way:
                     doors.play(under_way, [churn.next(under_way.position)])
-        store.follow()
+        store.admin.follow()
 
 
 def _all_over(session: Session, depth: int, packs: int) -> list[int]:

@@ -110,6 +110,6 @@ def scrubbed(path: Path, calls: int) -> None:
             answer = {"role": "assistant", "content": next(texts).decode()}
             response = {"choices": [{"message": answer, "finish_reason": "stop"}]}
             request = {"model": "m", "messages": said[-WINDOW:]}
-            store.record(stores.SESSION, request, response, at=1 + call * 1_000_000)
+            store.record(stores.SESSION, request, response, at_us=1 + call * 1_000_000)
             said.append(answer)
-        store.follow()
+        store.admin.follow()

@@ -133,7 +133,7 @@ def _turns(bench: Bench, rounds: int) -> Iterator[Row]:
     """A turn on disk beside the raw floor of its commits, measured before and after each round."""
     floor, ratios, deciding = peers.Floor(bench.folder / "floor"), [], []
     with doors.opened(bench.folder / "live.vms") as store:
-        live = store.session("live", l0_tokens_max=BUDGET, system="You are a careful assistant.")
+        live = store.live_session("live", l0_tokens_max=BUDGET, system="You are a careful assistant.")
         for number in range(PAGES):
             live.user(_words(number))
         live.pack()
@@ -160,7 +160,7 @@ def _sent(bench: Bench, floor: peers.Floor, rounds: int) -> Iterator[Row]:
     ratios: list[float] = []
     seconds: list[float] = []
     with doors.opened(bench.folder / "sent.vms") as store:
-        live, done = store.session("live", l0_tokens_max=SMALL, system="You are a careful assistant."), 0
+        live, done = store.live_session("live", l0_tokens_max=SMALL, system="You are a careful assistant."), 0
         for done in range(bench.size(*FULL)):
             _step(live, done)
         for _ in range(rounds):
@@ -197,7 +197,7 @@ def _first(bench: Bench) -> Iterator[Row]:
     """What a process has to do before it can act in a long session, with what another left and without."""
     path = bench.memory / "long.vms"
     with doors.opened(path) as store:
-        live = store.session("live", l0_tokens_max=SMALL)
+        live = store.live_session("live", l0_tokens_max=SMALL)
         for number in range(bench.size(*LONG)):
             _step(live, number)
     kept = [child.seconds("act", path, "live") for _ in range(2)]
@@ -263,13 +263,13 @@ def _pi(bench: Bench) -> Iterator[Row]:
         ][:1]
         driven: dict[int, Live] = {}
         for goal, budget in zip(COST, (16_000, 64_000), strict=True):  # first: they are what a user pays
-            driven[budget] = store.redrive(source, f"vm-{budget}", l0_tokens_max=budget)
+            driven[budget] = store.admin.redrive(source, f"vm-{budget}", l0_tokens_max=budget)
             yield row(goal, [_against_windows(bench, store, driven[budget], budget)])
         yield row(BESIDE, [_beside(store, driven[64_000])])
-        driven[200_000] = store.redrive(source, "vm-200000", l0_tokens_max=200_000)
+        driven[200_000] = store.admin.redrive(source, "vm-200000", l0_tokens_max=200_000)
         for goal, budget in zip(VOIDED, (64_000, 200_000), strict=True):
             told = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85, "batches": False}
-            single = store.redrive(source, f"single-{budget}", **told)
+            single = store.admin.redrive(source, f"single-{budget}", **told)
             yield row(goal, [_voided(driven[budget]) / _voided(single)])
 
 
@@ -280,7 +280,7 @@ def _against_windows(bench: Bench, store: vmstore.Store, session: Live, budget: 
     """
     ours = Prices()
     for call in session.calls():
-        body = session.request(call=call.call)
+        body = session.wire.request(call=call.call)
         ours.sees(json.dumps([body.pop("tools", None), body], ensure_ascii=False)[:-3])
     whole = min(session.runtime().current().whole, budget)
     sliding, halved = (_window(store, session, 4 * whole, share) for share in (1.0, 0.5))
@@ -295,7 +295,7 @@ def _window(store: vmstore.Store, session: Live, characters: int, share: float) 
     """A window over the messages: where they are more than fit, the oldest go until that share of it is taken."""
     prices, kept, size = Prices(), deque[str](), 0
     pages = {page.position: page for page in session.pages() if page.role != "system"}
-    facts = Facts(store.log, Lane(store.views, session.runtime().session))
+    facts = Facts(store.admin.log, Lane(store.admin.views, session.runtime().session))
     for told in facts.after(0):
         for position, one in told.mutations:
             if isinstance(one, m.Create) and one.message and one.content is not None and position in pages:
@@ -339,7 +339,7 @@ class Prices:
 def _beside(store: vmstore.Store, session: Live) -> float:
     """The bytes of commits without their cells, against those of the contents as they were accepted."""
     beside = contents = 0
-    facts = Facts(store.log, Lane(store.views, session.runtime().session))
+    facts = Facts(store.admin.log, Lane(store.admin.views, session.runtime().session))
     for told in facts.after(0):
         beside += HEADER_BYTES + len(told.commit.body) + COMMITMENT_BYTES * told.commit.cell_count
         contents += sum(made.size for _, made in told.mutations if isinstance(made, m.Create))

@@ -102,7 +102,7 @@ def build(place: Path, sources: Sources) -> None:
             with doors.batch(session, start) as under_way:
                 for _, targets in pages[start : start + PER_COMMIT]:
                     under_way.add(Create(0, 0, 2, 0, 0, None, 100, 25, links=tuple((0, t) for t in targets)))
-        store.follow()
+        store.admin.follow()
 
 
 def asked(sources: Sources, count: int) -> list[int]:

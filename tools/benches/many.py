@@ -45,12 +45,12 @@ def _written(bench: Bench, count: int, many: Path, long: Path) -> list[float]:
         def write_small() -> None:
             for _, n in zip(range(count // CHUNKS), names, strict=False):
                 tell_small(small, n, texts)
-            small.follow()
+            small.admin.follow()
 
         def write_long() -> None:
             for _ in range(count // CHUNKS):
                 doors.write(session, story.commit(MUTATIONS_EACH))
-            large.follow()
+            large.admin.follow()
 
         for _ in range(CHUNKS):
             taken = [bench.time(name, act, cpu) for name, act in (("vmstore", write_small), ("long", write_long))]

@@ -160,7 +160,7 @@ class Watch:
     def live(self) -> Score:
         """vmstore, with its own loop for the questions."""
         with vmstore.memory_store() as store:
-            session = store.session("tale", l0_tokens_max=self.budget, system=SYSTEM)
+            session = store.live_session("tale", l0_tokens_max=self.budget, system=SYSTEM)
             for number, deed in enumerate(self.tale.deeds):
                 if deed.role == "user":
                     session.user(deed.texts[0])

@@ -53,4 +53,4 @@ def redriven(path: Path, count: int) -> None:
     with vmstore.open(path) as store, importlib.resources.as_file(demo) as file:
         (told,) = store.import_file(file).sessions
         for nth in range(count):
-            store.redrive(told.session, f"live-{nth}", l0_tokens_max=8_000 + 2_000 * nth)
+            store.admin.redrive(told.session, f"live-{nth}", l0_tokens_max=8_000 + 2_000 * nth)

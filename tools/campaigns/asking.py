@@ -135,7 +135,7 @@ def check(folder: Path, answers: list[Answer], chance: random.Random) -> Counter
     with vmstore.open(copy) as store:
         names = [info.session for info in store.sessions()]
         stood: Stood = {name: [] for name in names}
-        for name, last, ordinal in store.views.execute(_STOOD):
+        for name, last, ordinal in store.admin.views.execute(_STOOD):
             stood[name].append((last, ordinal))
     chosen = answers if len(answers) <= MOST else chance.sample(answers, MOST)
     last = 0

@@ -289,7 +289,7 @@ def _nothing(left: Path, made: Scene, done: bool) -> None:
 def _archive(left: Path) -> None:
     """Moves what the live session holds to a file of its own."""
     with vmstore.open(left / STORE) as store:
-        archive(store, "live", grace=0)
+        archive(store, "live", grace_s=0)
 
 
 def _erase(left: Path) -> None:
@@ -314,7 +314,7 @@ def _erased(name: str, reason: str) -> Callable[[Path, Scene, bool], None]:
             found = summary(store)
             if name in found and (done or found[name] != made.held[name]):
                 raise Broken("not erased" if done else "torn", f"session {name} is there: {found[name]}")
-            if name in found and PLANTED[name] not in str(store.session(name).request(call=1)):
+            if name in found and PLANTED[name] not in str(store.session(name).wire.request(call=1)):
                 raise Broken("torn", f"session {name} is there without its contents")
         if name not in found:
             _gone(left, made, name, {reason})
@@ -354,8 +354,8 @@ CHORES: dict[str, Chore] = {
     "backup": Chore(lambda left: vmstore.backup(left / STORE, left / COPY), _copied),
     "restore": Chore(lambda left: vmstore.restore(left / KEPT, left / AGAIN), _restored),
     "export": Chore(_with_store(lambda store: store.export(store.folder.parent.parent / BUNDLE)), _bundled),
-    "compact": Chore(_with_store(lambda store: store.compact()), _nothing),
-    "rebuild": Chore(_with_store(lambda store: store.rebuild()), _nothing),
+    "compact": Chore(_with_store(lambda store: store.admin.compact()), _nothing),
+    "rebuild": Chore(_with_store(lambda store: store.admin.rebuild()), _nothing),
     "archive": Chore(_archive, _nothing),
     "erase": Chore(_erase, _erased(SECRET, "asked")),
     "retain": Chore(_retain, _erased(DUE, "retention")),

@@ -251,7 +251,7 @@ def _check_session(store: vmstore.Store, name: str, count: int, writers: set[int
     if len(calls) != count:
         raise Broken("lost" if len(calls) < count else "doubled", f"{name!r} has {len(calls)} calls of {count}")
     for call in calls[:: max(1, count // 10)]:
-        found: Any = session.request(call=call.call)
+        found: Any = session.wire.request(call=call.call)
         writer, _, _ = found["messages"][-1]["content"].partition(".")
         if int(writer) not in writers or found != request(int(writer), found["seed"]):
             raise Broken("changed", f"call {call.call} of {name!r} is not the request that was sent")

@@ -83,7 +83,7 @@ def _calls(store: vmstore.Store, session: Session, chance: random.Random) -> Ite
 
 def _request(session: Session, call: int) -> None:
     with suppress(UnknownError, ErasedError):  # derived, or not there any more
-        session.request(call=call)
+        session.wire.request(call=call)
 
 
 def _pages(store: vmstore.Store, session: Session, chance: random.Random) -> Iterator[Door]:
@@ -95,7 +95,7 @@ def _pages(store: vmstore.Store, session: Session, chance: random.Random) -> Ite
                 f"{what} of {page}",
                 lambda what=what, page=page: strictly(msgspec.to_builtins(getattr(session, what)(page))),
             )
-        yield f"versions of {page}", lambda page=page: msgspec.to_builtins(session.versions(page, delta=True))
+        yield f"versions of {page}", lambda page=page: msgspec.to_builtins(session.lineage.versions(page, delta=True))
         yield f"content of {page}", lambda page=page: _content(session, page)
         yield f"HISTORY OF {page}", lambda page=page: rows(store.query(f"HISTORY OF {page}", session=session.name))
         if calls:
@@ -138,7 +138,7 @@ def of_folder(store: vmstore.Store, path: Path, folder: Path) -> Iterator[Door]:
             other.import_file(out)
 
     yield "verify", verified
-    yield "rebuild", store.rebuild
+    yield "rebuild", store.admin.rebuild
     yield "doctor", healthy
     yield "bundle told anew", told_again
     yield "backup", lambda: store.backup(folder / "copy.vms")

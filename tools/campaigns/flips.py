@@ -213,7 +213,7 @@ def answered(store: vmstore.Store) -> dict[str, Any]:
     told: dict[str, Any] = dict(summary(store))
     for name in list(told):
         session = store.session(name)
-        told[name] = told[name], [session.messages(call=call.call) for call in session.calls()]
+        told[name] = told[name], [session.wire.messages(call=call.call) for call in session.calls()]
     return told
 
 

@@ -365,7 +365,7 @@ def tally(folder: Path, slots: Slots, writers: int) -> Counter[str]:
             for info in store.sessions():
                 session = store.session(info.session)
                 for call in range(1, info.calls + 1):
-                    sent: Any = session.request(call=call)
+                    sent: Any = session.wire.request(call=call)
                     writer, _, _ = sent["messages"][-1]["content"].partition(".")
                     if writer.isdigit() and sent == request(int(writer), sent["seed"]):
                         there[int(writer), sent["seed"]] += 1

@@ -92,7 +92,7 @@ class Player:
         for name in ("recorded", "other"):
             self._spoken[name] = [{"role": "user", "content": "the gate"}]
             self.store.record(name, {"model": "m-1", "messages": list(self._spoken[name])})
-        self.store.session("live", create=True, l0_tokens_max=4_000).user("When does the gate open?")
+        self.store.live_session("live", l0_tokens_max=4_000).user("When does the gate open?")
         self._follow()
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Player:
             self.asked_at = step
         deed = self.chance.random()
         name = self.chance.choice(self._names())
-        before = self.store.log.ordinal
+        before = self.store.admin.log.ordinal
         try:
             if deed < 0.90:
                 self._batch(name)
@@ -130,7 +130,7 @@ class Player:
             self.did = f"{self.did} refused: {error}"
             self.found["refused"] += 1
             self.found[f"refused {_rule(error)}"] += 1
-            if deed < 0.96 and self.store.log.ordinal != before:
+            if deed < 0.96 and self.store.admin.log.ordinal != before:
                 raise Broken("half written", f"step {step}: {self.did}") from error
         except Exception as error:
             raise Broken("foreign error", f"step {step}, {self.did}: {type(error).__name__}: {error}") from error
@@ -239,7 +239,7 @@ class Player:
 
     def _follow(self) -> None:
         """Takes in what the log gained, so that the hand can name it."""
-        while commits := self.store.log.tail(self._at, 100):
+        while commits := self.store.admin.log.tail(self._at, 100):
             for commit in commits:
                 take(self.held.setdefault(commit.session, nothing_held()), commit)
             self._at = commits[-1].ordinal

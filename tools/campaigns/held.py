@@ -156,7 +156,7 @@ def check_whole(store: vmstore.Store, steps: Sequence[Step], after: Summary) -> 
         session = store.session(name)
         calls = session.calls()
         for call in sorted({1, len(sent), (len(sent) + 1) // 2}):
-            if session.request(call=call) != sent[call - 1]:
+            if session.wire.request(call=call) != sent[call - 1]:
                 raise Broken("changed", f"call {call} of {name!r} is not the request that was sent")
             if calls[call - 1].status != "ok":
                 raise Broken("torn", f"call {call} of {name!r} has no reply")
@@ -168,7 +168,7 @@ def check_goes_on(store: vmstore.Store, before: Summary, requests: dict[str, Req
     requests = {**requests, "afterwards": {"model": "m", "messages": [{"role": "user", "content": "still there?"}]}}
     for name, request in requests.items():
         store.record(name, request)
-        if store.session(name).request() != request:
+        if store.session(name).wire.request() != request:
             raise Broken("changed", f"the next call of {name!r} is not the request that was sent")
     now = summary(store)
     if any(now[name][1] != before.get(name, (0, 0))[1] + 1 for name in requests):

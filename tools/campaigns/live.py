@@ -98,7 +98,7 @@ def act(folder: Path, told: Told, seed: int) -> None:
     life = Played(folder / STORE, calm=True, seed=seed)  # ids of its own: two processes never give one twice
     for _ in range(STEPS_MAX):
         life.play((chance.choice(PLAYED), chance.randint(0, 500), chance.randint(0, 7)))
-        told.ack(life.store.log.ordinal)
+        told.ack(life.store.admin.log.ordinal)
     life.close()
 
 
@@ -107,9 +107,9 @@ def look(folder: Path, told: Told, seed: int) -> Counter[str]:
     found: Counter[str] = Counter()
     life = Played(folder / STORE, calm=True, seed=seed)
     try:
-        if life.store.log.ordinal < told.ordinal:
+        if life.store.admin.log.ordinal < told.ordinal:
             raise Broken(
-                "lost", f"commit {told.ordinal} was acknowledged, and the log ends at {life.store.log.ordinal}"
+                "lost", f"commit {told.ordinal} was acknowledged, and the log ends at {life.store.admin.log.ordinal}"
             )
         verdict = life.store.verify()
         if not verdict.ok:
@@ -125,7 +125,7 @@ def look(folder: Path, told: Told, seed: int) -> Counter[str]:
             for page in session.pages():
                 session.content(page.page)
                 found["contents"] += 1
-            checked = session.check()
+            checked = session.debug.check()
             if not checked.ok:
                 raise Broken("check", str(checked.difference))
             found["checked decisions"] += checked.decisions

@@ -154,7 +154,7 @@ def live(folder: Path, slots: Slots, rate: float) -> None:
             turn = (number - 1) % TURNS
             if turn == 0:
                 name = f"live-{(number - 1) // TURNS}"
-                session = store.session(name, l0_tokens_max=L0_TOKENS, system="You keep a harbour.", user="ann")
+                session = store.live_session(name, l0_tokens_max=L0_TOKENS, system="You keep a harbour.", user="ann")
             with pace.timed("turn"):
                 _turn(session, number, told)
             if turn % 5 == 4:

@@ -85,7 +85,7 @@ def batch(seed: int, folder: Path, turns: int = TURNS) -> Counter[str]:
     with vmstore.open(folder / "a.vms", mode="r") as store:
         session = store.session(NAME)
         found["pages away"] = session.stats().pages["L2"]
-        checked, verdict, over = session.check(), store.verify(), session.stats().calls_over_budget
+        checked, verdict, over = session.debug.check(), store.verify(), session.stats().calls_over_budget
         if session.info().calls != len(bodies):
             raise Broken("lost", f"{len(bodies)} requests came, and the log has {session.info().calls} calls")
         if over or not checked.ok or not verdict.ok:
@@ -113,7 +113,7 @@ def conversation(body: bytes) -> bytes:
 def of_session(path: Path) -> Callable[[int], Any]:
     """`session.request` of a handle opened anew."""
     session = vmstore.open(path, mode="r").session(NAME)
-    return lambda call: session.request(call=call)
+    return lambda call: session.wire.request(call=call)
 
 
 def of_debugger(url: str) -> Callable[[int], Any]:
@@ -157,8 +157,8 @@ class Agent:
         self.session = self._opened()
 
     def _opened(self) -> Live:
-        return self.store.session(
-            NAME, create=True, l0_tokens_max=self.budget, system="You are brief.", shape=self.shape, model="m-1"
+        return self.store.live_session(
+            NAME, l0_tokens_max=self.budget, system="You are brief.", shape=self.shape, model="m-1"
         )
 
     def close(self) -> None:

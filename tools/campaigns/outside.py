@@ -143,7 +143,7 @@ def ours(path: Path) -> None:
         store.record("long", chat(SECRET, "Noted.", LONG), answer("Noted too."))
         store.record("rest", chat("I rest."), answer("Do."))
         store.session("long").fork("branch", call=1)
-        vmstore.archive(store, "rest", grace=0)
+        vmstore.archive(store, "rest", grace_s=0)
 
 
 def theirs(place: Path) -> None:
@@ -255,7 +255,7 @@ def answers(path: Path) -> dict[str, Any]:
             raise vmstore.CorruptError(str(verdict.problems[0]))
         sessions = {info.session: store.session(info.session) for info in store.sessions()}
         told = {
-            name: [session.request(call=n + 1) for n in range(session.info().calls)]
+            name: [session.wire.request(call=n + 1) for n in range(session.info().calls)]
             for name, session in sessions.items()
             if name in ("plan", "long", "rest", "branch")
         }

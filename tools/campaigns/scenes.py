@@ -51,7 +51,7 @@ def scene(seed: int, folder: Path) -> Scene:
         player.play(step)
     player.close()
     with vmstore.open(root / STORE) as store:
-        live = store.session("live", l0_tokens_max=3_000, system="You keep a harbour.", user="ann")
+        live = store.live_session("live", l0_tokens_max=3_000, system="You keep a harbour.", user="ann")
         live.user("Where is the crane? " + "It was by the sluice. " * 20)
         live.pack()
         live.assistant("By the tide.")
@@ -85,7 +85,7 @@ def said(text: str) -> dict[str, object]:
 def sealed(store: vmstore.Store, name: str) -> set[str]:
     """The commitments of all that was sealed in a session."""
     key = store._ns.key(name)
-    commits = [commit for commit in commits_of(store.log) if commit.session == key]
+    commits = [commit for commit in commits_of(store.admin.log) if commit.session == key]
     return {commit.commitment(at).hex() for commit in commits for at in range(commit.cell_count)}
 
 

@@ -186,7 +186,7 @@ class Player:
         self.store.sessions()
 
     def _rebuild(self, step: Step) -> None:
-        self.store.rebuild()
+        self.store.admin.rebuild()
 
     def _checkpoint(self, step: Step) -> None:
         assert self.store.folder is not None

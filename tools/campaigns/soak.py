@@ -230,8 +230,8 @@ def _sound(store: vmstore.Store, seals: list[Any], *, views: bool = False) -> No
 
 def _compact(folder: Path, slots: Slots, seed: int) -> None:
     with vmstore.open(folder / STORE) as store:
-        store.compact()
-        store.sweep()
+        store.admin.compact()
+        store.admin.collect_garbage()
 
 
 def _replay(folder: Path, slots: Slots, seed: int) -> None:
@@ -241,10 +241,10 @@ def _replay(folder: Path, slots: Slots, seed: int) -> None:
         if not names:
             return
         session = store.session(random.Random(seed).choice(names))
-        checked = session.check()
+        checked = session.debug.check()
         if not checked.ok:
             raise Broken("check", f"{session.name}: {checked.difference}")
-        session.replay(policy="lru")
+        session.debug.replay(policy="lru")
 
 
 def _backup(folder: Path, slots: Slots, seed: int) -> None:

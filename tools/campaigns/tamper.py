@@ -82,7 +82,7 @@ def made(seed: int, folder: Path) -> Story:
     proofs = list(proven(player.store, read(sealed)))
     for step in steps[STEPS // 2 :]:
         player.play(step)
-    pieces = [Piece(commit.session, commit) for commit in whole(player.store.log)]
+    pieces = [Piece(commit.session, commit) for commit in whole(player.store.admin.log)]
     player.close()
     seal = read(sealed, key.public)
     covers = Counter(piece.session for piece in pieces[: seal.ordinal])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.namespace.results import Basis, ContextPage
 from vmstore.store.reads import context as sync_context
 
 
+@described_by(sync_context.Context)
 class Context:
     """What the model saw at one call. What was read already is at hand; the rest is awaited, `pages` too."""
 

@@ -6,25 +6,31 @@ import contextvars
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import vmstore.store.live.live_session as sync_live
 import vmstore.store.session as sync_session
+from vmstore.aio.docs import described_by
 from vmstore.aio.driver import Streamed
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
-from vmstore.core.asof import AsOf
+from vmstore.core.aliases import old_keywords_of_methods
+from vmstore.core.asof import AsOf, Moment, When
 from vmstore.namespace.results import Faulted, SessionInfo
 from vmstore.store.live.checkpoints import Checkpoint
 from vmstore.store.live.driver import hearing, runnable
+from vmstore.store.live.options import LiveOptions
 from vmstore.store.live.prompt import Packed
-from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.kernel.keywords import LiveSettings
+from vmstore.vm.kernel.settings import Settings, Shape
 from vmstore.vm.metrics.report import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
 
 T = TypeVar("T")
 
 
+@described_by(sync_live.Live)
+@old_keywords_of_methods(at="at_us", latency="latency_us", valid_from="valid_from_us", valid_to="valid_to_us")
 class Live(Session):
     """A session with a budget: its memory is managed, and every decision can be asked for its reasons."""
 
@@ -32,9 +38,9 @@ class Live(Session):
         super().__init__(session, worker)
         self._live = session
 
-    async def user(self, content: Any, *, at: int | None = None) -> list[str]:
+    async def user(self, content: Any, *, at_us: int | None = None) -> list[str]:
         """See `vmstore.Live.user`."""
-        return await self._worker.do(partial(self._live.user, content, at=at))
+        return await self._worker.do(partial(self._live.user, content, at_us=at_us))
 
     async def assistant(
         self,
@@ -44,21 +50,21 @@ class Live(Session):
         tokens_cached: int | None = None,
         tokens_out: int | None = None,
         cost: float | None = None,
-        at: int | None = None,
+        at_us: int | None = None,
     ) -> list[str]:
         """See `vmstore.Live.assistant`."""
         told = partial(self._live.assistant, tokens_in=tokens_in, tokens_cached=tokens_cached, tokens_out=tokens_out)
-        return await self._worker.do(partial(told, message, cost=cost, at=at))
+        return await self._worker.do(partial(told, message, cost=cost, at_us=at_us))
 
-    async def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
+    async def tool(self, call_id: str, content: Any, *, name: str | None = None, at_us: int | None = None) -> list[str]:
         """See `vmstore.Live.tool`."""
-        return await self._worker.do(partial(self._live.tool, call_id, content, name=name, at=at))
+        return await self._worker.do(partial(self._live.tool, call_id, content, name=name, at_us=at_us))
 
     async def attach(
-        self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at: int | None = None
+        self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at_us: int | None = None
     ) -> str:
         """See `vmstore.Live.attach`."""
-        return await self._worker.do(partial(self._live.attach, data, mime, name=name, words=words, at=at))
+        return await self._worker.do(partial(self._live.attach, data, mime, name=name, words=words, at_us=at_us))
 
     async def claim(
         self,
@@ -68,31 +74,31 @@ class Live(Session):
         sources: Iterable[str | int] = (),
         supersedes: str | int | None = None,
         importance: float = 0.95,
-        at: int | None = None,
+        at_us: int | None = None,
     ) -> str:
         """See `vmstore.Live.claim`."""
         told = partial(self._live.claim, text, name=name, sources=sources, supersedes=supersedes)
-        return await self._worker.do(partial(told, importance=importance, at=at))
+        return await self._worker.do(partial(told, importance=importance, at_us=at_us))
 
     async def page_fault(
         self, page: str | int, level: int = 0, *, reason: str = "resolve_reference", by_model: bool = False,
-        at: int | None = None,
+        at_us: int | None = None,
     ) -> Faulted:  # fmt: skip
         """See `vmstore.Live.page_fault`."""
         return await self._worker.do(
-            partial(self._live.page_fault, page, level, reason=reason, by_model=by_model, at=at)
+            partial(self._live.page_fault, page, level, reason=reason, by_model=by_model, at_us=at_us)
         )
 
-    async def pack(self, *, at: int | None = None, **settings: Any) -> Packed:
+    async def pack(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Packed:
         """See `vmstore.Live.pack`."""
-        return await self._worker.do(partial(self._live.pack, at=at, **settings))
+        return await self._worker.do(partial(self._live.pack, at_us=at_us, **settings))
 
     async def run(
         self,
         model_call: Callable[[dict[str, Any]], Any],
         *,
         tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
-        shape: str | None = None,
+        shape: Shape | None = None,
         rounds_max: int = ROUNDS_MAX,
         parallel: bool = True,
         on_text: Callable[[str], Any] | None = None,
@@ -114,7 +120,7 @@ class Live(Session):
         model_call: Callable[[dict[str, Any]], Any],
         *,
         tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
-        shape: str | None = None,
+        shape: Shape | None = None,
         rounds_max: int = ROUNDS_MAX,
         parallel: bool = True,
     ) -> Streamed:
@@ -137,45 +143,45 @@ class Live(Session):
 
         return await self._worker.do(work)
 
-    async def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
+    async def pin(self, page: str | int, *, plan: bool = False, at_us: int | None = None) -> None:
         """See `vmstore.Live.pin`."""
-        await self._worker.do(partial(self._live.pin, page, plan=plan, at=at))
+        await self._worker.do(partial(self._live.pin, page, plan=plan, at_us=at_us))
 
-    async def unpin(self, page: str | int, *, at: int | None = None) -> None:
+    async def unpin(self, page: str | int, *, at_us: int | None = None) -> None:
         """See `vmstore.Live.unpin`."""
-        await self._worker.do(partial(self._live.unpin, page, at=at))
+        await self._worker.do(partial(self._live.unpin, page, at_us=at_us))
 
-    async def evict(self, page: str | int, *, at: int | None = None) -> None:
+    async def evict(self, page: str | int, *, at_us: int | None = None) -> None:
         """See `vmstore.Live.evict`."""
-        await self._worker.do(partial(self._live.evict, page, at=at))
+        await self._worker.do(partial(self._live.evict, page, at_us=at_us))
 
-    async def compress(self, page: str | int, level: int, *, at: int | None = None) -> int:
+    async def compress(self, page: str | int, level: int, *, at_us: int | None = None) -> int:
         """See `vmstore.Live.compress`."""
-        return await self._worker.do(partial(self._live.compress, page, level, at=at))
+        return await self._worker.do(partial(self._live.compress, page, level, at_us=at_us))
 
-    async def cite(self, page: str | int, *, at: int | None = None) -> None:
+    async def cite(self, page: str | int, *, at_us: int | None = None) -> None:
         """See `vmstore.Live.cite`."""
-        await self._worker.do(partial(self._live.cite, page, at=at))
+        await self._worker.do(partial(self._live.cite, page, at_us=at_us))
 
-    async def recall(self, page: str | int, *, corrected: bool = False, at: int | None = None) -> None:
+    async def recall(self, page: str | int, *, corrected: bool = False, at_us: int | None = None) -> None:
         """See `vmstore.Live.recall`."""
-        await self._worker.do(partial(self._live.recall, page, corrected=corrected, at=at))
+        await self._worker.do(partial(self._live.recall, page, corrected=corrected, at_us=at_us))
 
-    async def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at: int | None = None) -> None:
+    async def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at_us: int | None = None) -> None:
         """See `vmstore.Live.mark`."""
-        await self._worker.do(partial(self._live.mark, name, pages, at=at))
+        await self._worker.do(partial(self._live.mark, name, pages, at_us=at_us))
 
-    async def restore(self, name: str, *, at: int | None = None) -> list[Faulted]:
+    async def restore(self, name: str, *, at_us: int | None = None) -> list[Faulted]:
         """See `vmstore.Live.restore`."""
-        return await self._worker.do(partial(self._live.restore, name, at=at))
+        return await self._worker.do(partial(self._live.restore, name, at_us=at_us))
 
-    async def segment(self, title: str = "", *, summary: str | None = None, at: int | None = None) -> str:
+    async def segment(self, title: str = "", *, summary: str | None = None, at_us: int | None = None) -> str:
         """See `vmstore.Live.segment`."""
-        return await self._worker.do(partial(self._live.segment, title, summary=summary, at=at))
+        return await self._worker.do(partial(self._live.segment, title, summary=summary, at_us=at_us))
 
-    async def configure(self, *, at: int | None = None, **settings: Any) -> Settings:
+    async def configure(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Settings:
         """See `vmstore.Live.configure`."""
-        return await self._worker.do(partial(self._live.configure, at=at, **settings))
+        return await self._worker.do(partial(self._live.configure, at_us=at_us, **settings))
 
     async def settings(self) -> Settings:
         """See `vmstore.Live.settings`."""
@@ -185,9 +191,9 @@ class Live(Session):
         """See `vmstore.Live.stats`."""
         return await self._worker.do(self._live.stats)
 
-    async def update(self, page: str | int, content: str | bytes, *, at: int | None = None) -> int:
+    async def update(self, page: str | int, content: str | bytes, *, at_us: int | None = None) -> int:
         """See `vmstore.Live.update`."""
-        return await self._worker.do(partial(self._live.update, page, content, at=at))
+        return await self._worker.do(partial(self._live.update, page, content, at_us=at_us))
 
     async def link(
         self,
@@ -195,53 +201,53 @@ class Live(Session):
         target: str | int,
         kind: str = "related_to",
         *,
-        valid_from: int | None = None,
-        valid_to: int | None = None,
-        at: int | None = None,
+        valid_from_us: int | None = None,
+        valid_to_us: int | None = None,
+        at_us: int | None = None,
     ) -> None:
         """See `vmstore.Live.link`."""
-        told = partial(self._live.link, source, target, kind, valid_from=valid_from, valid_to=valid_to)
-        await self._worker.do(partial(told, at=at))
+        told = partial(self._live.link, source, target, kind, valid_from_us=valid_from_us, valid_to_us=valid_to_us)
+        await self._worker.do(partial(told, at_us=at_us))
 
     async def unlink(
-        self, source: str | int, target: str | int, kind: str = "related_to", *, at: int | None = None
+        self, source: str | int, target: str | int, kind: str = "related_to", *, at_us: int | None = None
     ) -> None:
         """See `vmstore.Live.unlink`."""
-        await self._worker.do(partial(self._live.unlink, source, target, kind, at=at))
+        await self._worker.do(partial(self._live.unlink, source, target, kind, at_us=at_us))
 
-    async def delete(self, page: str | int, *, at: int | None = None) -> None:
+    async def delete(self, page: str | int, *, at_us: int | None = None) -> None:
         """See `vmstore.Live.delete`."""
-        await self._worker.do(partial(self._live.delete, page, at=at))
+        await self._worker.do(partial(self._live.delete, page, at_us=at_us))
 
-    async def flush(self, page: str | int | None = None, *, at: int | None = None) -> list[str]:
+    async def flush(self, page: str | int | None = None, *, at_us: int | None = None) -> list[str]:
         """See `vmstore.Live.flush`."""
-        return await self._worker.do(partial(self._live.flush, page, at=at))
+        return await self._worker.do(partial(self._live.flush, page, at_us=at_us))
 
-    async def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+    async def keep(self, name: str, value: Any, *, at_us: int | None = None) -> str:
         """See `vmstore.Live.keep`."""
-        return await self._worker.do(partial(self._live.keep, name, value, at=at))
+        return await self._worker.do(partial(self._live.keep, name, value, at_us=at_us))
 
-    async def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+    async def kept(self, name: str, at: When | None = None, **moment: Unpack[Moment]) -> Any:
         """See `vmstore.Live.kept`."""
         return await self._worker.do(partial(self._live.kept, name, at, **moment))
 
-    async def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+    async def values(self, at: When | None = None, **moment: Unpack[Moment]) -> dict[str, Any]:
         """See `vmstore.Live.values`."""
         return await self._worker.do(partial(self._live.values, at, **moment))
 
-    async def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
+    async def checkpoint(self, name: str, *, at_us: int | None = None) -> Checkpoint:
         """See `vmstore.Live.checkpoint`."""
-        return await self._worker.do(partial(self._live.checkpoint, name, at=at))
+        return await self._worker.do(partial(self._live.checkpoint, name, at_us=at_us))
 
     async def checkpoints(self) -> list[Checkpoint]:
         """See `vmstore.Live.checkpoints`."""
         return await self._worker.do(self._live.checkpoints)
 
-    async def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+    async def rewind(self, to: str | AsOf, *, at_us: int | None = None) -> list[Faulted]:
         """See `vmstore.Live.rewind`."""
-        return await self._worker.do(partial(self._live.rewind, to, at=at))
+        return await self._worker.do(partial(self._live.rewind, to, at_us=at_us))
 
-    async def child(self, name: str, *, call: str | None = None, **told: Any) -> Live:
+    async def child(self, name: str, *, call: str | None = None, **told: Unpack[LiveOptions]) -> Live:
         """See `vmstore.Live.child`."""
         begin = contextvars.copy_context().run  # the call that is answered is the task's to know
         return Live(await self._worker.do(begin, partial(self._live.child, name, call=call, **told)), self._worker)
@@ -251,13 +257,13 @@ class Live(Session):
         return await self._worker.do(self._live.children)
 
     async def join(
-        self, child: Live | str, text: str | None = None, *, call: str | None = None, at: int | None = None
+        self, child: Live | str, text: str | None = None, *, call: str | None = None, at_us: int | None = None
     ) -> list[str]:
         """See `vmstore.Live.join`."""
         other = child if isinstance(child, str) else child._live
-        return await self._worker.do(partial(self._live.join, other, text, call=call, at=at))
+        return await self._worker.do(partial(self._live.join, other, text, call=call, at_us=at_us))
 
-    async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
+    async def fork(self, name: str, at: When | None = None, **moment: Unpack[Moment]) -> Live:
         """See `vmstore.Live.fork`."""
         return Live(await self._worker.do(self._live.fork, name, at, **moment), self._worker)
 

@@ -6,14 +6,16 @@ from collections.abc import AsyncIterator
 from itertools import islice
 from typing import Any
 
+from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.vmql.execution import result as sync_result
 
 ROWS = 200  # taken at once
 
 
+@described_by(sync_result.Result)
 class Result:
-    """An answer whose rows are awaited: `async for row in result`; see `vmstore.Store.query`."""
+    """An answer whose rows are awaited: `async for row in result`."""
 
     def __init__(self, result: sync_result.Result, worker: Worker) -> None:
         self._result = result

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar, Unpack
 
 import vmstore.store.session as sync_session
 from vmstore.aio.context import Context
+from vmstore.aio.debug import Debug
+from vmstore.aio.docs import described_by
+from vmstore.aio.lineage import Lineage
+from vmstore.aio.wire import Wire
 from vmstore.aio.worker import Worker
-from vmstore.core.asof import AsOf, Position
+from vmstore.core.aliases import Aliased, old_keywords_of_methods
+from vmstore.core.asof import AsOf, Moment, When
 from vmstore.engine.batch import HandBatch
 from vmstore.namespace.results import (
-    Affinity,
     CallInfo,
     Diff,
-    Event,
-    Fault,
     Hit,
     Page,
     Recorded,
-    Relation,
-    Response,
     SessionInfo,
     TurnInfo,
-    Version,
 )
 
 if TYPE_CHECKING:
-    from vmstore.replay.check import Checked
-    from vmstore.replay.whatif import Run
     from vmstore.seals.seal import Seal
     from vmstore.store.reads.proofs import Proof
 
 T = TypeVar("T")
 
 
-class Session:
-    """One session of a store."""
+@described_by(sync_session.Session)
+@old_keywords_of_methods(at="at_us", latency="latency_us", valid_from="valid_from_us", valid_to="valid_to_us")
+class Session(Aliased):
+    """One session of a store. Questions take a moment: `at=`, or `turn=`, `call=`, `position=`, `time=`."""
+
+    _aliases: ClassVar[Mapping[str, str]] = sync_session.Session._aliases
 
     def __init__(self, session: sync_session.Session, worker: Worker) -> None:
         self._session = session
@@ -47,17 +48,36 @@ class Session:
     def __repr__(self) -> str:
         return repr(self._session)
 
+    @property
+    def lineage(self) -> Lineage:
+        """See `vmstore.Session.lineage`."""
+        return Lineage(self._session.lineage, self._worker)
+
+    @property
+    def wire(self) -> Wire:
+        """See `vmstore.Session.wire`."""
+        return Wire(self._session.wire, self._worker)
+
+    @property
+    def debug(self) -> Debug:
+        """See `vmstore.Session.debug`."""
+        return Debug(self._session.debug, self._worker)
+
+    async def _prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
+        """What `prove` was, for one release."""
+        return await self._worker.do(partial(self._session._prove, page, call=call, seal=seal))
+
     async def info(self) -> SessionInfo:
         """See `vmstore.Session.info`."""
         return await self._worker.do(self._session.info)
 
-    async def context(self, at: AsOf | None = None, **moment: Any) -> Context:
+    async def context(self, at: When | None = None, **moment: Unpack[Moment]) -> Context:
         """See `vmstore.Session.context`."""
         return Context(await self._worker.do(self._session.context, at, **moment), self._worker)
 
     async def pages(
         self,
-        at: AsOf | None = None,
+        at: When | None = None,
         *,
         type: str | None = None,
         role: str | None = None,
@@ -73,7 +93,7 @@ class Session:
         order_by: str = "position",
         limit: int | None = None,
         after: str | int | None = None,
-        **moment: Any,
+        **moment: Unpack[Moment],
     ) -> list[Page]:
         """See `vmstore.Session.pages`."""
         told = partial(self._session.pages, at, type=type, role=role, modality=modality, tier=tier, level=level)
@@ -81,95 +101,31 @@ class Session:
         since = partial(more, created_since=created_since, entered_since=entered_since)
         return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
-    async def faults(self, at: AsOf | None = None, **moment: Any) -> list[Fault]:
-        """See `vmstore.Session.faults`."""
-        return await self._worker.do(self._session.faults, at, **moment)
-
-    async def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
+    async def search(
+        self, query: str, at: When | None = None, *, limit: int | None = 10, **moment: Unpack[Moment]
+    ) -> list[Hit]:
         """See `vmstore.Session.search`."""
         return await self._worker.do(partial(self._session.search, query, at, limit=limit, **moment))
 
-    async def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
+    async def page(self, reference: str | int, at: When | None = None, **moment: Unpack[Moment]) -> Page:
         """See `vmstore.Session.page`."""
         return await self._worker.do(self._session.page, reference, at, **moment)
 
-    async def versions(
-        self, page: str | int, at: AsOf | None = None, *, delta: bool = False, **moment: Any
-    ) -> list[Version]:
-        """See `vmstore.Session.versions`."""
-        return await self._worker.do(partial(self._session.versions, page, at, delta=delta, **moment))
-
-    async def affinity(
-        self, page: str | int, at: AsOf | None = None, *, limit: int | None = 20, **moment: Any
-    ) -> list[Affinity]:
-        """See `vmstore.Session.affinity`."""
-        return await self._worker.do(partial(self._session.affinity, page, at, limit=limit, **moment))
-
     async def content(
-        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
+        self, reference: str | int, at: When | None = None, *, level: int | None = None, **moment: Unpack[Moment]
     ) -> bytes:
         """See `vmstore.Session.content`."""
         return await self._worker.do(partial(self._session.content, reference, at, level=level, **moment))
 
-    async def open(
-        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
+    async def open_content(
+        self, reference: str | int, at: When | None = None, *, level: int | None = None, **moment: Unpack[Moment]
     ) -> BinaryIO:
-        """See `vmstore.Session.open`; the file itself is read as any other."""
-        return await self._worker.do(partial(self._session.open, reference, at, level=level, **moment))
+        """See `vmstore.Session.open_content`; the file itself is read as any other."""
+        return await self._worker.do(partial(self._session.open_content, reference, at, level=level, **moment))
 
-    async def replay(
-        self, *, policy: str | None = None, budget: int | None = None, keep: str | None = None, **settings: Any
-    ) -> Run:
-        """See `vmstore.Session.replay`."""
-        return await self._worker.do(partial(self._session.replay, policy=policy, budget=budget, keep=keep, **settings))
-
-    async def check(self) -> Checked:
-        """See `vmstore.Session.check`."""
-        return await self._worker.do(self._session.check)
-
-    async def position_of(self, page: str | int) -> int:
-        """See `vmstore.Session.position_of`."""
-        return await self._worker.do(self._session.position_of, page)
-
-    async def moment_of(self, page: str | int, *, before: bool = False) -> Position:
-        """See `vmstore.Session.moment_of`."""
-        return await self._worker.do(partial(self._session.moment_of, page, before=before))
-
-    async def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
-        """See `vmstore.Session.history`."""
-        return await self._worker.do(self._session.history, page, at, **moment)
-
-    async def sources(
-        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
-        """See `vmstore.Session.sources`."""
-        return await self._worker.do(self._session.sources, page, depth=depth, kinds=kinds)
-
-    async def derived(
-        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
-        """See `vmstore.Session.derived`."""
-        return await self._worker.do(self._session.derived, page, depth=depth, kinds=kinds)
-
-    async def diff(self, before: AsOf, after: AsOf) -> Diff:
+    async def diff(self, before: When, after: When) -> Diff:
         """See `vmstore.Session.diff`."""
         return await self._worker.do(self._session.diff, before, after)
-
-    async def prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
-        """See `vmstore.Session.prove`."""
-        return await self._worker.do(partial(self._session.prove, page, call=call, seal=seal))
-
-    async def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
-        """See `vmstore.Session.messages`."""
-        return await self._worker.do(self._session.messages, at, **moment)
-
-    async def request(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
-        """See `vmstore.Session.request`."""
-        return await self._worker.do(self._session.request, at, **moment)
-
-    async def response(self, at: AsOf | None = None, **moment: Any) -> Response:
-        """See `vmstore.Session.response`."""
-        return await self._worker.do(self._session.response, at, **moment)
 
     async def turns(self) -> list[TurnInfo]:
         """See `vmstore.Session.turns`."""
@@ -184,20 +140,20 @@ class Session:
         request: dict[str, Any],
         response: Any = None,
         *,
-        at: int | None = None,
-        latency: int | None = None,
+        at_us: int | None = None,
+        latency_us: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
     ) -> Recorded:
         """See `vmstore.Session.record`."""
-        told = partial(self._session.record, at=at, latency=latency, cost=cost, request_id=request_id)
+        told = partial(self._session.record, at_us=at_us, latency_us=latency_us, cost=cost, request_id=request_id)
         return await self._worker.do(told, request, response)
 
-    async def batch(self, write: Callable[[HandBatch], T], *, at: int | None = None) -> T:
+    async def batch(self, write: Callable[[HandBatch], T], *, at_us: int | None = None) -> T:
         """See `vmstore.Session.batch`; `write` is given the batch and adds to it, in the store's thread."""
 
         def work() -> T:
-            with self._session.batch(at=at) as batch:
+            with self._session.batch(at_us=at_us) as batch:
                 return write(batch)
 
         return await self._worker.do(work)
@@ -208,24 +164,24 @@ class Session:
         *,
         importance: float | None = None,
         status: str | None = None,
-        valid_from: int | None = None,
-        valid_to: int | None = None,
+        valid_from_us: int | None = None,
+        valid_to_us: int | None = None,
         tags: Iterable[str] = (),
         untags: Iterable[str] = (),
         anchors: Mapping[str, str | None] | None = None,
-        at: int | None = None,
+        at_us: int | None = None,
     ) -> Page:
         """See `vmstore.Session.annotate`."""
-        told = partial(self._session.annotate, page, importance=importance, status=status, anchors=anchors, at=at)
-        more = partial(told, valid_from=valid_from, valid_to=valid_to, tags=tags, untags=untags)
+        told = partial(self._session.annotate, page, importance=importance, status=status, anchors=anchors, at_us=at_us)
+        more = partial(told, valid_from_us=valid_from_us, valid_to_us=valid_to_us, tags=tags, untags=untags)
         return await self._worker.do(more)
 
     async def close(
-        self, status: str = "completed", reason: str | None = None, *, at: int | None = None
+        self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None
     ) -> SessionInfo:
         """See `vmstore.Session.close`."""
-        return await self._worker.do(partial(self._session.close, status, reason, at=at))
+        return await self._worker.do(partial(self._session.close, status, reason, at_us=at_us))
 
-    async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
+    async def fork(self, name: str, at: When | None = None, **moment: Unpack[Moment]) -> Session:
         """See `vmstore.Session.fork`."""
         return Session(await self._worker.do(self._session.fork, name, at, **moment), self._worker)

@@ -9,28 +9,35 @@ from concurrent.futures import Future
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
 import vmstore.store.store as sync_store
+from vmstore.aio.admin import Admin
+from vmstore.aio.docs import described_by
 from vmstore.aio.result import Result
 from vmstore.aio.session import Session
+from vmstore.aio.shared import Sharing
+from vmstore.aio.trust import Trust
 from vmstore.aio.twins import twin
 from vmstore.aio.worker import Worker
-from vmstore.core.asof import AsOf
+from vmstore.core.aliases import Aliased, old_keywords_of_methods
+from vmstore.core.asof import AsOf, Moment, When
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
-from vmstore.namespace.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
+from vmstore.namespace.reports import Backup, Exported, Import, Info, Verdict
 from vmstore.namespace.results import Entry, Hit, Page, Recorded, SessionInfo
 from vmstore.views.projection import Progress
 from vmstore.vmql.syntax.nodes import Statement
 
 if TYPE_CHECKING:
     from vmstore.aio.live import Live
-    from vmstore.columns.page_table import PageTable
     from vmstore.namespace.effects import Agree
     from vmstore.namespace.encryption import Key
     from vmstore.seals.seal import Seal
+    from vmstore.store.live.options import LiveOptions
+    from vmstore.vm.kernel.keywords import LiveSettings
+    from vmstore.vm.kernel.settings import Settings
 
 ENTRIES = 200  # of a tail, fetched at once
 
@@ -45,7 +52,12 @@ def open(
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> Store:
-    """A store to be opened: `async with open(path) as store`, or `store = await open(path)`; see `vmstore.open`."""
+    """A store to be opened: `async with open(path) as store`, or `store = await open(path)`.
+
+    In mode 'rw' it is made where there is none, in mode 'r' nothing is written. With `key`, the file of a store key
+    or an object that wraps and unwraps, it is an encrypted one. Another process that holds what a call needs is
+    waited for `wait_s` seconds, then LockedError names it; None waits for as long as it holds it.
+    """
     opens = partial(sync_store.open_store, path, mode, namespace=namespace, key=key, wait_s=wait_s)
     return Store(partial(opens, clock=clock, ids=ids))
 
@@ -55,8 +67,12 @@ def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> 
     return Store(partial(sync_store.memory_store, clock=clock, ids=ids))
 
 
-class Store:
+@described_by(sync_store.Store)
+@old_keywords_of_methods(at="at_us", latency="latency_us")
+class Store(Aliased):
     """One namespace of a store. Any task of one event loop may use it."""
+
+    _aliases: ClassVar[Mapping[str, str]] = sync_store.ALIASES
 
     def __init__(self, opens: Callable[[], sync_store.Store]) -> None:
         self._opens = opens
@@ -90,6 +106,21 @@ class Store:
         return self._sync
 
     @property
+    def admin(self) -> Admin:
+        """See `vmstore.Store.admin`."""
+        return Admin(self._store.admin, self._worker)
+
+    @property
+    def trust(self) -> Trust:
+        """See `vmstore.Store.trust`."""
+        return Trust(self._store.trust, self._worker)
+
+    @property
+    def sharing(self) -> Sharing[Store]:
+        """See `vmstore.Store.sharing`."""
+        return Sharing(self._store.sharing, self._worker, Store)
+
+    @property
     def folder(self) -> Path | None:
         """The namespace's directory; None in memory."""
         return self._store.folder
@@ -97,10 +128,6 @@ class Store:
     async def close(self) -> None:
         """Lets go of the files after what was asked before; closing twice does nothing."""
         await self._worker.end(self._store.close if self._sync is not None else _nothing)
-
-    async def follow(self) -> None:
-        """See `vmstore.Store.follow`."""
-        await self._worker.do(self._store.follow)
 
     async def sessions(
         self, *, user: str | None = None, agent: str | None = None, hidden: bool = False
@@ -110,7 +137,7 @@ class Store:
 
     async def pages(
         self,
-        at: AsOf | None = None,
+        at: When | None = None,
         *,
         user: str | None = None,
         agent: str | None = None,
@@ -128,7 +155,7 @@ class Store:
         order_by: str = "position",
         limit: int | None = None,
         after: str | None = None,
-        **moment: Any,
+        **moment: Unpack[Moment],
     ) -> list[Page]:
         """See `vmstore.Store.pages`."""
         told = partial(self._store.pages, at, user=user, agent=agent, type=type, role=role, modality=modality)
@@ -140,36 +167,24 @@ class Store:
         """See `vmstore.Store.search`."""
         return await self._worker.do(partial(self._store.search, query, limit=limit))
 
-    @overload
-    async def session(self, name: str, *, l0_tokens_max: int, **told: Any) -> Live: ...
-    @overload
     async def session(
         self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,
-        title: str | None = None, redaction: str | None = None,
-    ) -> Session: ...  # fmt: skip
-    async def session(
-        self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,
-        title: str | None = None, redaction: str | None = None, **live: Any,
+        title: str | None = None, redaction: str | None = None, **live: Unpack[LiveOptions],
     ) -> Session:  # fmt: skip
         """See `vmstore.Store.session`."""
-        told = {"user": user, "agent": agent, "title": title, "redaction": redaction, **live}
-        return twin(await self._worker.do(partial(self._store.session, name, create=create, **told)), self._worker)
+        told = partial(self._store.session, create=create, user=user, agent=agent, title=title, redaction=redaction)
+        return twin(await self._worker.do(partial(told, name, **live)), self._worker)
 
-    async def redrive(self, source: str, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
-        """See `vmstore.Store.redrive`."""
+    async def live_session(
+        self, name: str, settings: LiveSettings | Settings | None = None, *, user: str | None = None,
+        agent: str | None = None, title: str | None = None, redaction: str | None = None,
+        **options: Unpack[LiveOptions],
+    ) -> Live:  # fmt: skip
+        """See `vmstore.Store.live_session`."""
         from vmstore.aio.live import Live
 
-        told = partial(self._store.redrive, source, name, progress=progress, **settings)
-        return Live(await self._worker.do(told), self._worker)
-
-    async def region(self, name: str, *, user: str | None = None, session: str | None = None) -> Store:
-        """See `vmstore.Store.region`; the region is open, and is closed like any other."""
-        return await Store(partial(self._store.region, name, user=user, session=session))
-
-    async def find(self, reference: str) -> tuple[Session, str]:
-        """See `vmstore.Store.find`."""
-        session, page = await self._worker.do(self._store.find, reference)
-        return twin(session, self._worker), page
+        told = partial(self._store.live_session, user=user, agent=agent, title=title, redaction=redaction)
+        return Live(await self._worker.do(partial(told, name, settings, **options)), self._worker)
 
     async def record(
         self,
@@ -177,27 +192,21 @@ class Store:
         request: dict[str, Any],
         response: Any = None,
         *,
-        at: int | None = None,
-        latency: int | None = None,
+        at_us: int | None = None,
+        latency_us: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
         redaction: str | None = None,
     ) -> Recorded:
         """See `vmstore.Store.record`."""
         told: dict[str, Any] = {
-            "at": at,
-            "latency": latency,
+            "at_us": at_us,
+            "latency_us": latency_us,
             "cost": cost,
             "request_id": request_id,
             "redaction": redaction,
         }
         return await self._worker.do(partial(self._store.record, **told), _named(session), request, response)
-
-    async def record_gap(
-        self, session: str | Session, reason: str, *, at: int | None = None, redaction: str | None = None
-    ) -> Recorded:
-        """See `vmstore.Store.record_gap`."""
-        return await self._worker.do(self._store.record_gap, _named(session), reason, at=at, redaction=redaction)
 
     async def import_file(
         self,
@@ -229,11 +238,11 @@ class Store:
         sessions: str | Iterable[str] | None = None,
         *,
         format: str = "jsonl",
-        at: AsOf | None = None,
+        at: When | None = None,
         exact: bool = False,
         redact: bool = True,
         progress: Progress | None = None,
-        **moment: Any,
+        **moment: Unpack[Moment],
     ) -> Exported:
         """See `vmstore.Store.export`."""
         told: dict[str, Any] = {"format": format, "at": at, "exact": exact, "redact": redact, "progress": progress}
@@ -242,10 +251,6 @@ class Store:
     async def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
         """See `vmstore.Store.query`."""
         return Result(await self._worker.do(partial(self._store.query, text, session=session, **params)), self._worker)
-
-    async def interrupt(self, thread: int | None = None) -> None:
-        """See `vmstore.Store.interrupt`; at once, whatever the thread is doing."""
-        self._store.interrupt(thread)
 
     async def tail(self, after: str | None = None, *, limit: int | None = None) -> AsyncIterator[Entry]:
         """See `vmstore.Store.tail`."""
@@ -258,29 +263,9 @@ class Store:
         """See `vmstore.Store.info`."""
         return await self._worker.do(self._store.info)
 
-    async def usage(self, progress: Progress | None = None) -> Usage:
-        """See `vmstore.Store.usage`."""
-        return await self._worker.do(self._store.usage, progress)
-
     async def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """See `vmstore.Store.backup`."""
         return await self._worker.do(self._store.backup, to, progress)
-
-    async def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:
-        """See `vmstore.Store.page_table`."""
-        return await self._worker.do(self._store.page_table, sessions)
-
-    async def columns(self) -> Columns:
-        """See `vmstore.Store.columns`."""
-        return await self._worker.do(self._store.columns)
-
-    async def compact(self, progress: Progress | None = None) -> Compacted:
-        """See `vmstore.Store.compact`."""
-        return await self._worker.do(self._store.compact, progress)
-
-    async def sweep(self, *, grace: float = sync_store.GRACE_S, dry_run: bool = False) -> Swept:
-        """See `vmstore.Store.sweep`."""
-        return await self._worker.do(partial(self._store.sweep, grace=grace, dry_run=dry_run))
 
     async def verify(
         self,
@@ -292,10 +277,6 @@ class Store:
     ) -> Verdict:
         """See `vmstore.Store.verify`."""
         return await self._worker.do(partial(self._store.verify, progress, views=views, rules=rules, seals=seals))
-
-    async def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
-        """See `vmstore.Store.rebuild`."""
-        return await self._worker.do(self._store.rebuild, view, progress)
 
 
 def _named(session: str | Session) -> str:

@@ -6,11 +6,15 @@ the views to say; here it only has a valid form.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from types import FrameType
+from typing import TypeAlias, TypedDict
 
 import msgspec
 
+from vmstore.core.text.suggest import suggest
 from vmstore.core.times import iso, microseconds
 from vmstore.errors import InputError
 
@@ -87,6 +91,18 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
 
 AsOf: TypeAlias = Turn | Call | Position | Time | LoggedTime | Head
+When: TypeAlias = AsOf | int
+"""A moment as a caller writes it: an int is a call."""
+
+
+class Moment(TypedDict, total=False):
+    """A moment by name: one of a turn, a call, a position, a time or a time of logging."""
+
+    turn: int | None
+    call: int | None
+    position: int | None
+    time: int | datetime | str | None
+    logged_time: int | datetime | str | None
 
 
 def as_of(
@@ -118,13 +134,44 @@ def as_of(
     return Head()
 
 
-def one_moment(at: AsOf | None, moment: dict[str, Any]) -> AsOf:
-    """The moment given, as a value or by name, but not both; the head where none is."""
+def one_moment(at: When | None, moment: Moment) -> AsOf:
+    """The moment given, as a value or by name, but not both; the head where none is.
+
+    `moment` is what a public method took by keyword; TypeError names that method where a keyword is none.
+    """
+    if not moment.keys() <= Moment.__annotations__.keys():
+        raise TypeError(_unknown_keyword(moment))
     if at is None:
         return as_of(**moment)
     if moment:
         raise InputError("give one moment: either `at` or one of turn, call, position, time, logged_time")
+    if isinstance(at, int):
+        return Call(at)
+    if not isinstance(at, AsOf):
+        raise InputError(f"{at!r:.60} is no moment; give a call's number, or turn=, call=, position= or time=")
     return at
+
+
+def _unknown_keyword(moment: Mapping[str, object]) -> str:
+    """Which method was called with a keyword it has not, and the keyword that was likely meant.
+
+    Methods pass their keywords on to each other; the outermost one that took this keyword is what was called.
+    """
+    wrong = next(name for name in moment if name not in Moment.__annotations__)
+    frame: FrameType | None = inspect.currentframe()
+    called = None
+    while frame is not None:
+        taken = frame.f_locals.get("moment")
+        if isinstance(taken, dict) and wrong in taken and frame.f_code.co_flags & inspect.CO_VARKEYWORDS:
+            called = frame.f_code
+        frame = frame.f_back
+    if called is None:
+        return f"a moment has no {wrong!r}; it is one of {', '.join(Moment.__annotations__)}"
+    arguments = called.co_argcount + called.co_kwonlyargcount
+    names = [*Moment.__annotations__, *called.co_varnames[:arguments]]
+    meant = suggest(wrong, [name for name in names if name != "self"])
+    remedy = f"; did you mean {meant!r}?" if meant else f"; a moment is one of {', '.join(Moment.__annotations__)}"
+    return f"{called.co_qualname}() got an unexpected keyword argument {wrong!r}{remedy}"
 
 
 def _check(what: str, number: object, limit: int) -> None:

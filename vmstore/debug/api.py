@@ -88,7 +88,7 @@ class Answers:
         """The names of sessions that are not handed out as they are, the oldest first, which keeps their numbers."""
         if self._redact is None:
             return []
-        ordinal = self._store.log.ordinal
+        ordinal = self._store.admin.log.ordinal
         if ordinal != self._private[0]:
             with self._store._ns.asking():
                 names = [name for (name,) in self._store._ns.views.execute(_NAMES)]
@@ -149,7 +149,7 @@ class Answers:
         text = asked.needed("q", "PAGES LIMIT 5")
         only_asks(text)
         store, session, _ = self.chosen(asked) if self._asks_one(asked) else (self._store, None, None)
-        with asked.stopped_by(partial(store.interrupt, threading.get_ident())):
+        with asked.stopped_by(partial(store.admin.interrupt, threading.get_ident())):
             return self._taken(asked, store.query(text, session=None if session is None else session.name))
 
     def _taken(self, asked: Asked, found: Result) -> Any:

@@ -33,7 +33,7 @@ def request(session: Session, call: int, *, render: bool = False) -> dict[str, A
     }
     if context.fidelity == Fidelity.RECORDED.word:
         try:
-            found["request"], found["messages"] = context.both()
+            found["request"], found["messages"] = context._both()
         except UnknownError as error:  # nobody held it, or something of it was erased: its messages are what there is
             found["why"] = str(error)
     else:
@@ -49,7 +49,7 @@ def request(session: Session, call: int, *, render: bool = False) -> dict[str, A
 def _response(session: Session, call: int) -> dict[str, Any]:
     """What came back for a call; where nothing is known of it, why."""
     try:
-        found: dict[str, Any] = to_builtins(session.response(Call(call)))
+        found: dict[str, Any] = to_builtins(session.wire.response(Call(call)))
     except UnknownError as error:
         return {"why": str(error)}
     return found

@@ -15,9 +15,9 @@ from vmstore.core.text.token_estimate import ESTIMATOR
 from vmstore.debug.events import Happened, happened
 from vmstore.debug.overview import parent_of
 from vmstore.debug.rows import Rows
+from vmstore.namespace.page_rows import previews
 from vmstore.namespace.results import CallInfo
 from vmstore.store.reads.calls import calls_in
-from vmstore.store.reads.pages import previews
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.views.branch import Lane

@@ -28,7 +28,7 @@ async def grown(
     while not stopped():
         await asyncio.sleep(LOOK_S)
         silent += LOOK_S
-        if await run_in_threadpool(lambda: store.log.ordinal) != ordinal:
+        if await run_in_threadpool(lambda: store.admin.log.ordinal) != ordinal:
             ordinal, now = await run_in_threadpool(_stands, store)
             for name, (position, calls) in now.items():
                 if known.get(name) != (position, calls):
@@ -43,5 +43,5 @@ async def grown(
 
 def _stands(store: Store) -> tuple[int, dict[str, tuple[int, int]]]:
     """The log's end, and position and calls of every session; what is written meanwhile is seen next time."""
-    ordinal = store.log.ordinal
+    ordinal = store.admin.log.ordinal
     return ordinal, {info.session: (info.position, info.calls) for info in store.sessions()}

@@ -47,9 +47,9 @@ class Scratch:
         session = self.store.session(self.name)
         name = f"{self.name[:400]} what-if {len(self._made) + 1}"
         if isinstance(session, Live):
-            session.replay(policy=asked.policy, budget=asked.budget, keep=name)
+            session.debug.replay(policy=asked.policy, budget=asked.budget, keep=name)
         else:
-            self.store.redrive(self.name, name, **settings_of(self.name, asked))
+            self.store.admin.redrive(self.name, name, **settings_of(self.name, asked))
         return name
 
 

@@ -35,6 +35,7 @@ from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.namespace.folder import ERASING
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Erased, ErasurePlan
+from vmstore.namespace.resolve import page_named
 from vmstore.views.erased_cells import Erasures, erasures_after
 
 if TYPE_CHECKING:
@@ -58,10 +59,6 @@ class Asked(Protocol):
 
     def session(self, name: str) -> Any:
         """The session of a name."""
-        ...
-
-    def find(self, reference: str) -> tuple[Any, str]:
-        """The session and page that a reference is a tail of."""
         ...
 
     def query(self, text: str, *, session: str | None = None) -> Iterable[Any]:
@@ -97,7 +94,7 @@ def erase(
     key: Key | None = None,
     **subject: str | None,
 ) -> Erased:
-    """Destroys contents for good; see `specs/erasure.md`.
+    """Destroys contents for good; every hash still holds, and a certificate says what went.
 
     The subject is one of `page` (a name, in `in_session` or an address of its own), `session`,
     `user` or `where` (a condition on PAGES). `derived` takes what was made from it too, `copies`
@@ -137,11 +134,12 @@ def wanted(store: Asked, subject: Subject, derived: bool, copies: bool) -> Wante
     sessions: Iterable[int] = ()
     if subject.page is not None:
         if subject.in_session is None:
-            session, page = store.find(subject.page)
+            name, page = page_named(store._ns, subject.page)
+            session = store.session(name)
         else:
             session, page = store.session(subject.in_session), subject.page
         lane = session._lane()
-        number = session.position_of(page)
+        number = session.lineage.position_of(page)
         pages = [(lane.owner(number), number)]
     elif subject.session is not None:
         sessions = [_key(store, subject.session)]

@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from vmstore.core.aliases import old_keywords
 from vmstore.core.mutation import decode
 from vmstore.core.page import Origin
 from vmstore.errors import InputError, OvertakenError, RefusedError, UnknownError
@@ -52,29 +53,30 @@ class _Chosen(NamedTuple):
     runs: list[Run]
 
 
+@old_keywords(older_than="older_than_s", grace="grace_s")
 def archive(
     store: Archivable,
     sessions: str | Iterable[str] = (),
     *,
-    older_than: float | None = None,
-    grace: float = GRACE_S,
+    older_than_s: float | None = None,
+    grace_s: float = GRACE_S,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Archived:
     """Moves the contents of sessions to an archive each, while others may read and write.
 
-    Of the sessions named, or of those in which nothing happened for `older_than` seconds. One that
-    was written to within the last `grace` seconds counts as open: it is refused, or left alone where
+    Of the sessions named, or of those in which nothing happened for `older_than_s` seconds. One that
+    was written to within the last `grace_s` seconds counts as open: it is refused, or left alone where
     it was not named. `dry_run` only says what would move. A session that is written to afterwards
     grows in the log; archived again, that moves too.
     """
     ns, log = store._ns, _log(store, dry_run)
     names = [sessions] if isinstance(sessions, str) else list(sessions)
-    if bool(names) == (older_than is not None):
+    if bool(names) == (older_than_s is not None):
         raise InputError("name the sessions to archive, or say since when nothing happened in them, and not both")
     before = _bytes(ns)
     with ns.asking():
-        keys, skipped = _keys(ns, names, older_than, grace)
+        keys, skipped = _keys(ns, names, older_than_s, grace_s)
         keep = _folded(ns, {key for key, _ in keys})
         chosen = [_chosen(ns, key, name) for key, name in keys]
     moved = []

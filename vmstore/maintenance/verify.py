@@ -12,7 +12,6 @@ from vmstore.engine.verify.verify import ARCHIVE, PROBLEMS_MAX, Finding, verify
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance.columns import VIEW, ColumnStore
-from vmstore.maintenance.snapshot_check import wrong_folds
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.seals.seal import Seal, watched
@@ -43,6 +42,8 @@ def verdict_on(
             found += list(_named(ns, seal.problems(histories)))[:PROBLEMS_MAX]
         problems = found + [p for p in problems if not found]
         if views and not problems:
+            from vmstore.maintenance.snapshot_check import wrong_folds
+
             problems = [Finding(VIEW, *problem) for problem in columns.problems()]
             problems += [Finding("view", f"session {name}", what) for name, what in wrong_folds(ns)]
             if (wrong := ns.text_problem()) is not None:

@@ -84,6 +84,7 @@ class Namespace(after_fork.Owner):
         self.wait_s: float | None = WAIT_S  # for other processes
         self.lock = Turn(self)
         self.views_lock = self.lock.views
+        self.query: Callable[..., Any] | None = None  # of the store that holds it: answers statements
         self.access: Warden | None = None  # of a handle on a region: what its principals may do
         self.callbacks: dict[int, tuple[Shorter, Finder]] = {}  # of live sessions that were given any
         self._closed = False

@@ -14,7 +14,7 @@ import msgspec
 from vmstore.core.mutation import CellRef, Mark, NamespacePolicy
 from vmstore.core.namespace_policy import PolicySubject
 from vmstore.engine.batch import Batch
-from vmstore.erasure.erase import erase_wanted
+from vmstore.erasure.erase import Asked, erase_wanted
 from vmstore.errors import ErasedError, InputError, UnknownError
 from vmstore.namespace import system_session
 from vmstore.namespace.namespace import session_name
@@ -23,7 +23,6 @@ from vmstore.retention.rules import Due, Rule, Spared, due, span
 
 if TYPE_CHECKING:
     from vmstore.namespace.signing_keys import Key
-    from vmstore.store.store import Store
 
 MARK = "retention:"  # begins the names of marks that stated rules before there was a kind for them
 RULE = "default"  # the name of a rule that was given none
@@ -40,7 +39,7 @@ class Retained(msgspec.Struct, frozen=True):
     erased: Erased | None
 
 
-def rules(store: Store) -> list[Rule]:
+def rules(store: Asked) -> list[Rule]:
     """The rules that hold, by name."""
     stated: dict[str, Rule | None] = {}
     for entry in system_session.entries(store._ns):
@@ -64,20 +63,20 @@ def _rule_cells(entry: system_session.Entry) -> tuple[str, CellRef | None] | Non
     return None
 
 
-def keep(store: Store, time: str, *, where: str | None = None, user: str | None = None, name: str = RULE) -> Rule:
+def keep(store: Asked, time: str, *, where: str | None = None, user: str | None = None, name: str = RULE) -> Rule:
     """States how long contents are kept, like `90d`; a rule of the same name is replaced. Nothing is erased yet.
 
     Without `where`, a condition on PAGES, it is about whole sessions. Raises QueryError where that is none.
     """
     rule = Rule(session_name(name), span(time), where, user)
     if where is not None:
-        store.query(f"PAGES page ACROSS SESSIONS WHERE ({where}) LIMIT 1").to_dicts()
+        list(store.query(f"PAGES page ACROSS SESSIONS WHERE ({where}) LIMIT 1"))
     if rule not in rules(store):
         _say(store, name, msgspec.json.encode(rule))
     return rule
 
 
-def drop(store: Store, name: str) -> None:
+def drop(store: Asked, name: str) -> None:
     """Takes a rule away; UnknownError names those there are."""
     there = [rule.name for rule in rules(store)]
     if name not in there:
@@ -85,7 +84,7 @@ def drop(store: Store, name: str) -> None:
     _say(store, name, None)
 
 
-def apply(store: Store, *, dry_run: bool = False, key: Key | None = None) -> Retained:
+def apply(store: Asked, *, dry_run: bool = False, key: Key | None = None) -> Retained:
     """Erases what is due by the rules, with a certificate; or only says what that is.
 
     Raises InputError where there is no rule.
@@ -110,7 +109,7 @@ def apply(store: Store, *, dry_run: bool = False, key: Key | None = None) -> Ret
     return Retained(stated, last.sessions, last.pages, last.spared, not dry_run, taken)
 
 
-def _say(store: Store, name: str, told: bytes | None) -> None:
+def _say(store: Asked, name: str, told: bytes | None) -> None:
     def write(batch: Batch) -> None:
         value = None if told is None else batch.cell(told)
         batch.add(NamespacePolicy(PolicySubject.RETENTION, batch.cell(name.encode()), value))

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from vmstore.core.address import page_name
 from vmstore.core.decision import Holder
 from vmstore.core.page import Origin
+from vmstore.erasure.erase import Asked
 from vmstore.erasure.plan import Wanted
 from vmstore.erasure.relations import Owned
 from vmstore.errors import InputError
 from vmstore.views.branch import NEVER, Lane
 from vmstore.views.projectors.decisions import holders
 from vmstore.views.reads.annotations import tagged
-
-if TYPE_CHECKING:
-    from vmstore.store.store import Store
 
 HOLD = "hold"  # the tag of a page that no rule takes
 BY_HAND = frozenset((Holder.HAND, Holder.PLAN, Holder.PREFERENCE))
@@ -72,7 +70,7 @@ def words(keep: int) -> str:
     return f"{keep // UNITS_US[unit]}{unit}"
 
 
-def due(store: Store, rules: Iterable[Rule], now: int) -> Due:
+def due(store: Asked, rules: Iterable[Rule], now: int) -> Due:
     """What rules take at a time; the views are at the log's end, and stand still.
 
     A session goes when it and every fork of it were last used before, and no page of it is held: tagged
@@ -93,7 +91,7 @@ def due(store: Store, rules: Iterable[Rule], now: int) -> Due:
 class _Looking:
     """One look at a namespace by its rules."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Asked) -> None:
         self._store = store
         self._db = store._ns.views
         self.keys: set[int] = set()

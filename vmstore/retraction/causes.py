@@ -11,8 +11,8 @@ from vmstore.core.asof import Head
 from vmstore.core.page import LinkKind, Role
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.namespace.page_rows import actor
 from vmstore.namespace.resolve import page_named, resolved
-from vmstore.store.reads.pages import actor
 from vmstore.views.branch import Lane
 from vmstore.views.erased_cells import seen
 from vmstore.vm.protocol.tool_calls import tool_called

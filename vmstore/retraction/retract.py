@@ -7,8 +7,8 @@ before it answers as it did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -17,18 +17,18 @@ from vmstore.core.mutation import Annotate
 from vmstore.core.page import PageType, Standing
 from vmstore.errors import InputError, OvertakenError, UnknownError
 from vmstore.live.regeneration import Renewal, renewals
+from vmstore.live.runtime import Runtime
 from vmstore.log.port import Log
 from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.page_rows import preview, previews
 from vmstore.retraction.causes import Cause, made_by
 from vmstore.retraction.closure import Fallen, fallout
 from vmstore.retraction.conflicts import Dispute, Judged, disputes, judged
 from vmstore.retraction.results import Conflict, Rebuilt, Retracted, Retraction, SessionRetracted
-from vmstore.store.live.live_session import Live
-from vmstore.store.reads.pages import preview, previews
-from vmstore.store.session import Session
 from vmstore.views.branch import Lane
 from vmstore.views.reads.page_calls import seen
 
+T = TypeVar("T")
 REASON_CHARS_MAX = 200
 RETRACTED, REASON, THROUGH = "retracted", "retracted.reason", "retracted.through"  # anchors of what is marked
 ITSELF = "itself"
@@ -39,7 +39,16 @@ class Holding(Protocol):
 
     _ns: Namespace
 
-    def session(self, name: str) -> Session: ...
+    def session(self, name: str) -> Any: ...
+
+
+@runtime_checkable
+class Renewable(Protocol):
+    """A session whose pages can be made anew, which a live one is."""
+
+    def look(self, see: Callable[[Runtime], T]) -> T: ...
+
+    def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]: ...
 
 
 class Asked(NamedTuple):
@@ -62,7 +71,7 @@ class Part(NamedTuple):
     name: str
     fallen: Fallen
     judged: Judged
-    live: Live | None = None  # what makes pages anew
+    live: Renewable | None = None  # what makes pages anew
     renewals: Sequence[Renewal] = ()
 
     def because(self, page: int) -> str:
@@ -127,7 +136,7 @@ def _plan(asked: Asked) -> list[Part]:
 
 def _renewed(asked: Asked, part: Part) -> Part:
     live = asked.store.session(part.name) if part.judged.marked else None
-    if not isinstance(live, Live):
+    if not isinstance(live, Renewable):
         return part
     found = live.look(lambda runtime: renewals(runtime, part.fallen.lane, part.judged.marked, part.fallen.pages))
     return part._replace(live=live, renewals=found)

@@ -22,6 +22,7 @@ from vmstore.engine.verify.verify import ChainCheck, batches_of
 from vmstore.errors import CorruptError, InputError, RefusedError
 from vmstore.log.port import Log, Progress
 from vmstore.log.readonly import LentLog
+from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import SealInfo
 from vmstore.namespace.signing_keys import Key, public_key, read_key
 from vmstore.seals.seal import Seal, read, sealed, watched
@@ -33,10 +34,7 @@ SEAL = ".seal"
 class Sealable(Protocol):
     """What of a store is sealed: its log, and where it lies."""
 
-    @property
-    def log(self) -> Log:
-        """The log, the only truth."""
-        ...
+    _ns: Namespace
 
     @property
     def folder(self) -> Path | None:
@@ -62,10 +60,12 @@ def seal(
     folder = None if store.folder is None else folder_of(store.folder)
     if folder is None and out is None:
         raise InputError("a store in memory has no folder of seals beside it; name a file")
-    if out is None and isinstance(store.log, LentLog):
+    if out is None and isinstance(store._ns.let.lent_log, LentLog):
         raise RefusedError("the seals of a region lie with who keeps it; name a file of your own")
     earlier = next(seals_in(folder, _name(store), last=True), None) if folder is not None else None
-    made = sealed(_followed(store.log, earlier, progress), (clock or SystemClock()).now(), signer.public, signer.sign)
+    made = sealed(
+        _followed(store._ns.let.lent_log, earlier, progress), (clock or SystemClock()).now(), signer.public, signer.sign
+    )
     if out is None:
         assert folder is not None, "it was looked for"
         with naming(folder):

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, Unpack
 
 import msgspec
 
-from vmstore.core.asof import AsOf, Head, LoggedTime, Time, one_moment
+from vmstore.core.aliases import old_keywords
+from vmstore.core.asof import AsOf, Head, LoggedTime, Moment, Time, When, one_moment
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.core.grants import Principal, Scope, Verb, principal, verbs_of, words_of
 from vmstore.core.mutation import Revoke, Share
@@ -87,7 +88,8 @@ def open_region(ns: Namespace, name: str, *, user: str | None = None, session: s
     return region
 
 
-def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at: int | None = None) -> Granting:
+@old_keywords(at="at_us")
+def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at_us: int | None = None) -> Granting:
     """Grants verbs of read, write, grant to a principal; the grant, which is not written again where it holds.
 
     `to` is `user:ann`, `sandbox:team-a` (or `team-a`), `session:team-a/s1` or `global`. Who may write or
@@ -104,13 +106,14 @@ def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at: i
                 giver = None if by is None else batch.cell(str(by).encode())
                 batch.add(Share(whom.scope, name, verbs, giver))
 
-        system_session.append(ns, write, at=at)
+        system_session.append(ns, write, at=at_us)
         held = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and verbs in grant.verbs]
         return _told(held[-1])
 
 
+@old_keywords(at="at_us")
 def revoke(
-    store: Shareable, whose: str, may: str | Iterable[str] | None = None, *, at: int | None = None
+    store: Shareable, whose: str, may: str | Iterable[str] | None = None, *, at_us: int | None = None
 ) -> list[Granting]:
     """Takes verbs back from a principal, by default all; what it may still do of its own.
 
@@ -134,11 +137,11 @@ def revoke(
             for grant in mine:
                 batch.add(Revoke(grant.position, grant.verbs & verbs, giver))
 
-        system_session.append(ns, write, at=at)
+        system_session.append(ns, write, at=at_us)
         return [_told(grant) for grant in _granted(ns, Head()).in_force if grant.to == whom]
 
 
-def grants(store: Shareable, at: AsOf | None = None, **moment: Any) -> list[Granting]:
+def grants(store: Shareable, at: When | None = None, **moment: Unpack[Moment]) -> list[Granting]:
     """The grants that held at a moment, by default now; a moment is a time, or a position of the charter."""
     ns = store._ns
     with ns.views_lock:
@@ -149,10 +152,10 @@ def grants(store: Shareable, at: AsOf | None = None, **moment: Any) -> list[Gran
 def regions(
     path: str | os.PathLike[str],
     *,
-    at: AsOf | None = None,
+    at: When | None = None,
     of: str | None = None,
     key: Key | None = None,
-    **moment: Any,
+    **moment: Unpack[Moment],
 ) -> list[Region]:
     """The namespaces of a store that were shared at a moment, by name; with `of` those a principal might read.
 

@@ -115,7 +115,7 @@ def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.S
     if page in names:
         raise InputError(f"{page!r} is a session; name one of its pages after it")
     if page:
-        return store.find(page)[0]
+        return store.admin.find(page)[0]
     raise InputError(f"{arguments.store} holds {len(names)} sessions; name one: {listing(names)}")
 
 

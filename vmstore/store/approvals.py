@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from vmstore.core.aliases import old_keywords
 from vmstore.core.clock import within
 from vmstore.core.mutation import Approve
 from vmstore.core.redaction import Artifact
@@ -14,11 +15,9 @@ from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace import system_session
 from vmstore.namespace.namespace import Namespace
+from vmstore.store.host import StoreHost
 from vmstore.transfer.lifted_redaction import artifact_of
 from vmstore.views.projectors.redactions import approvals_of, approved
-
-if TYPE_CHECKING:
-    from vmstore.store.store import Store
 
 WHO_CHARS_MAX = 200
 
@@ -35,18 +34,19 @@ class Approved(msgspec.Struct, frozen=True):
     in_force: bool
 
 
+@old_keywords(until="until_us")
 def approve(
-    store: Store,
+    store: StoreHost,
     artifacts: str | Iterable[str],
     sessions: str | Iterable[str] | None = None,
     *,
     who: str,
-    until: int | None = None,
+    until_us: int | None = None,
     granted: bool = True,
 ) -> list[Approved]:
     """Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all there are by default.
 
-    `who` says so, and it ends at `until`, in microseconds since 1970; not `granted` puts redaction back.
+    `who` says so, and it ends at `until_us`, in microseconds since 1970; not `granted` puts redaction back.
     What forks off later, and what comes to be, needs a word of its own. What is in force then.
     """
     kinds = [artifact_of(word) for word in ([artifacts] if isinstance(artifacts, str) else artifacts)]
@@ -54,23 +54,23 @@ def approve(
         raise InputError("name what may leave without masks: jsonl, parquet, sqlite, html or all")
     if not isinstance(who, str) or not 0 < len(who) <= WHO_CHARS_MAX or not who.isprintable():
         raise InputError(f"{who!r:.40} says nobody: who lifts redaction is a text of 1 to {WHO_CHARS_MAX} characters")
-    within("until", until)
+    within("until", until_us)
     ns = store._ns
-    if granted and until is not None and until <= ns.clock.now():
-        raise InputError(f"until {until} is over already, so nothing would leave without masks; name a later time")
+    if granted and until_us is not None and until_us <= ns.clock.now():
+        raise InputError(f"until {until_us} is over already, so nothing would leave without masks; name a later time")
     with ns.lock:
         listed = [sessions] if isinstance(sessions, str) else sessions
         names = [info.session for info in store.sessions()] if listed is None else list(listed)
         uids = [_uid(ns, name) for name in names]
         if uids:
             system_session.append(
-                ns, lambda batch: _write(batch, uids, kinds, who, until if granted else None, granted)
+                ns, lambda batch: _write(batch, uids, kinds, who, until_us if granted else None, granted)
             )
         ns.follow()
         return [one for one in approvals(store) if one.session in names]
 
 
-def approvals(store: Store) -> list[Approved]:
+def approvals(store: StoreHost) -> list[Approved]:
     """Everything that was lifted and put back, session after session."""
     ns = store._ns
     with ns.asking():

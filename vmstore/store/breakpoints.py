@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import msgspec
 
 from vmstore.core.page import Level
 from vmstore.errors import UnknownError
-from vmstore.store.session import Session
-from vmstore.store.store import Store
+from vmstore.store.host import SessionHost
 from vmstore.views.branch import Lane
 from vmstore.views.reads.resolve_asof import moment_at
 from vmstore.vmql.planner.predicate import predicate
 from vmstore.vmql.syntax.errors import QueryError
+
+
+class Queried(Protocol):
+    """A store that is asked."""
+
+    @property
+    def query(self) -> Callable[..., Any]:
+        """Answers a VMQL statement."""
+        ...
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -31,13 +40,17 @@ class Stop(msgspec.Struct, frozen=True):
     row: dict[str, Any]
 
 
-def until(store: Store, session: Session, text: str, after: int | None = None) -> Stop | None:
+def until(store: Queried, session: SessionHost, text: str, after: int | None = None) -> Stop | None:
     """The first moment of a session, after a position where one is told, at which a predicate holds; None without one.
 
     Raises QueryError, which points at what is wrong with the predicate, and UnknownError where the
     session has no such position.
     """
-    ns = store._ns
+    return _until(store.query, session, text, after)
+
+
+def _until(query: Callable[..., Any], session: SessionHost, text: str, after: int | None) -> Stop | None:
+    ns = session._ns
     with ns.asking():
         end = session.info().position
         if after is not None and not 0 <= after <= end:
@@ -45,7 +58,7 @@ def until(store: Store, session: Session, text: str, after: int | None = None) -
         wanted = predicate(text)
         statement = wanted.first(after or None)
         try:
-            rows = store.query(statement, session=session.name).to_dicts()
+            rows = query(statement, session=session.name).to_dicts()
         except QueryError as error:
             raise wanted.pointed(error) from None
         if not rows:
@@ -53,6 +66,12 @@ def until(store: Store, session: Session, text: str, after: int | None = None) -
         row = rows[0]
         here = moment_at(Lane(ns.views, ns.key(session.name) or 0), row["position"])
         return Stop(session.name, row["position"], *here, happened(statement.name, row), statement.name, row)
+
+
+def first(session: SessionHost, text: str, after: int | None = None) -> Stop | None:
+    """The same of a session alone, which asks through the store that it came from."""
+    assert session._ns.query is not None, "a session comes from a store"
+    return _until(session._ns.query, session, text, after)
 
 
 def happened(relation: str, row: dict[str, Any]) -> str:

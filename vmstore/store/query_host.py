@@ -17,11 +17,11 @@ from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.page_rows import previews
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.namespace.results import Change
 from vmstore.search.corpus import Corpus
 from vmstore.store.reads.diff import differing
-from vmstore.store.reads.pages import previews
 from vmstore.store.session import Session
 from vmstore.views.branch import Lane
 from vmstore.vmql.execution.engine import Asker
@@ -93,7 +93,7 @@ class Asking:
 
     def page_position(self, session: str, page: str) -> int:
         """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
-        return self.session(session).position_of(page)
+        return self.session(session).lineage.position_of(page)
 
     def differences(
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]

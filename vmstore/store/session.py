@@ -4,53 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
 from vmstore.core.address import MOMENTS, page_name, parse
-from vmstore.core.asof import AsOf, Call, Head, Position, one_moment
+from vmstore.core.aliases import Aliased, old_keywords_of_methods
+from vmstore.core.asof import AsOf, Call, Head, Moment, Position, When, one_moment
 from vmstore.core.clock import within
-from vmstore.core.page import LinkKind, Origin
+from vmstore.core.page import Origin
 from vmstore.engine.batch import Batch, HandBatch
 from vmstore.engine.new_session import Opening
 from vmstore.errors import InputError, UnknownError
 from vmstore.log.commit import Commit
 from vmstore.namespace.group_commit import Decision
 from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.namespace.page_rows import described, previews
 from vmstore.namespace.resolve import resolved
 from vmstore.namespace.results import (
-    Affinity,
     CallInfo,
     Diff,
-    Event,
-    Fault,
     Hit,
     Page,
     Recorded,
-    Relation,
-    Response,
     SessionInfo,
     TurnInfo,
-    Version,
 )
+from vmstore.store.debug import Debug
+from vmstore.store.lineage import Lineage
 from vmstore.store.reads.annotations import Said, annotation, checked
 from vmstore.store.reads.calls import calls_in, turns_in
 from vmstore.store.reads.context import Context
 from vmstore.store.reads.diff import diff
-from vmstore.store.reads.history import history_of
-from vmstore.store.reads.page_query import Wanted, chosen, faults_of
-from vmstore.store.reads.pages import described, previews, relations
+from vmstore.store.reads.page_query import Wanted, chosen
 from vmstore.store.reads.search import search
-from vmstore.store.reads.versions import affinity_of, versions_of
+from vmstore.store.wire import Wire
 from vmstore.views.branch import Lane
-from vmstore.views.projectors.lineage import walk
 from vmstore.views.reads.context import Sealed
-from vmstore.views.reads.resolve_asof import Basis as Moment
-from vmstore.views.reads.resolve_asof import basis, begin_of, end_of, packed
+from vmstore.views.reads.resolve_asof import Basis, basis, packed
 from vmstore.views.stored_cells import open_cell, read_cells
 
 if TYPE_CHECKING:
-    from vmstore.replay.check import Checked
-    from vmstore.replay.whatif import Run
     from vmstore.seals.seal import Seal
     from vmstore.store.reads.proofs import Proof
     from vmstore.store.recorder import Recording
@@ -64,8 +56,27 @@ ACTS = (
 )  # fmt: skip
 
 
-class Session:
+@old_keywords_of_methods(at="at_us", latency="latency_us", valid_from="valid_from_us", valid_to="valid_to_us")
+class Session(Aliased):
     """One session of a store. Questions take a moment: `at=`, or `turn=`, `call=`, `position=`, `time=`."""
+
+    _aliases: ClassVar[Mapping[str, str]] = {
+        "open": "open_content",
+        "prove": "_prove|Store.trust.prove, which takes the session",
+        "history": "lineage.history",
+        "versions": "lineage.versions",
+        "affinity": "lineage.affinity",
+        "sources": "lineage.ancestors",
+        "derived": "lineage.descendants",
+        "position_of": "lineage.position_of",
+        "moment_of": "lineage.moment_of",
+        "messages": "wire.messages",
+        "request": "wire.request",
+        "response": "wire.response",
+        "faults": "debug.faults",
+        "replay": "debug.replay",
+        "check": "debug.check",
+    }
 
     def __init__(self, namespace: Namespace, recording: Callable[[], Recording], key: int, name: str) -> None:
         self._ns = namespace
@@ -77,14 +88,25 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session {self.name!r}>"
 
-    if not TYPE_CHECKING:  # a checker tells the two kinds of sessions apart by their types
+    def _lacking(self, name: str) -> str:
+        """What to do where a recorded session is asked for what only a live one can do."""
+        remedy = f"; {self.name!r} was recorded: store.admin.redrive copies it into a live one" if name in ACTS else ""
+        return f"a recorded session has no {name!r}{remedy}"
 
-        def __getattr__(self, name: str) -> Any:
-            """Says what to do where a recorded session is told what only a live one can do."""
-            remedy = ""
-            if name in ACTS:
-                remedy = f"; {self.name!r} was recorded: store.redrive says it again to one that has"
-            raise AttributeError(f"a recorded session has no {name!r}{remedy}")
+    @property
+    def lineage(self) -> Lineage:
+        """Where single pages come from and what came of them: ancestors, descendants, history, versions."""
+        return Lineage(self)
+
+    @property
+    def wire(self) -> Wire:
+        """What was sent and what came back for each call: messages, request, response."""
+        return Wire(self)
+
+    @property
+    def debug(self) -> Debug:
+        """How its memory worked: faults, the first moment a predicate holds, replays under other settings."""
+        return Debug(self)
 
     def _lane(self) -> Lane:
         """What the session sees, which is settled where it begins."""
@@ -99,7 +121,7 @@ class Session:
         with self._ns.asking():
             return self._ns.session_info(self._key)
 
-    def context(self, at: AsOf | None = None, **moment: Any) -> Context:
+    def context(self, at: When | None = None, **moment: Unpack[Moment]) -> Context:
         """What the model saw at a call; at the last one where no moment is given."""
         with self._ns.asking():
             lane = self._lane()
@@ -107,7 +129,7 @@ class Session:
 
     def pages(
         self,
-        at: AsOf | None = None,
+        at: When | None = None,
         *,
         type: str | None = None,
         role: str | None = None,
@@ -123,11 +145,11 @@ class Session:
         order_by: str = "position",
         limit: int | None = None,
         after: str | int | None = None,
-        **moment: Any,
+        **moment: Unpack[Moment],
     ) -> list[Page]:
         """Every page there was at a moment, those out of context included, or those that are wanted.
 
-        `dirty` pages were made from one that changed since; `actor` made them (see `Page`). Since a
+        `dirty` pages were made from one that changed since; `actor` made them. Since a
         moment is after it; entered is into the context, or anew at another level. `order_by` is
         position, or importance, tokens or recency (when they last entered), greatest first. `limit`
         gives that many, `after` goes on after the last page of an answer about the same moment.
@@ -142,48 +164,23 @@ class Session:
             last = None if after is None else self._resolve(lane, after, Position(when.position))[0]
             return described(lane, when.position, [one.page for one in chosen(lane, when.position, wanted, last)])
 
-    def faults(self, at: AsOf | None = None, **moment: Any) -> list[Fault]:
-        """Every time a page was asked for up to a moment; without a kernel, every time one came back to the context."""
-        with self._ns.asking():
-            lane = self._lane()
-            return faults_of(lane, basis(lane, one_moment(at, moment)).position)
-
-    def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
+    def page(self, reference: str | int, at: When | None = None, **moment: Unpack[Moment]) -> Page:
         """One page as it stood at a moment; the reference may carry it: `p17@turn:3`."""
         with self._ns.asking():
             lane = self._lane()
             number, when = self._resolve(lane, reference, one_moment(at, moment))
             return described(lane, when.position, [number])[0]
 
-    def versions(self, page: str | int, at: AsOf | None = None, *, delta: bool = False, **moment: Any) -> list[Version]:
-        """Every content a page was given, up to a moment, in order; with `delta` what changed as a unified diff."""
-        with self._ns.asking():
-            lane = self._lane()
-            number, when = self._resolve(lane, page, one_moment(at, moment))
-            return versions_of(lane, self._ns.log, number, when.position, delta=delta)
-
-    def affinity(
-        self, page: str | int, at: AsOf | None = None, *, limit: int | None = 20, **moment: Any
-    ) -> list[Affinity]:
-        """The pages that were in the context together with a page, those it shared most calls with first.
-
-        Costs one pass over all stays of the session up to the moment.
-        """
-        with self._ns.asking():
-            lane = self._lane()
-            number, when = self._resolve(lane, page, one_moment(at, moment))
-            return affinity_of(lane, self._ns.log, number, when.position, limit)
-
     def content(
-        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
+        self, reference: str | int, at: When | None = None, *, level: int | None = None, **moment: Unpack[Moment]
     ) -> bytes:
         """A page's exact bytes: at level 0 as they were accepted, else as that level showed them."""
         with self._ns.asking():
             cell, commitment = self._sealed(reference, at, level, moment)
             return read_cells(self._ns.log, self._ns.views, {cell: commitment})[cell]
 
-    def open(
-        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
+    def open_content(
+        self, reference: str | int, at: When | None = None, *, level: int | None = None, **moment: Unpack[Moment]
     ) -> BinaryIO:
         """A page's exact bytes as a file to read and seek in; close it, or use it in a `with`.
 
@@ -193,7 +190,7 @@ class Session:
             cell, commitment = self._sealed(reference, at, level, moment)
             return open_cell(self._ns.log, self._ns.views, cell, commitment)
 
-    def _sealed(self, reference: str | int, at: AsOf | None, level: int | None, moment: dict[str, Any]) -> Sealed:
+    def _sealed(self, reference: str | int, at: When | None, level: int | None, moment: Moment) -> Sealed:
         """The cell of a page's content at a moment and a level."""
         lane = self._lane()
         if level is None and isinstance(reference, str):
@@ -212,49 +209,22 @@ class Session:
             raise UnknownError(f"{page_name(number)} is opaque: its source never held its content")
         return Sealed(cell, commitment)
 
-    def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
-        """What happened to a page: made, changed, linked, used, entered, left, and what was decided about it."""
-        with self._ns.asking():
-            lane = self._lane()
-            number, when = self._resolve(lane, page, one_moment(at, moment))
-            return history_of(lane, number, when.position)
-
-    def sources(
-        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
-        """Where a page comes from: the links walked towards its sources."""
-        return self._walk(page, depth, kinds, up=True)
-
-    def derived(
-        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
-        """What came of a page: the links walked towards what was made from it."""
-        return self._walk(page, depth, kinds, up=False)
-
-    def _walk(self, page: str | int, depth: int | None, kinds: Iterable[str] | None, *, up: bool) -> list[Relation]:
-        with self._ns.asking():
-            lane = self._lane()
-            number, when = self._resolve(lane, page, Head())
-            if depth is not None and (type(depth) is not int or depth < 1):
-                raise InputError(f"depth {depth!r} is no number of steps from 1 up")
-            wanted = None if kinds is None else [_kind(word) for word in kinds]
-            edges = walk(lane, number, when.position, up=up, depth=depth, kinds=wanted)
-            return relations(lane, self._ns.log, edges, when.position, up=up)
-
-    def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
+    def search(
+        self, query: str, at: When | None = None, *, limit: int | None = 10, **moment: Unpack[Moment]
+    ) -> list[Hit]:
         """The pages that hold words of a query at a moment, best first by BM25, in context or not."""
         with self._ns.asking():
             lane = self._lane()
             return search(self._ns, [(self.name, lane, basis(lane, one_moment(at, moment)).position)], query, limit)
 
-    def diff(self, before: AsOf, after: AsOf) -> Diff:
+    def diff(self, before: When, after: When) -> Diff:
         """What changed between the contexts of two moments: `diff(Call(40), Call(42))`."""
         with self._ns.asking():
             first, second = self.context(before), self.context(after)
             lane = self._lane()
             return diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
 
-    def prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
+    def _prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
         """The proof that a page was in the context of a call, as a seal covers it, or the oldest one kept that does.
 
         Without a page it is of what a live session's call was sent.
@@ -266,22 +236,6 @@ class Session:
             if page is None:
                 return proof_of_request(self._ns, lane, packed(lane, when), seal)
             return proof_of(self._ns, lane, self._resolve(lane, page, when)[0], packed(lane, when), seal)
-
-    def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
-        """The chat messages of a call's request."""
-        return self.context(at, **moment).messages()
-
-    def request(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
-        """A recorded call's request, equal in every field to what was sent."""
-        return self.context(at, **moment).request()
-
-    def response(self, at: AsOf | None = None, **moment: Any) -> Response:
-        """What came back for a call: its body equal in every field to what was handed in, or what is known of it."""
-        from vmstore.store.reads.responses import response_of
-
-        with self._ns.asking():
-            lane = self._lane()
-            return response_of(self._ns.log, lane, packed(lane, one_moment(at, moment)))
 
     def turns(self) -> list[TurnInfo]:
         """The turns in order, with the calls each made, and its faults and evictions."""
@@ -300,26 +254,31 @@ class Session:
         request: dict[str, Any],
         response: Any = None,
         *,
-        at: int | None = None,
-        latency: int | None = None,
+        at_us: int | None = None,
+        latency_us: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
     ) -> Recorded:
-        """Records a call of this session; see `Store.record`."""
+        """Records a call of this session: the request as it was sent, the answer as it came.
+
+        `response` is the provider's, a list of its stream's parts, an exception, or None where the call was
+        aborted. `at_us` is in microseconds since 1970 (default now), `latency_us` in microseconds, `cost` in
+        dollars. The same `request_id` again returns the first answer.
+        """
         return self._recording().record(
-            self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
+            self.name, request, response, at=at_us, latency=latency_us, cost=cost, request_id=request_id
         )
 
     @contextmanager
-    def batch(self, *, at: int | None = None) -> Iterator[HandBatch]:
-        """Mutations of one's own as one commit, `at` microseconds since 1970: the store as a storage backend.
+    def batch(self, *, at_us: int | None = None) -> Iterator[HandBatch]:
+        """Mutations of one's own as one commit, `at_us` microseconds since 1970: the store as a storage backend.
 
         Each is checked as it is added, RefusedError names the rule it breaks. All are durable when
         the block ends, and none is written where it raises. OvertakenError where another process
         wrote to the session meanwhile: decide again.
         """
         with self._ns.lock:
-            told = within("at", at)
+            told = within("at", at_us)
             happened = self._ns.clock.now() if told is None else told
             batch = self._ns.engine.batch_by_hand(self._key)
             try:
@@ -336,21 +295,21 @@ class Session:
         *,
         importance: float | None = None,
         status: str | None = None,
-        valid_from: int | None = None,
-        valid_to: int | None = None,
+        valid_from_us: int | None = None,
+        valid_to_us: int | None = None,
         tags: Iterable[str] = (),
         untags: Iterable[str] = (),
         anchors: Mapping[str, str | None] | None = None,
-        at: int | None = None,
+        at_us: int | None = None,
     ) -> Page:
         """Says what is known of a page from here on; the page as it stands then. What is left out stays.
 
         `importance` is a share from 0 to 1; `status` active, planned, completed, abandoned,
-        recurring or superseded; the validity, of what the page says, in microseconds since 1970, as `at` is. `tags`
+        recurring or superseded; the validity, of what the page says, in microseconds since 1970, as `at_us` is. `tags`
         are added, `untags` taken away; `anchors` are values by name, None takes a name away.
         """
-        said = checked(Said(importance, status, valid_from, valid_to, tags, untags, anchors))
-        told = within("at", at)
+        said = checked(Said(importance, status, valid_from_us, valid_to_us, tags, untags, anchors))
+        told = within("at", at_us)
         if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
             raise InputError(f"{page} names a moment, and what is said holds from now on; leave the moment out")
         engine, number = self._ns.engine, 0
@@ -369,7 +328,7 @@ class Session:
         self._ns.group_commit.write(self.name, Decision(decide, lambda commits: None, read))
         return self.page(number)
 
-    def close(self, status: str = "completed", reason: str | None = None, *, at: int | None = None) -> SessionInfo:
+    def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
         """Says that the session ended, `completed` or `abandoned`, and why; how it stands then.
 
         What is said in it later takes it up again.
@@ -377,11 +336,11 @@ class Session:
         from vmstore.store.close import close
 
         with self._ns.lock:
-            happened = within("at", at)
+            happened = within("at", at_us)
             self._ns.retried(lambda: close(self._ns, self._key, status, reason, happened))
             return self.info()
 
-    def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
+    def fork(self, name: str, at: When | None = None, **moment: Unpack[Moment]) -> Session:
         """A new session that shares this one's past up to a moment, and nothing after."""
         engine, child, when, position = self._ns.engine, session_name(name), one_moment(at, moment), 0
 
@@ -404,50 +363,11 @@ class Session:
         key = self._ns.group_commit.write(child, Decision(decide, done, read))
         return Session(self._ns, self._recording, key, name)
 
-    # ---- what if
-
-    def replay(
-        self, *, policy: str | None = None, budget: int | None = None, keep: str | None = None, **settings: Any
-    ) -> Run:
-        """Decides a live session again, given the same references; without other settings the run as it was recorded.
-
-        `keep` stores it as a session of that name, which writes all contents again (specs/replay.md).
-        """
-        from vmstore.store.replay import replayed
-
-        return replayed(self._ns, self._key, self.name, policy, budget, settings, keep)
-
-    def check(self) -> Checked:
-        """Decides a live session again under its own settings and compares every decision with the recorded one."""
-        from vmstore.store.replay import checked
-
-        return checked(self._ns, self._key, self.name)
-
     # ---- references
 
-    def position_of(self, page: str | int) -> int:
-        """The position that made a page, which its name says; raises UnknownError naming the nearest."""
-        with self._ns.asking():
-            return self._resolve(self._lane(), page, Head())[0]
-
-    def moment_of(self, page: str | int, *, before: bool = False) -> Position:
-        """The moment right after a page came to be, or right before: where a fork can begin."""
-        with self._ns.asking():
-            lane = self._lane()
-            number, _ = self._resolve(lane, page, Head())
-            return Position(begin_of(lane, number) - 1 if before else end_of(lane, number))
-
-    def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Moment]:
+    def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Basis]:
         """The page a reference names, and the moment it is asked of."""
         return resolved(self._ns, lane, self.name, reference, when)
-
-
-def _kind(word: str) -> int:
-    kind = LinkKind.of(word)
-    if kind is None:
-        words = ", ".join(k.word for k in LinkKind)
-        raise UnknownError(f"there is no kind of link {word!r}; the kinds are {words}")
-    return int(kind)
 
 
 _VERSIONS = "SELECT position, level, cell, commitment FROM versions WHERE session = ? AND page = ? AND position <= ?"

@@ -27,28 +27,9 @@ class Sessions:
         self._ns = namespace
         self._recording = recording
 
-    def find(
-        self,
-        name: str,
-        *,
-        create: bool,
-        told: dict[str, str | None],
-        live: dict[str, Any],
-        redaction: str | None = None,
-    ) -> Session:
-        """The session of a name, opened where `create` or `live` says so; `told` is what it begins with."""
-        key = self._ns.key(session_name(name))
-        if key is not None and live:
-            self._same(key, told)
-        policy = None if redaction is None else policy_of(redaction)
-        opening = Opening(name, {word: text for word, text in told.items() if text is not None}, redaction=policy)
-        if policy is not None and key is not None:
-            self._configure(key, policy)
-        if live:
-            from vmstore.store.live.live_session import Live
-            from vmstore.store.live.open_live import begun
-
-            return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **live), name)
+    def find(self, name: str, *, create: bool, told: dict[str, str | None], redaction: str | None = None) -> Session:
+        """The session of a name, opened where `create` says so; `told` is what it begins with."""
+        key, opening = self._beginning(name, told, redaction)
         if key is None and create:
             key = self._ns.retried(lambda: self._opened(opening))
         if key is None:
@@ -64,12 +45,32 @@ class Sessions:
             return Live(self._ns, self._recording, key, name)
         return session
 
+    def live(
+        self, name: str, *, told: dict[str, str | None], options: dict[str, Any], redaction: str | None = None
+    ) -> Live:
+        """The live session of a name, opened where there is none; `told` is what it begins with."""
+        from vmstore.store.live.live_session import Live
+        from vmstore.store.live.open_live import begun
+
+        key, opening = self._beginning(name, told, redaction)
+        if key is not None:
+            self._same(key, told)
+        return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **options), name)
+
+    def _beginning(self, name: str, told: dict[str, str | None], redaction: str | None) -> tuple[int | None, Opening]:
+        """The key of the session of a name, None where there is none, and how it would begin."""
+        key = self._ns.key(session_name(name))
+        policy = None if redaction is None else policy_of(redaction)
+        if policy is not None and key is not None:
+            self._configure(key, policy)
+        return key, Opening(name, {word: text for word, text in told.items() if text is not None}, redaction=policy)
+
     def redrive(self, source: str, name: str, settings: dict[str, Any], progress: Progress | None) -> Live:
         """A new live session `name` to which all of another is said again."""
         from vmstore.store.live.live_session import Live
         from vmstore.store.live.redrive import redrive
 
-        recorded = self.find(source, create=False, told={}, live={})
+        recorded = self.find(source, create=False, told={})
         if self._ns.key(session_name(name)) is not None:
             raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
         key = redrive(self._ns, recorded._lane(), name, settings, progress)

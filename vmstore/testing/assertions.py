@@ -7,10 +7,10 @@ what the pages showed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 from vmstore.core.address import page_name, page_position
-from vmstore.core.asof import AsOf
+from vmstore.core.asof import Moment, When
 from vmstore.debug.whatif import WhatIfs
 from vmstore.errors import InputError, UnknownError
 from vmstore.replay.whatif import Run
@@ -32,7 +32,7 @@ class Memory:
         self.store = store
         self.session = session
 
-    def assert_in_context(self, page_or_text: str, *, at: AsOf | None = None, **moment: Any) -> str:
+    def assert_in_context(self, page_or_text: str, *, at: When | None = None, **moment: Unpack[Moment]) -> str:
         """Claims that a page, or a page with a text, was in the context of a call (default the last); its name.
 
         The moment is `call=`, `turn=`, `position=` or `time=`.
@@ -51,7 +51,7 @@ class Memory:
         told = self._elsewhere(page_or_text, context)
         raise AssertionError(f"no page of {_where(context)} holds {page_or_text!r}\n{told}")
 
-    def assert_not_in_context(self, page_or_text: str, *, at: AsOf | None = None, **moment: Any) -> None:
+    def assert_not_in_context(self, page_or_text: str, *, at: When | None = None, **moment: Unpack[Moment]) -> None:
         """Claims that no such page, and no page with such a text, was in the context of a call (default the last)."""
         __tracebackhide__ = True
         context = self.session.context(at, **moment)
@@ -68,7 +68,7 @@ class Memory:
         __tracebackhide__ = True
         page = self._page(page_or_text)
         pages = [page] if page is not None else self._anywhere(page_or_text)
-        faults = [one for one in self.session.faults() if page_position(one.page or "") in pages]
+        faults = [one for one in self.session.debug.faults() if page_position(one.page or "") in pages]
         for one in faults:
             if one.granted and one.call >= since_call:
                 return str(one.page)
@@ -182,7 +182,7 @@ def assert_policy_not_worse(
 def _run(session: Session, policy: str, budget: int | None) -> tuple[Measures, Run | None]:
     """The numbers of a session under a policy."""
     if isinstance(session, Live):
-        run = session.replay(policy=policy, budget=budget)
+        run = session.debug.replay(policy=policy, budget=budget)
         return run.measures, run
     driven = WhatIfs(Store(session._ns)).chosen(session.name, policy, budget).session
     assert isinstance(driven, Live), "what is said again to a budget has one"

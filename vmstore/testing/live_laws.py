@@ -145,10 +145,11 @@ def told_again(steps: list[Step], path: Path | None = None) -> None:
                 life.store._ns._keep()
                 forgotten(life)
             added = [
-                [(commit.session, commit.body) for commit in life.store.log.tail(ordinal, 1 << 30)] for life in lives
+                [(commit.session, commit.body) for commit in life.store.admin.log.tail(ordinal, 1 << 30)]
+                for life in lives
             ]
             assert all(one == added[0] for one in added), f"step {number}, {step}, wrote otherwise after a death"
-            ordinal = first.store.log.ordinal
+            ordinal = first.store.admin.log.ordinal
     for life in lives:
         life.close()
 
@@ -172,7 +173,7 @@ def snapshots_at_once() -> Iterator[None]:
 
 def bodies(life: Played) -> list[tuple[int, bytes]]:
     """The bodies of all commits, each with its session."""
-    return [(commit.session, commit.body) for commit in life.store.log.tail(0, 1 << 30)]
+    return [(commit.session, commit.body) for commit in life.store.admin.log.tail(0, 1 << 30)]
 
 
 # ---- 4: reasons

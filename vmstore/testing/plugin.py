@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,9 @@ def agent_memory() -> Iterator[AgentMemory]:
 
         store = _store(source, opened)
         if source is None:
-            told: dict[str, Any] = live if "l0_tokens_max" in live else {"create": True, **live}
-            return Memory(store, store.session(session or "test", **told))
+            name = session or "test"
+            opened_here = store.live_session if "l0_tokens_max" in live else partial(store.session, create=True)
+            return Memory(store, opened_here(name, **live))
         names = [info.session for info in store.sessions()]
         if session is None and len(names) != 1:
             raise pytest.UsageError(f"{source} holds {len(names)} sessions; name one: {', '.join(names[:5])}")

@@ -130,7 +130,7 @@ class Player:
                 self._ask(step)
             case Gap():
                 thread = self._thread(step.session)
-                self._note(thread, None, self.store.record_gap(thread.name, step.reason))
+                self._note(thread, None, self.store.admin.record_gap(thread.name, step.reason))
             case Annotate():
                 self._annotate(step)
             case Again():
@@ -143,7 +143,7 @@ class Player:
                 self.reopen(forget=step.forget)
             case Rebuild():
                 views = [None, *(projector.name for projector in PROJECTORS)]
-                self.store.rebuild(views[step.n % len(views)])
+                self.store.admin.rebuild(views[step.n % len(views)])
 
     def reopen(self, *, forget: bool = False) -> None:
         """Closes the store and opens it again; its views are deleted in between where `forget`."""
@@ -166,7 +166,7 @@ class Player:
         request_id = f"{step.request_id}{thread.said}" if step.request_id else None
         told: dict[str, Any] = {"request_id": request_id, "latency": thread.said}
         if step.broken:
-            with full_disk(self.store.log):
+            with full_disk(self.store.admin.log):
                 self._expect(step, lambda: self.store.record(thread.name, request, response, **told))
             return
         with self.open() if step.elsewhere else _kept(self.store) as store:
@@ -227,18 +227,18 @@ class Player:
     def _ends(self, thread: Thread) -> list[int]:
         """Where the commits of a session end, the latest first."""
         self.store.sessions()  # the views follow when they are asked
-        keys: dict[str, int] = dict(self.store.views.execute("SELECT name, session FROM sessions"))
-        commits = self.store.log.tail(0, 1 << 30)
+        keys: dict[str, int] = dict(self.store.admin.views.execute("SELECT name, session FROM sessions"))
+        commits = self.store.admin.log.tail(0, 1 << 30)
         return [commit.last for commit in reversed(commits) if commit.session == keys[thread.name]]
 
     def _expect(self, step: Step, does: Any, wanted: Any = None) -> bool:
         """Does what may be refused, and keeps how it came out."""
-        before, answer, error = digest(self.store.log), None, None
+        before, answer, error = digest(self.store.admin.log), None, None
         try:
             answer = does()
         except Exception as raised:
             error = raised
-        self.outcomes.append(Outcome(step, answer, error, wanted, before, digest(self.store.log)))
+        self.outcomes.append(Outcome(step, answer, error, wanted, before, digest(self.store.admin.log)))
         return error is None
 
 

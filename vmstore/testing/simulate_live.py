@@ -87,7 +87,7 @@ class Played:
         self.restarts = 0
         self.store = clocked(path, seed)
         try:
-            first = self.store.session("s", system=SYSTEM, tools=TOOLS, **{**SETTINGS, **settings})
+            first = self.store.live_session("s", system=SYSTEM, tools=TOOLS, **{**SETTINGS, **settings})
         except RefusedError:  # what is pinned has outgrown that budget since
             first = cast(Live, self.store.session("s"))
         self.live: list[Live] = [first]
@@ -125,12 +125,12 @@ class Played:
 
     def play(self, step: Step) -> None:
         """Does one thing; what is refused must leave the log as it was."""
-        before = self.store.log.ordinal
+        before = self.store.admin.log.ordinal
         try:
             self._play(*step)
         except (InputError, RefusedError, UnknownError):
             self.refused += 1
-            assert self.store.log.ordinal == before, f"{step} was refused and wrote something"
+            assert self.store.admin.log.ordinal == before, f"{step} was refused and wrote something"
 
     def _play(self, act: str, n: int, k: int) -> None:
         session, text = self.session, words(n, k)
@@ -237,7 +237,9 @@ class Played:
             case "link":
                 session.link(self.page(n), self.page(n + 1 + k), ("derives", "represents", "supersedes")[k % 3])
             case "unlink":
-                every = [link for number in range(n, n + 8) for link in session.sources(self.page(number), depth=1)]
+                every = [
+                    link for number in range(n, n + 8) for link in session.lineage.ancestors(self.page(number), depth=1)
+                ]
                 if every:
                     session.unlink(every[0].source, every[0].target, every[0].kind)
             case "delete":
@@ -278,7 +280,7 @@ class Played:
                 again = (self.store.session(one.name) for one in self.live)
                 self.live = [one for one in again if isinstance(one, Live)]
             case "rebuild":
-                self.store.rebuild()
+                self.store.admin.rebuild()
             case "fail":
                 self._fail()
             case _:
@@ -286,7 +288,7 @@ class Played:
 
     def _fail(self) -> None:
         """The disk is full for a moment: the act is lost whole, and the next one finds the session as it was."""
-        log: Any = self.store.log
+        log: Any = self.store.admin.log
         before = digest(log)
         whole = log.together
 

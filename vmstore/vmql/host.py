@@ -44,6 +44,24 @@ class Seen(Protocol):
         ...
 
 
+class Lineage(Protocol):
+    """What is known of single pages of a session."""
+
+    def history(self, page: str | int, at: AsOf | None = None) -> list[Any]:
+        """What happened to a page."""
+        ...
+
+    def ancestors(self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None) -> list[Any]:
+        """The links walked towards a page's sources."""
+        ...
+
+    def descendants(
+        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
+    ) -> list[Any]:
+        """The links walked towards what was made from it."""
+        ...
+
+
 class Session(Protocol):
     """A session as the store's users hold it."""
 
@@ -53,16 +71,9 @@ class Session(Protocol):
         """What the model saw at a call."""
         ...
 
-    def history(self, page: str | int, at: AsOf | None = None) -> list[Any]:
-        """What happened to a page."""
-        ...
-
-    def sources(self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None) -> list[Any]:
-        """The links walked towards a page's sources."""
-        ...
-
-    def derived(self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None) -> list[Any]:
-        """The links walked towards what was made from it."""
+    @property
+    def lineage(self) -> Lineage:
+        """What is known of single pages."""
         ...
 
     def fork(self, name: str, at: AsOf | None = None) -> Session:

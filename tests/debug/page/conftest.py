@@ -34,7 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         store.import_file(SHIPPED)
         managed(store)
         hostile(store)
-        store.session("empty", l0_tokens_max=3000).user("nobody answers")
+        store.live_session("empty", l0_tokens_max=3000).user("nobody answers")
     with serving.served(path) as url:
         yield url
 
@@ -42,7 +42,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def managed(store: vmstore.Store) -> list[dict[str, Any]]:
     """A session of 30 turns in a budget that holds a few of them; the requests of its calls."""
     sent = []
-    session = store.session("managed", l0_tokens_max=3000, system="You are brief.")
+    session = store.live_session("managed", l0_tokens_max=3000, system="You are brief.")
     for turn in range(30):
         session.user(f"Question {turn}: " + f"what of topic {turn} and its neighbours? " * 12)
         sent.append(session.pack().request)

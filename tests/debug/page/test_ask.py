@@ -87,7 +87,7 @@ def test_messages_are_copied_exactly(reader: Reader, demo: vmstore.Session) -> N
     reader.open(session="planning-220", call=40, pane="request")
     reader.page.get_by_role("button", name="Copy JSON").first.click()
     reader.until(lambda: reader.page.locator(".said").count() > 0)
-    assert json.loads(reader.clipboard) == demo.messages(call=40)
+    assert json.loads(reader.clipboard) == demo.wire.messages(call=40)
 
 
 def test_a_live_request_is_copied_as_it_was_sent(reader: Reader) -> None:

@@ -64,13 +64,13 @@ def forked(store: vmstore.Store) -> None:
 
 def planned(store: vmstore.Store) -> None:
     """A session whose first page is changed twice."""
-    session = store.session("plan", l0_tokens_max=4000, system="You keep a plan.")
+    session = store.live_session("plan", l0_tokens_max=4000, system="You keep a plan.")
     page = session.user(PLAN[0])[0]
     session.pack()
     for nth, text in enumerate(PLAN[1:], 2):
         with session.batch() as batch:
             told = text.encode()
-            batch.add(Update(session.position_of(page), nth, batch.cell(told), len(told), len(told) // 4))
+            batch.add(Update(session.lineage.position_of(page), nth, batch.cell(told), len(told), len(told) // 4))
         session.assistant("Noted.")
         session.user("Go on.")
         session.pack()
@@ -204,7 +204,7 @@ def test_a_what_if_beside_the_original(reader: Reader, known: Known, tmp_path: P
     """A what-if stands beside what happened; they part where their requests do, and v goes there on both sides."""
     with vmstore.open(tmp_path / "copy.vms") as copy:
         managed(copy)
-        copy.session("managed").replay(policy="lru", budget=4000, keep="other")
+        copy.session("managed").debug.replay(policy="lru", budget=4000, keep="other")
         parts = first_apart(copy.session("managed"), copy.session("other"))
     reader.open(session="managed", call=30, pane="sides", other="managed", opolicy="lru", obudget=4000)
     reader.until(lambda: reader.page.locator(f'[data-first="{parts}"]').count() == 1)
@@ -313,7 +313,7 @@ def test_provenance_is_the_stores(reader: Reader, known: Known) -> None:
     """Expanded, the graph has the very pages that the store's walks meet; aggregated, fewer boxes stand for them."""
     session = known.store.session("planning-220")
     wanted = {"p359"}
-    for edge in [*session.sources("p359", depth=2), *session.derived("p359", depth=2)]:
+    for edge in [*session.lineage.ancestors("p359", depth=2), *session.lineage.descendants("p359", depth=2)]:
         wanted |= {edge.source, edge.target}
     reader.open(session="planning-220", page="p359", pane="lineage", depth=2, unfold="all")
     reader.until(lambda: set(places(reader)) == wanted)
@@ -332,7 +332,7 @@ def test_the_graph_stays_put_as_it_grows(chromium: Any, tmp_path: Path) -> None:
     """A page made later takes a place of its own, and no other moves."""
     path = tmp_path / "grows.vms"
     with vmstore.open(path) as store:
-        session = store.session("s", l0_tokens_max=8000)
+        session = store.live_session("s", l0_tokens_max=8000)
         source = session.user("The source of it all.")[0]
         first = session.claim("It has a source.", name="first", sources=[source])
         session.claim("And so on.", name="second", sources=[first])
@@ -351,7 +351,9 @@ def test_the_graph_stays_put_as_it_grows(chromium: Any, tmp_path: Path) -> None:
 def test_what_would_have_been(reader: Reader, known: Known) -> None:
     """A sweep shows the store's own numbers, its best run is marked, and a key sets one beside what happened."""
     session = known.store.session("managed")
-    runs = {(one, size): session.replay(policy=one, budget=size) for one in ("lru", "demand") for size in (3000, 4000)}
+    runs = {
+        (one, size): session.debug.replay(policy=one, budget=size) for one in ("lru", "demand") for size in (3000, 4000)
+    }
     reader.open(session="managed")
     reader.press("i")
     for name in ("default", "demand", "lru"):
@@ -368,7 +370,7 @@ def test_what_would_have_been(reader: Reader, known: Known) -> None:
         assert cells[told.index("faults")] == f"{run.measures.faults:,}"
     assert reader.page.locator(".sweep .best").count() == 1
     least = min(
-        [session.replay(), *runs.values()],
+        [session.debug.replay(), *runs.values()],
         key=lambda run: (run.measures.faults, run.measures.prefix_voided, run.budget),
     )
     assert reader.page.locator(".sweep .best").get_attribute("data-run") == f"{least.policy} {least.budget}"

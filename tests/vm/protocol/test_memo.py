@@ -80,11 +80,11 @@ def test_what_two_requests_did_not_need_is_let_go() -> None:
 def test_what_a_caller_does_to_a_request_changes_no_other(shape: str) -> None:
     """Marks put on messages, and messages taken out, are in the request they were put in and in none after it."""
     with vmstore.memory_store() as store:
-        session = store.session("s", system="You are brief.", shape=shape, l0_tokens_max=20_000)
+        session = store.live_session("s", system="You are brief.", shape=shape, l0_tokens_max=20_000)
         for turn in range(4):
             session.user(f"Look at module {turn}.")
             packed = session.pack()
-            whole = session.request(call=turn + 1)
+            whole = session.wire.request(call=turn + 1)
             assert packed.request == whole
             for body in (packed.request, packed.messages().request):
                 said = next(body[name] for name in ("messages", "contents", "input") if name in body)
@@ -93,4 +93,4 @@ def test_what_a_caller_does_to_a_request_changes_no_other(shape: str) -> None:
             call = {"id": f"c{turn}", "type": "function", "function": {"name": "read", "arguments": '{"a": 1}'}}
             session.assistant({"role": "assistant", "content": None, "tool_calls": [call]})
             session.tool(f"c{turn}", f"Module {turn} has sixty lines.")
-            assert session.request(call=turn + 1) == whole
+            assert session.wire.request(call=turn + 1) == whole

@@ -46,7 +46,7 @@ def asked(shape: str, **settings: Any) -> Live:
 def sent_is_logged(session: Live, script: Script) -> None:
     """Every request the model saw is the one that its call is known by, in every field and their order."""
     for number, request in enumerate(script.requests, 1):
-        assert json.dumps(session.request(call=number)) == json.dumps(request)
+        assert json.dumps(session.wire.request(call=number)) == json.dumps(request)
     assert session.info().calls == len(script.requests)
 
 
@@ -78,7 +78,7 @@ def test_a_model_finds_its_answer(shape: str) -> None:
     assert [one.page for one in citations(ran.text)] == ["claim_db"]
     assert [REFUSES[shape](request) for request in script.requests] == [[], [], []]
     sent_is_logged(session, script)
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 @pytest.mark.parametrize("shape", SHAPES)

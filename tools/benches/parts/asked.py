@@ -58,7 +58,7 @@ def pairs(store: Store, session: Session) -> dict[str, tuple[Ask, Ask]]:
         "TURNS": (query("TURNS turn, position, at, calls"), session.turns),
         "CALLS": (query("CALLS"), session.calls),
         "PAGES": (query("PAGES"), session.pages),
-        "FAULTS": (query("FAULTS"), session.faults),
+        "FAULTS": (query("FAULTS"), session.debug.faults),
         "MUTATIONS": (query("MUTATIONS"), lambda: list(store.tail())),
         "CONTEXT": (query(f"CONTEXT AT CALL {call}"), lambda: session.context(call=call).pages),
         "RENDER": (query(f"CONTEXT AT CALL {call} RENDER"), lambda: session.context(call=call).text()),
@@ -66,8 +66,8 @@ def pairs(store: Store, session: Session) -> dict[str, tuple[Ask, Ask]]:
             query(f"DIFF CONTEXT CALL {call} TO CALL {call + 2}"),
             lambda: session.diff(Call(call), Call(call + 2)),
         ),
-        "HISTORY": (query(f"HISTORY OF {page}"), lambda: session.history(page)),
-        "SOURCES": (query(f"SOURCES OF {page} DEPTH 3"), lambda: session.sources(page, depth=3)),
+        "HISTORY": (query(f"HISTORY OF {page}"), lambda: session.lineage.history(page)),
+        "SOURCES": (query(f"SOURCES OF {page} DEPTH 3"), lambda: session.lineage.ancestors(page, depth=3)),
         "SEARCH": (query("SEARCH 'error' page, score LIMIT 10"), lambda: session.search("error")),
     }
 

@@ -69,7 +69,7 @@ def fold(path: str) -> None:
     """Folds all views of a store whose views were deleted."""
     started = time.process_time()
     with doors.opened(Path(path)) as store:
-        store.follow()
+        store.admin.follow()
         seconds = time.process_time() - started
     _tell(seconds=seconds, peak=peak_mb())
 

@@ -42,7 +42,7 @@ from vmstore.views.projectors.lineage import walk
 
 def batch(session: Session, at: int) -> AbstractContextManager[Batch]:
     """One commit of a session, durable when the block ends."""
-    return session.batch(at=at)
+    return session.batch(at_us=at)
 
 
 @contextmanager
@@ -160,7 +160,7 @@ class Appender:
     """Appends commits of one session to a log past the gate: commitments, chain and rows, nothing else."""
 
     def __init__(self, store: Store) -> None:
-        self._log = store.log
+        self._log = store.admin.log
         self._salt = SystemIds().salt
         self._session = self._position = self._ordinal = 0
         self._hash = genesis(bytes(16))
@@ -184,15 +184,15 @@ def cut(path: Path, *, again: bool = False) -> None:
     """Cuts column segments of all that a store holds; where `again`, those it has too."""
     with vmstore.open(path) as store:
         if again:
-            store.rebuild("columns")
+            store.admin.rebuild("columns")
         else:
-            store.columns()
+            store.admin.column_segments()
 
 
 def page_table(path: Path) -> Any:
     """The page table of all sessions from column segments on disk, which are checked first."""
     with vmstore.open(path) as store:
-        return store.page_table()
+        return store.admin.page_table()
 
 
 def page_rows(table: Any) -> Iterator[tuple[int, ...]]:
@@ -248,7 +248,7 @@ def verify(store: Store, *, views: bool) -> bool:
 
 def compact(store: Store) -> None:
     """Packs what can be packed."""
-    store.compact()
+    store.admin.compact()
 
 
 VIEWS = ("views-", "columns", "text")  # what a namespace can lose: it is folded again

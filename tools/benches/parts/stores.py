@@ -57,7 +57,7 @@ def tell(path: Path, count: int, sizes: int | Iterable[int], *, content: bool = 
         session = store.session(SESSION, create=True)
         for deeds in story.commits(story.Story(seed, texts), count, sizes):
             doors.write(session, deeds)
-        store.follow()
+        store.admin.follow()
 
 
 def copied(path: Path, to: Path) -> Path:

@@ -30,7 +30,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     few, duckdb_executor.MANY = duckdb_executor.MANY, 0  # a quick run has fewer mutations than are worth it
     path = stores.built(bench, f"sums-{bench.size(*SESSIONS)}", lambda place: build(bench, place))
     with doors.opened(path) as store:
-        store.columns()
+        store.admin.column_segments()
         db: Any = store._columns.relations()
 
         def ask() -> list[tuple[Any, ...]]:
@@ -54,4 +54,4 @@ def build(bench: Bench, place: Path) -> None:
             session, story = store.session(f"s{number}", create=True), Story(number, texts, window=(10, 40))
             for _ in range(bench.size(*COMMITS)):
                 doors.write(session, story.commit(COMMIT))
-        store.follow()
+        store.admin.follow()

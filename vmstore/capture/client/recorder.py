@@ -58,15 +58,16 @@ class Recording(Protocol):
         request: dict[str, Any],
         response: Any,
         *,
-        at: int | None,
-        latency: int | None,
+        at_us: int | None,
+        latency_us: int | None,
         redaction: str | None = None,
     ) -> object:
         """Takes in one exchange."""
         ...
 
-    def record_gap(self, session: Any, reason: str, *, redaction: str | None = None) -> object:
-        """Takes in that a call was made which could not be recorded."""
+    @property
+    def admin(self) -> Any:
+        """What takes in by `record_gap` that a call was made which could not be recorded."""
         ...
 
 
@@ -328,7 +329,7 @@ class Recorder:
         """Writes a call; of an attempt before it is not known whether it came through where it is `doubted`."""
         job, store = entry.job, self._opened()
         if isinstance(job, Missed):
-            store.record_gap(
+            store.admin.record_gap(
                 job.session or self._conversations.single or f"{self.session}-gaps", job.reason, **self.told
             )
             return
@@ -343,7 +344,7 @@ class Recorder:
             self._conversations.note(*entry.found, entry.response)
 
     def _record(self, store: Recording, name: str, job: Exchange, request: dict[str, Any], response: Any) -> None:
-        told = {"at": job.at, "latency": job.latency, **self.told}
+        told = {"at_us": job.at, "latency_us": job.latency, **self.told}
         try:
             store.record(name, request, response, **told)
         except InputError as error:

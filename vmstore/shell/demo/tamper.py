@@ -55,7 +55,7 @@ def digests(path: Path) -> dict[str, str]:
     """The digest of each view's canonical dump."""
     with open_store(path) as store:
         store.info()  # brings the views to the end of the log
-        projection = Projection(store.log, store.views)
+        projection = Projection(store.admin.log, store.admin.views)
         return {one.name: projection.digest(one.name).hex() for one in PROJECTORS}
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from vmstore.core.asof import Call
+from vmstore.namespace.page_rows import preview
 from vmstore.namespace.results import Diff, Page, Relation
 from vmstore.shell.commands.queries.inspect import lineage
 from vmstore.shell.terminal import format_page, format_session
 from vmstore.shell.terminal.format import change, count
 from vmstore.shell.terminal.layout import Block, Span, one_line_each
-from vmstore.store.reads.pages import preview
 from vmstore.store.store import Store
 
 SHOWN = 5
@@ -46,7 +46,8 @@ class Tour:
     def reversal(self) -> Page:
         """The last decision that replaces an earlier one."""
         claims = [page for page in self.pages if page.type == "claim"]
-        return next(page for page in reversed(claims) if self.session.sources(page.page, depth=1, kinds=["supersedes"]))
+        ancestors = self.session.lineage.ancestors
+        return next(page for page in reversed(claims) if ancestors(page.page, depth=1, kinds=["supersedes"]))
 
     def decision_gone(self) -> Page:
         """A decision the compaction took out of the context and that was needed afterwards."""
@@ -57,7 +58,7 @@ class Tour:
 
     def needed(self, page: Page) -> list[Relation]:
         """The references to a page made after the compaction, the first one first."""
-        references = self.session.derived(page.page, depth=1, kinds=["references"])
+        references = self.session.lineage.descendants(page.page, depth=1, kinds=["references"])
         later = [reference for reference in references if reference.position > self.summary.position]
         return sorted(later, key=lambda reference: reference.position)
 
@@ -103,7 +104,7 @@ def lineage_of(tour: Tour) -> Step:
     """Where a reversed decision came from."""
     page = tour.reversal()
     name = page.hint or page.page
-    relations = tour.session.sources(page.page, depth=2)
+    relations = tour.session.lineage.ancestors(page.page, depth=2)
     lines = lineage(tour.session, page.page, relations, up=True)
     rest = [Span(f"… and {count(len(lines) - LINES_MAX, 'line')} more", "dim")] if len(lines) > LINES_MAX else []
     return Step(
@@ -150,7 +151,7 @@ def still_there(tour: Tour) -> Step:
     page = tour.decision_gone()
     name = page.hint or page.page
     content = tour.session.content(page.page)
-    stays = [item for item in tour.session.history(page.page) if item.event != "link"]
+    stays = [item for item in tour.session.lineage.history(page.page) if item.event != "link"]
     quoted = tour.needed(page)[0]
     by = next(item for item in tour.pages if item.page == quoted.source)
     words = preview(tour.session.content(by.page))

@@ -194,7 +194,7 @@ def context_table(prompt: Context, indexes: Sequence[int]) -> Table:
 
 
 def _begins(shown: Shown, content: bytes | None) -> Line:
-    from vmstore.store.reads.pages import preview
+    from vmstore.namespace.page_rows import preview
 
     if content is None:
         return Span(f"about {shown.tokens:,} tokens the source does not hold", "warn")

@@ -180,7 +180,7 @@ class Desk:
 
     def _patient(self, work: Callable[[], T]) -> T:
         """Has the worker do something that Ctrl-C cancels."""
-        return self._worker.run(work, self.store.interrupt)
+        return self._worker.run(work, self.store.admin.interrupt)
 
     def _chunks(self, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
         while chunk := self._patient(lambda: list(itertools.islice(rows, CHUNK))):

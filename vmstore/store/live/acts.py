@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from vmstore.core.address import page_name
+from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.clock import within
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Annotate, Cite, Link, Recall
@@ -31,6 +32,7 @@ T = TypeVar("T")
 RUNTIMES_MAX = 64  # live sessions at hand, those used last
 
 
+@old_keywords_of_methods(at="at_us", latency="latency_us", valid_from="valid_from_us", valid_to="valid_to_us")
 class Acting(Session):
     """A session whose memory is managed, as far as pages are moved in it by hand."""
 
@@ -87,24 +89,24 @@ class Acting(Session):
 
     # ---- what is held, moved and marked
 
-    def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
+    def pin(self, page: str | int, *, plan: bool = False, at_us: int | None = None) -> None:
         """Holds a page in the prompt, as the active `plan` or by hand; RefusedError where it cannot fit."""
         holder = Holder.PLAN if plan else Holder.HAND
-        self._act(lambda act: page_moves.pin(act, self._number(act, page), holder), at)
+        self._act(lambda act: page_moves.pin(act, self._number(act, page), holder), at_us)
 
-    def unpin(self, page: str | int, *, at: int | None = None) -> None:
+    def unpin(self, page: str | int, *, at_us: int | None = None) -> None:
         """Lets go of a page that was pinned."""
-        self._act(lambda act: page_moves.unpin(act, self._number(act, page)), at)
+        self._act(lambda act: page_moves.unpin(act, self._number(act, page)), at_us)
 
-    def evict(self, page: str | int, *, at: int | None = None) -> None:
+    def evict(self, page: str | int, *, at_us: int | None = None) -> None:
         """Takes a page out of the prompt; nothing of it is lost."""
-        self._act(lambda act: page_moves.evict(act, self._number(act, page)), at)
+        self._act(lambda act: page_moves.evict(act, self._number(act, page)), at_us)
 
-    def compress(self, page: str | int, level: int, *, at: int | None = None) -> int:
+    def compress(self, page: str | int, level: int, *, at_us: int | None = None) -> int:
         """Shows a page shorter; the level it is shown at, which is higher where it has no form at the one asked for."""
-        return self._act(lambda act: page_moves.compress(act, self._number(act, page), level), at)
+        return self._act(lambda act: page_moves.compress(act, self._number(act, page), level), at_us)
 
-    def cite(self, page: str | int, *, at: int | None = None) -> None:
+    def cite(self, page: str | int, *, at_us: int | None = None) -> None:
         """Says that the model's last message leans on a page."""
 
         def do(act: Act) -> None:
@@ -113,22 +115,22 @@ class Acting(Session):
                 raise InputError("the model has said nothing yet, so nothing of it cites a page")
             act.tell(Cite(self._number(act, page), said[-1].parts[0]))
 
-        self._act(do, at)
+        self._act(do, at_us)
 
-    def recall(self, page: str | int, *, corrected: bool = False, at: int | None = None) -> None:
+    def recall(self, page: str | int, *, corrected: bool = False, at_us: int | None = None) -> None:
         """Says that something was recalled from a page, and whether the user had to correct it."""
-        self._act(lambda act: act.tell(Recall(self._number(act, page), int(corrected))), at)
+        self._act(lambda act: act.tell(Recall(self._number(act, page), int(corrected))), at_us)
 
-    def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at: int | None = None) -> None:
+    def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at_us: int | None = None) -> None:
         """Names this moment, with the pages in the prompt or those chosen; `restore` comes back to it."""
         titled(name, needed=True)
 
         def do(act: Act) -> None:
             page_moves.mark(act, name, None if pages is None else [self._number(act, one) for one in pages])
 
-        self._act(do, at)
+        self._act(do, at_us)
 
-    def restore(self, name: str, *, at: int | None = None) -> list[Faulted]:
+    def restore(self, name: str, *, at_us: int | None = None) -> list[Faulted]:
         """Sets the prompt back to the pages of a mark; what came of each page that was not there."""
 
         def do(act: Act) -> list[Faulted]:
@@ -136,9 +138,9 @@ class Acting(Session):
                 raise UnknownError(f"there is no mark {name!r}; {Namespace.nearest(name, list(act.spoken.marks))}")
             return [faulted(act, one, "") for one in page_moves.restore(act, name)]
 
-        return self._act(do, at)
+        return self._act(do, at_us)
 
-    def segment(self, title: str = "", *, summary: str | None = None, at: int | None = None) -> str:
+    def segment(self, title: str = "", *, summary: str | None = None, at_us: int | None = None) -> str:
         """Ends a segment: a summary page, written or made of its key points, stands for what was said in it."""
         if not isinstance(title, str) or not isinstance(summary, str | None):
             raise InputError(f"a segment's title and summary are texts, not {title!r:.40} and {summary!r:.40}")
@@ -147,7 +149,7 @@ class Acting(Session):
             text = summary if summary is not None else extraction.summed_up(act, title)
             return page_moves.segment(act, title, text.encode("utf-8", "backslashreplace"))
 
-        return self._name(self._act(do, at))
+        return self._name(self._act(do, at_us))
 
     def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
         """Marks pages superseded, each with its anchors, and writes those made anew in their place; the new pages.

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from vmstore.core.address import Reference, page_name, parse
+from vmstore.core.aliases import old_keywords
 from vmstore.core.clock import within
 from vmstore.core.mutation import Create
 from vmstore.core.page import Mime, Modality, PageType, Role
@@ -52,7 +53,8 @@ class Copy(NamedTuple):
         return f"{self.source}:{self.page.hint or f'{self.page.session}:{self.page.page}'}.v{self.page.version}"
 
 
-def bring(session: Session, address: str, *, at: int | None = None) -> str:
+@old_keywords(at="at_us")
+def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
     """Copies a page of a region into a session, and names the copy; the one there is, where it was brought before.
 
     `address` is `vm://region/session/page`, with a moment where it is not the newest version that is
@@ -68,10 +70,10 @@ def bring(session: Session, address: str, *, at: int | None = None) -> str:
         if there is not None:
             return page_name(there)
         if isinstance(session, Acting):
-            return page_name(session._act(lambda act: _told(act, copy), at))
+            return page_name(session._act(lambda act: _told(act, copy), at_us))
         batch = ns.engine.batch(session._key)
         page = batch.add(_create(batch, copy))
-        batch.commit(ns.clock.now() if within("at", at) is None or at is None else at)
+        batch.commit(ns.clock.now() if within("at", at_us) is None or at_us is None else at_us)
         return page_name(page)
 
 
@@ -96,7 +98,7 @@ def _copy(region: Namespace, told: Reference, name: str) -> Copy:
         raise UnknownError(f"there is no session {told.session!r} in region {name!r}")
     source, address = Session(region, _recording, key, told.session), str(told)
     page, content = source.page(address), source.content(address, level=0)
-    versions = [one for one in source.versions(address) if one.level == 0 and one.version == page.version]
+    versions = [one for one in source.lineage.versions(address) if one.level == 0 and one.version == page.version]
     where = Reference(namespace=name, session=source.name, page=page.page, position=versions[-1].position)
     return Copy(page, content, str(where))
 
@@ -158,7 +160,7 @@ def take(act: Act, copies: Sequence[Copy]) -> None:
 def origin(session: Session, page: str | int) -> str | None:
     """The address of the version of a region's page that a page is a copy of; None where it is no copy."""
     with session._ns.asking():
-        lane, number = session._lane(), session.position_of(page)
+        lane, number = session._lane(), session.lineage.position_of(page)
         sql = "SELECT labels FROM pages WHERE session = ? AND page = ?"
         labels: Any = lane.db.execute(sql, (lane.owner(number), number)).get
         return None if labels is None else plain(object_of(labels).get("origin"))
@@ -168,7 +170,7 @@ def brought(session: Session, copy: Copy) -> int | None:
     """The copy that a session has already."""
     with session._ns.asking():
         try:
-            number = session.position_of(copy.name)
+            number = session.lineage.position_of(copy.name)
         except UnknownError:
             return None
         return number if origin(session, number) == copy.origin else None

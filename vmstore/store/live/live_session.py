@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from vmstore.capture.record import measured
 from vmstore.core.address import page_name
-from vmstore.core.asof import AsOf, one_moment
+from vmstore.core.aliases import old_keywords_of_methods
+from vmstore.core.asof import AsOf, Moment, When, one_moment
 from vmstore.core.clock import within
 from vmstore.core.decision import FaultReason
 from vmstore.core.draft import Usage
@@ -42,13 +43,15 @@ from vmstore.store.live.edits import delete, flush, link, unlink, update
 from vmstore.store.live.fault_results import faulted
 from vmstore.store.live.kept_values import keep, kept_at, kept_now, value_of
 from vmstore.store.live.memory_tools import Memory, Result
+from vmstore.store.live.options import LiveOptions
 from vmstore.store.live.page_names import titled
 from vmstore.store.live.prompt import Packed
 from vmstore.store.reads.annotations import share
 from vmstore.store.reads.sent_request import stood
 from vmstore.store.recorder import used
 from vmstore.views.reads.resolve_asof import basis
-from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.kernel.keywords import LiveSettings
+from vmstore.vm.kernel.settings import Settings, Shape
 from vmstore.vm.kernel.window import chosen as sent
 from vmstore.vm.metrics.report import Measures
 from vmstore.vm.protocol.dialects.dialect import Asked
@@ -60,12 +63,13 @@ from vmstore.vm.protocol.select import Selection
 ASKED_CHARS_MAX = 200  # of what no page is called
 
 
+@old_keywords_of_methods(at="at_us", latency="latency_us", valid_from="valid_from_us", valid_to="valid_to_us")
 class Live(Acting):
     """A session with a budget: its memory is managed, and every decision can be asked for its reasons."""
 
     # ---- what happens
 
-    def user(self, content: Any, *, at: int | None = None) -> list[str]:
+    def user(self, content: Any, *, at_us: int | None = None) -> list[str]:
         """A person says something: a text, or chat-completions content parts; the names of its pages.
 
         Before anything else what it speaks of is looked for: pages it may need come in, decisions
@@ -81,7 +85,7 @@ class Live(Acting):
             prefetch.prefetch(act, spoke)
             return spoke
 
-        return self._names(self._act(do, at).pages)
+        return self._names(self._act(do, at_us).pages)
 
     def assistant(
         self,
@@ -91,7 +95,7 @@ class Live(Acting):
         tokens_cached: int | None = None,
         tokens_out: int | None = None,
         cost: float | None = None,
-        at: int | None = None,
+        at_us: int | None = None,
     ) -> list[str]:
         """The model answers the last call: a text, or a chat-completions message; the names of its pages.
 
@@ -109,15 +113,15 @@ class Live(Acting):
             extraction.hear(act, [spoke], sent)
             return spoke
 
-        return self._names(self._act(do, at).pages)
+        return self._names(self._act(do, at_us).pages)
 
     def record(
         self,
         request: dict[str, Any],
         response: Any = None,
         *,
-        at: int | None = None,
-        latency: int | None = None,
+        at_us: int | None = None,
+        latency_us: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
     ) -> Recorded:
@@ -128,7 +132,7 @@ class Live(Acting):
         """
         if request_id is not None:
             raise InputError("a session that manages its memory takes each answer once; leave request_id out")
-        return self._took(response, at=at, told=used(latency, cost))
+        return self._took(response, at=at_us, told=used(latency_us, cost))
 
     def _took(
         self,
@@ -159,16 +163,16 @@ class Live(Acting):
         """What the call that is answered was estimated at, where the provider says what it was."""
         return act.state.sent_tokens if usage.tokens_in else 0
 
-    def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
+    def tool(self, call_id: str, content: Any, *, name: str | None = None, at_us: int | None = None) -> list[str]:
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
-        return self._names(self._act(lambda act: messages.tool(act, call_id, content, name), at).pages)
+        return self._names(self._act(lambda act: messages.tool(act, call_id, content, name), at_us).pages)
 
     def _answered(self, results: Sequence[Result]) -> None:
         """Takes in what several tools answer, as one commit: the kernel decides on all of it at once."""
         self._act(lambda act: [messages.tool(act, one.call, one.text, one.tool) for one in results])
 
     def attach(
-        self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at: int | None = None
+        self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at_us: int | None = None
     ) -> str:
         """Takes a file in as a page, whole, and shows a shorter form of it in the prompt; the page's name.
 
@@ -195,7 +199,7 @@ class Live(Acting):
             page_moves.show_shorter(act, number, words or "")
             return number
 
-        return self._name(self._act(do, at))
+        return self._name(self._act(do, at_us))
 
     def claim(
         self,
@@ -205,7 +209,7 @@ class Live(Acting):
         sources: Iterable[str | int] = (),
         supersedes: str | int | None = None,
         importance: float = 0.95,
-        at: int | None = None,
+        at_us: int | None = None,
     ) -> str:
         """States a fact that is to last: a claim page, with where it comes from and what it replaces; its name."""
         if not isinstance(text, str) or not text.strip():
@@ -220,13 +224,13 @@ class Live(Acting):
                 raise InputError(f"{page_name(old)} is no claim, so nothing can take its place; name a claim's page")
             return extraction.state(act, text, name, links, old, weight=share(importance))
 
-        return self._name(self._act(do, at))
+        return self._name(self._act(do, at_us))
 
     # ---- what is asked
 
     def page_fault(
         self, page: str | int, level: int = 0, *, reason: str = "resolve_reference", by_model: bool = False,
-        at: int | None = None,
+        at_us: int | None = None,
     ) -> Faulted:  # fmt: skip
         """Asks for a page at a level, 0 for its exact bytes; what came of it, with the reason where it was denied.
 
@@ -249,9 +253,11 @@ class Live(Acting):
             )
             return faulted(act, found, asked)
 
-        return self._act(do, at)
+        return self._act(do, at_us)
 
-    def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
+    def search(
+        self, query: str, at: When | None = None, *, limit: int | None = 10, **moment: Unpack[Moment]
+    ) -> list[Hit]:
         """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
         hits = super().search(query, at, limit=limit, **moment)
         if at is None and not moment and not self._ns.readonly:
@@ -279,21 +285,21 @@ class Live(Acting):
         settings = self.look(lambda runtime: runtime.state.settings)
         return settings is not None and settings.prefetch and settings.paging != "model"
 
-    def pack(self, *, at: int | None = None, **settings: Any) -> Packed:
+    def pack(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Packed:
         """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
 
         Settings change with it, as by `configure`: `window_tokens_max=8_000, model="small"` packs for a
         model whose window is smaller than L0, which stays as it is, until they are told otherwise.
         Raises RefusedError where what cannot leave the prompt takes more than the budget.
         """
-        return self._act(lambda act: self._packed(act, pack(act, settings)), at)
+        return self._act(lambda act: self._packed(act, pack(act, dict(settings))), at_us)
 
     def run(
         self,
         model_call: Callable[[dict[str, Any]], Any],
         *,
         tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
-        shape: str | None = None,
+        shape: Shape | None = None,
         rounds_max: int = ROUNDS_MAX,
         parallel: bool = True,
         on_text: Callable[[str], Any] | None = None,
@@ -319,7 +325,7 @@ class Live(Acting):
         model_call: Callable[[dict[str, Any]], Any],
         *,
         tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
-        shape: str | None = None,
+        shape: Shape | None = None,
         rounds_max: int = ROUNDS_MAX,
         parallel: bool = True,
     ) -> Streamed:
@@ -333,7 +339,7 @@ class Live(Acting):
         return Streamed(texts(model_call, self._rounds(tools, shape, rounds_max), own, parallel=parallel))
 
     def _rounds(
-        self, tools: Mapping[str, Callable[..., Any]] | Sequence[Any], shape: str | None, rounds_max: int
+        self, tools: Mapping[str, Callable[..., Any]] | Sequence[Any], shape: Shape | None, rounds_max: int
     ) -> Rounds:
         """The rounds of a run, for whoever drives them; see `vmstore.vm.protocol.loop`."""
         own = tools if isinstance(tools, Mapping) else {}
@@ -366,13 +372,13 @@ class Live(Acting):
 
     # ---- settings, numbers, forks
 
-    def configure(self, *, at: int | None = None, **settings: Any) -> Settings:
+    def configure(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Settings:
         """Changes settings from here on; the settings that hold then."""
 
         def do(act: Act) -> Settings:
-            return configure(act, settings)
+            return configure(act, dict(settings))
 
-        return self._act(do, at)
+        return self._act(do, at_us)
 
     @property
     def settings(self) -> Settings:
@@ -385,12 +391,12 @@ class Live(Acting):
 
     # ---- what is changed by hand
 
-    def update(self, page: str | int, content: str | bytes, *, at: int | None = None) -> int:
+    def update(self, page: str | int, content: str | bytes, *, at_us: int | None = None) -> int:
         """Gives a claim, a file or another page that no message holds another content; its version then.
 
         RefusedError for what was said in a message, which stays, and where what is pinned would not fit.
         """
-        return self._act(lambda act: update(act, self._number(act, page), content), at)
+        return self._act(lambda act: update(act, self._number(act, page), content), at_us)
 
     def link(
         self,
@@ -398,56 +404,58 @@ class Live(Acting):
         target: str | int,
         kind: str = "related_to",
         *,
-        valid_from: int | None = None,
-        valid_to: int | None = None,
-        at: int | None = None,
+        valid_from_us: int | None = None,
+        valid_to_us: int | None = None,
+        at_us: int | None = None,
     ) -> None:
-        """Says how a page relates to another: `derives` where it was made from it; see `sources` and `derived`."""
+        """Says how a page relates to another: `derives` where it was made from it."""
 
         def do(act: Act) -> None:
-            since, until = within("valid_from", valid_from), within("valid_to", valid_to)
+            since, until = within("valid_from", valid_from_us), within("valid_to", valid_to_us)
             link(act, self._number(act, source), self._number(act, target), kind, since, until)
 
-        self._act(do, at)
+        self._act(do, at_us)
 
-    def unlink(self, source: str | int, target: str | int, kind: str = "related_to", *, at: int | None = None) -> None:
+    def unlink(
+        self, source: str | int, target: str | int, kind: str = "related_to", *, at_us: int | None = None
+    ) -> None:
         """Ends every link of a kind from a page to another, those made when it was too; earlier moments have them."""
         with self._ns.lock:
 
             def do(act: Act) -> None:
                 one, other = self._number(act, source), self._number(act, target)
-                near = self.sources(one, depth=1)
+                near = self.lineage.ancestors(one, depth=1)
                 linked = any((edge.kind, edge.target) == (kind, page_name(other)) for edge in near)
                 unlink(act, one, other, kind, linked=linked or self.runtime().in_block)
 
-            self._act(do, at)
+            self._act(do, at_us)
 
-    def delete(self, page: str | int, *, at: int | None = None) -> None:
+    def delete(self, page: str | int, *, at_us: int | None = None) -> None:
         """Takes a page out of prompt, search and faults from here on; the log keeps it, `annotate` brings it back."""
-        self._act(lambda act: delete(act, self._number(act, page)), at)
+        self._act(lambda act: delete(act, self._number(act, page)), at_us)
 
-    def flush(self, page: str | int | None = None, *, at: int | None = None) -> list[str]:
+    def flush(self, page: str | int | None = None, *, at_us: int | None = None) -> list[str]:
         """Says that a page, or each that is dirty, is up to date with what it was made from; the names of those."""
         with self._ns.lock:
             found = [one.page for one in self.pages(dirty=True)] if page is None else [page]
-            return self._names(self._act(lambda act: flush(act, [self._number(act, one) for one in found]), at))
+            return self._names(self._act(lambda act: flush(act, [self._number(act, one) for one in found]), at_us))
 
     # ---- values, moments to come back to
 
-    def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+    def keep(self, name: str, value: Any, *, at_us: int | None = None) -> str:
         """Keeps a JSON value under a name, never in a prompt, each change a version; the name of its page."""
-        return self._name(self._act(lambda act: keep(act, name, value), at))
+        return self._name(self._act(lambda act: keep(act, name, value), at_us))
 
-    def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+    def kept(self, name: str, at: When | None = None, **moment: Unpack[Moment]) -> Any:
         """The value kept under a name, now or at a moment; UnknownError names the nearest where there is none."""
         return value_of(name, self._values(at, moment, name))
 
-    def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+    def values(self, at: When | None = None, **moment: Unpack[Moment]) -> dict[str, Any]:
         """Every value that is kept, by its name."""
         found = self._values(at, moment)
         return {name: value_of(name, found) for name in found}
 
-    def _values(self, at: AsOf | None, moment: dict[str, Any], name: str | None = None) -> dict[str, bytes]:
+    def _values(self, at: When | None, moment: Moment, name: str | None = None) -> dict[str, bytes]:
         if at is None and not moment:
             return self.look(kept_now)
         when = one_moment(at, moment)
@@ -458,9 +466,9 @@ class Live(Acting):
             found = {one: self.content(page, when) for one, page in wanted.items()}
             return dict.fromkeys(pages, b"null") | found
 
-    def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
-        """Names this moment, to fork at and to go back to; see `rewind`. It is a `mark` of the prompt."""
-        self.mark(name, at=at)
+    def checkpoint(self, name: str, *, at_us: int | None = None) -> Checkpoint:
+        """Names this moment, to fork at and to go back to by `rewind`. It is a `mark` of the prompt."""
+        self.mark(name, at_us=at_us)
         return self.checkpoints()[-1]
 
     def checkpoints(self) -> list[Checkpoint]:
@@ -470,7 +478,7 @@ class Live(Acting):
             with self._ns.asking():
                 return [checkpoint_at(self._lane(), position, name) for position, name in named]
 
-    def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+    def rewind(self, to: str | AsOf, *, at_us: int | None = None) -> list[Faulted]:
         """Sets the session back to a checkpoint, by its name or as a moment, and goes on from there.
 
         What came after is out of the prompt, of search and of what is kept, and settings, pins and contents are
@@ -484,11 +492,11 @@ class Live(Acting):
             return [faulted(act, one, "") for one in rewind(act, then(self._ns, act, lane, position), name)]
 
         with self._running():  # what its model was asked would be undone under way
-            return self._act(do, at)
+            return self._act(do, at_us)
 
     # ---- sub-agents, forks
 
-    def child(self, name: str, *, call: str | None = None, **told: Any) -> Live:
+    def child(self, name: str, *, call: str | None = None, **told: Unpack[LiveOptions]) -> Live:
         """A session of its own for a part of the work: it has this one's user and settings, but for those `told`.
 
         It sees nothing of this session; say what it needs with `user`, or as its `system`. `call` is the id of the
@@ -498,7 +506,7 @@ class Live(Acting):
         with self._ns.lock:
             call = call if call is not None else self.look(lambda runtime: calling(runtime.spoken.calls))
             opening = self.look(lambda runtime: opening_of(self, runtime, session_name(name), call))
-            key = begin_child(self, opening, msgspec.structs.asdict(self.settings), told)
+            key = begin_child(self, opening, msgspec.structs.asdict(self.settings), dict(told))
             return Live(self._ns, self._recording, key, opening.name)
 
     def children(self) -> list[SessionInfo]:
@@ -507,7 +515,7 @@ class Live(Acting):
             return children_of(self)
 
     def join(
-        self, child: Live | str, text: str | None = None, *, call: str | None = None, at: int | None = None
+        self, child: Live | str, text: str | None = None, *, call: str | None = None, at_us: int | None = None
     ) -> list[str]:
         """Takes in what a child came to, its last answer or `text`, and where it comes from; the names of its pages.
 
@@ -521,7 +529,7 @@ class Live(Acting):
             answers = call if call is not None else call_of(act, self, other._key)
             return taken_in(act, other.name, result, answers)
 
-        return self._names(self._act(do, at))
+        return self._names(self._act(do, at_us))
 
     def _child(self, name: str) -> Live:
         key = self._ns.key(session_name(name))
@@ -530,7 +538,7 @@ class Live(Acting):
             raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, known)}")
         return Live(self._ns, self._recording, key, name)
 
-    def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
+    def fork(self, name: str, at: When | None = None, **moment: Unpack[Moment]) -> Live:
         """A new live session that shares this one's past up to a moment, and nothing after."""
         child = super().fork(name, at, **moment)
         return Live(self._ns, self._recording, child._key, child.name)

@@ -92,5 +92,5 @@ def unbegun(runtime: Runtime, name: str, told: dict[str, Any]) -> None:
     if runtime.state.pages or runtime.state.call or "l0_tokens_max" not in told:
         raise RefusedError(
             f"session {name!r} was recorded, so others made its prompts; to say it again to a memory "
-            f"that manages itself: store.redrive({name!r}, 'another name', l0_tokens_max=…)"
+            f"that manages itself: store.admin.redrive({name!r}, 'another name', l0_tokens_max=…)"
         )

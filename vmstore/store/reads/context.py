@@ -93,9 +93,9 @@ class Context:
 
         Raises ErasedError where anything of it was erased; its messages can be asked for.
         """
-        return self.both()[0]
+        return self._both()[0]
 
-    def both(self) -> tuple[dict[str, Any], list[Any]]:
+    def _both(self) -> tuple[dict[str, Any], list[Any]]:
         """The request and its messages, made at once: they hold the same values. Raises what `request` does."""
         if self.fidelity != Fidelity.RECORDED.word:
             raise UnknownError(

@@ -19,8 +19,8 @@ from vmstore.core.asof import AsOf, LoggedTime, Time
 from vmstore.core.decision import Denial
 from vmstore.core.page import IMPORTANCE, Modality, PageType, Role, Tier, Word
 from vmstore.errors import InputError, UnknownError
+from vmstore.namespace.page_rows import actor
 from vmstore.namespace.results import Fault
-from vmstore.store.reads.pages import actor
 from vmstore.views.branch import Lane
 from vmstore.views.projectors.lineage import outdated
 from vmstore.views.projectors.pages import TYPED

@@ -12,9 +12,9 @@ from vmstore.core.asof import AsOf, Head, LoggedTime, Time
 from vmstore.core.page import PageType
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.page_rows import described
 from vmstore.namespace.results import Page
 from vmstore.store.reads.page_query import EVER, Found, Wanted, chosen, place_of, value
-from vmstore.store.reads.pages import described
 from vmstore.views.branch import Lane
 from vmstore.views.projectors.pages import TYPED
 from vmstore.views.reads.resolve_asof import basis

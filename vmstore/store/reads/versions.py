@@ -11,8 +11,8 @@ from vmstore.core.address import page_name
 from vmstore.core.erasure import gone
 from vmstore.core.page import Method
 from vmstore.log.port import Log
+from vmstore.namespace.page_rows import actor, described, previews
 from vmstore.namespace.results import Affinity, Version
-from vmstore.store.reads.pages import actor, described, previews
 from vmstore.views.branch import Lane
 from vmstore.views.reads.page_calls import company
 from vmstore.views.stored_cells import read_cells

@@ -218,7 +218,7 @@ def history(query: Query, statement: OfPage) -> Result:
         scope = one(query, statement.tail)
         name = str(given(statement.page, query.params))
         with faults_at(statement.page.span, "unknown-page"):
-            events = query.world.session(scope.name).history(name, Position(scope.at.position))
+            events = query.world.session(scope.name).lineage.history(name, Position(scope.at.position))
         listed = [msgspec.structs.astuple(event) for event in events if scope.since < event.position <= scope.until]
         return query.select(python_rows.HISTORY, (), statement.tail, scope, make=rows_of(listed), kind="history")
 
@@ -231,7 +231,7 @@ def lineage(query: Query, statement: Lineage) -> Result:
         depth = None if statement.depth is None else given(statement.depth, query.params)
         kinds = [str(given(kind, query.params)).lower() for kind in statement.kinds] or None
         session = query.world.session(scope.name)
-        walk = session.sources if statement.up else session.derived
+        walk = session.lineage.ancestors if statement.up else session.lineage.descendants
         with faults_at(statement.span, "unknown-word"):
             found = walk(f"p{page}@position:{scope.at.position}", depth=depth, kinds=kinds)
         listed = [

@@ -55,7 +55,7 @@ def chain(scope: OneSession, page: int, seen: Seen) -> Iterator[Row]:
         return
     told = Told(scope.lane, page, at.position)
     entered = None
-    for event in scope.world.session(scope.name).history(f"p{page}", Position(at.position)):
+    for event in scope.world.session(scope.name).lineage.history(f"p{page}", Position(at.position)):
         if event.event == "enter":
             entered = event
         reason = _reason(scope.lane, page, event, told)

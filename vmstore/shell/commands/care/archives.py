@@ -25,8 +25,8 @@ def archive(arguments: argparse.Namespace, screen: Screen) -> int:
         report = vmstore.archive(
             store,
             arguments.sessions,
-            older_than=arguments.older_than,
-            grace=arguments.grace,
+            older_than_s=arguments.older_than,
+            grace_s=arguments.grace,
             dry_run=arguments.dry_run,
             progress=tell,
         )

@@ -15,7 +15,7 @@ from vmstore.shell.terminal.render import Screen
 def compact(arguments: argparse.Namespace, screen: Screen) -> int:
     """Packs the contents of the log, and cuts column segments from it."""
     with open_to_change(arguments) as store, screen.progress("packing") as tell:
-        report = store.compact(tell)
+        report = store.admin.compact(tell)
     if arguments.json:
         screen.json(report)
     elif not screen.quiet:
@@ -33,7 +33,7 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
     """Deletes files of large contents that no commit names."""
     open_as_needed = open_to_ask if arguments.dry_run else open_to_change
     with open_as_needed(arguments) as store:
-        report = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
+        report = store.admin.collect_garbage(grace_s=arguments.grace, dry_run=arguments.dry_run)
     verb = "deleted" if report.deleted else "would delete"
     return screen.answer(
         arguments,

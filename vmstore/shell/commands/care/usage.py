@@ -21,7 +21,7 @@ SHOWN = 20  # sessions; JSON has them all
 def du(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints where the bytes are."""
     with open_to_ask(arguments) as store, screen.progress("weighing") as tell:
-        usage = store.usage(tell)
+        usage = store.admin.usage(tell)
     if arguments.json:
         screen.json(usage)
     else:

@@ -122,7 +122,7 @@ def remedies(listed: list[Problem], store: str) -> list[str]:
 def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
     """Folds the views from the log again."""
     with open_to_change(arguments) as store, screen.progress("rebuilding") as tell:
-        positions = store.rebuild(arguments.view, tell)
+        positions = store.admin.rebuild(arguments.view, tell)
     chosen = positions if arguments.view is None else {arguments.view: positions[arguments.view]}
     ordinal = max(chosen.values())
     return screen.answer(

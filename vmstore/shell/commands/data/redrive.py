@@ -38,7 +38,7 @@ def redriven(store: Store, imported: Sequence[Imported], settings: dict[str, Any
         name = source.session + SUFFIX
         try:
             with screen.progress(f"re-driving {source.session}") as tell:
-                live = store.redrive(source.session, name, progress=tell, **settings)
+                live = store.admin.redrive(source.session, name, progress=tell, **settings)
         except ConflictError as error:
             screen.note(str(error))
         except (InputError, RefusedError) as error:

@@ -101,7 +101,7 @@ def context(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         prompt = session.context(moment_of(arguments))
         if arguments.response:
-            _response(screen, session.response(vmstore.Call(prompt.basis.call)), json=arguments.json)
+            _response(screen, session.wire.response(vmstore.Call(prompt.basis.call)), json=arguments.json)
         elif arguments.json:
             screen.json(prompt.to_dict(messages=arguments.messages, render=arguments.render))
         elif arguments.render:
@@ -169,7 +169,7 @@ def history(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
         page = session.page(arguments.page, moment)
-        events = session.history(arguments.page, moment)
+        events = session.lineage.history(arguments.page, moment)
     if arguments.json:
         screen.json({"session": session.name, "page": page.page, "events": events})
     else:
@@ -192,7 +192,7 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         page = session.page(arguments.page)
-        walk = session.sources if up else session.derived
+        walk = session.lineage.ancestors if up else session.lineage.descendants
         relations = walk(arguments.page, depth=arguments.depth, kinds=kinds)
         if arguments.json:
             screen.json({"session": session.name, "page": page.page, "relations": relations})

@@ -57,7 +57,12 @@ def faults(arguments: argparse.Namespace, screen: Screen) -> int:
 
     none = "no page of {} came back to the context after it had left"
     return listed(
-        arguments, screen, "faults", lambda session: session.faults(moment_of(arguments)), format_page.faults, none
+        arguments,
+        screen,
+        "faults",
+        lambda session: session.debug.faults(moment_of(arguments)),
+        format_page.faults,
+        none,
     )
 
 
@@ -67,7 +72,7 @@ def versions(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
         page = session.page(arguments.page, moment)
-        all_versions = session.versions(arguments.page, moment, delta=arguments.delta)
+        all_versions = session.lineage.versions(arguments.page, moment, delta=arguments.delta)
     if arguments.json:
         screen.json({"session": session.name, "page": page.page, "versions": all_versions})
     else:
@@ -83,7 +88,7 @@ def affinity(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
         page = session.page(arguments.page, moment)
-        affinities = session.affinity(arguments.page, moment, limit=arguments.limit)
+        affinities = session.lineage.affinity(arguments.page, moment, limit=arguments.limit)
     if arguments.json:
         screen.json({"session": session.name, "page": page.page, "affinities": affinities})
     elif affinities:

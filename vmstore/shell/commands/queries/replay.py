@@ -74,7 +74,7 @@ def _check(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str
     if changes != [{}] or arguments.keep is not None:
         raise InputError("--check decides under the recorded settings; leave --policy, --budget and --keep out")
     with open_to_ask(arguments) as store:
-        checked = [store.session(name).check() for name in _sessions(store, arguments)]
+        checked = [store.session(name).debug.check() for name in _sessions(store, arguments)]
     if arguments.json:
         answers = [{**to_json(check), "ok": check.ok} for check in checked]
         screen.json({"sessions": answers} if arguments.all else answers[0])
@@ -101,7 +101,7 @@ def _keep(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str,
     with open_to_change(arguments) as store:
         session = session_of(store, arguments)
         change = changes[0]
-        run = session.replay(policy=change.get("policy"), budget=change.get("l0_tokens_max"), keep=arguments.keep)
+        run = session.debug.replay(policy=change.get("policy"), budget=change.get("l0_tokens_max"), keep=arguments.keep)
     if arguments.json:
         screen.json({"session": session.name, "runs": [flat(run)]})
         return 0

@@ -32,7 +32,7 @@ def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
                 arguments.artifacts,
                 arguments.of or None,
                 who=arguments.by,
-                until=ends.at if isinstance(ends, vmstore.Time) else None,
+                until_us=ends.at if isinstance(ends, vmstore.Time) else None,
                 granted=not arguments.withdraw,
             )
     elif arguments.withdraw or arguments.by or arguments.until:

@@ -96,7 +96,7 @@ def _act_in_region(arguments: argparse.Namespace, act: Callable[[vmstore.Store],
     home_key = key(arguments.namespace)
     with (
         vmstore.open(path, namespace=arguments.namespace, key=home_key) as home,
-        home.region(arguments.region) as region,
+        home.sharing.region(arguments.region) as region,
     ):
         return act(region)
 

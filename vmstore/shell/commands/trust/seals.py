@@ -68,7 +68,7 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
         if arguments.session is None and any(info.session == arguments.page for info in store.sessions()):
             arguments.session, arguments.page = arguments.page, None  # without a page it is of the call's request
         session = session_of(store, arguments)
-        proof = session.prove(arguments.page, call=arguments.call, seal=sealed)
+        proof = store.trust.prove(session, arguments.page, call=arguments.call, seal=sealed)
     if arguments.content is not None:
         if proof.content is None:
             what = arguments.page or f"the request of call {arguments.call}"
@@ -102,7 +102,7 @@ def _prove_growth(arguments: argparse.Namespace, screen: Screen) -> int:
         raise InputError("a proof of growth needs a store and the file to write, --out; or --check FILE")
     else:
         with open_to_ask(arguments) as store:
-            proof = growth(store.log, earlier, later)
+            proof = growth(store.admin.log, earlier, later)
         with new_file(Path(arguments.out)) as file:
             file.write(proof)
     summary = {"sessions": len(earlier.heads), "sessions_later": len(later.heads), "from": earlier.at, "to": later.at}

@@ -1,0 +1,69 @@
+"""What the parts of a store and of a session are handed of it; a part never imports the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from vmstore.core.asof import AsOf
+from vmstore.maintenance.columns import ColumnStore
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.results import SessionInfo
+from vmstore.views.branch import Lane
+from vmstore.views.reads.resolve_asof import Basis
+
+if TYPE_CHECKING:
+    from vmstore.store.reads.context import Context
+    from vmstore.store.recorder import Recording
+    from vmstore.vmql.execution.engine import Asker
+
+
+class StoreHost(Protocol):
+    """A store as its parts use it."""
+
+    _ns: Namespace
+    _columns: ColumnStore
+    _asker: Asker | None
+
+    @property
+    def folder(self) -> Path | None:
+        """The namespace's directory; None in memory."""
+        ...
+
+    @property
+    def _recording(self) -> Recording: ...
+
+    def session(self, name: str) -> Any:
+        """The session of a name."""
+        ...
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every session by name."""
+        ...
+
+    @property
+    def query(self) -> Callable[..., Any]:
+        """Answers a VMQL statement."""
+        ...
+
+
+class SessionHost(Protocol):
+    """A session as its parts use it."""
+
+    _ns: Namespace
+    _key: int
+    name: str
+
+    def info(self) -> SessionInfo:
+        """Its counts and origin."""
+        ...
+
+    @property
+    def context(self) -> Callable[..., Context]:
+        """What the model saw at a call."""
+        ...
+
+    def _lane(self) -> Lane: ...
+
+    def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Basis]: ...

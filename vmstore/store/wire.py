@@ -1,0 +1,33 @@
+"""What went over the wire in each call of a session: its request, its messages, its response."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from vmstore.core.asof import Moment, When, one_moment
+from vmstore.namespace.results import Response
+from vmstore.store.host import SessionHost
+from vmstore.views.reads.resolve_asof import packed
+
+
+class Wire:
+    """Requests and responses as they were sent and came: `session.wire`."""
+
+    def __init__(self, session: SessionHost) -> None:
+        self._session = session
+
+    def messages(self, at: When | None = None, **moment: Unpack[Moment]) -> list[Any]:
+        """The chat messages of a call's request."""
+        return self._session.context(at, **moment).messages()
+
+    def request(self, at: When | None = None, **moment: Unpack[Moment]) -> dict[str, Any]:
+        """A recorded call's request, equal in every field to what was sent."""
+        return self._session.context(at, **moment).request()
+
+    def response(self, at: When | None = None, **moment: Unpack[Moment]) -> Response:
+        """What came back for a call: its body equal in every field to what was handed in, or what is known of it."""
+        from vmstore.store.reads.responses import response_of
+
+        with self._session._ns.asking():
+            lane = self._session._lane()
+            return response_of(self._session._ns.log, lane, packed(lane, one_moment(at, moment)))
