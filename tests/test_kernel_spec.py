@@ -8,7 +8,8 @@ import msgspec
 
 from tests.prose import CHECKOUT, quoted, section, tables
 from vmstore.core.decision import Denial
-from vmstore.live.messages import FACTOR_MAX_PPM, FACTOR_MIN_PPM, FACTOR_STEP_PPM
+from vmstore.core.text.token_estimate import FACTOR_STEP_PPM
+from vmstore.live.messages import FACTOR_MAX_PPM, FACTOR_MIN_PPM
 from vmstore.vm.kernel.settings import Settings
 
 TEXT = (CHECKOUT / "specs" / "kernel.md").read_text()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from vmstore.capture.conversation.create_page import born
+from vmstore.capture.conversation.create_page import born, replied
 from vmstore.capture.conversation.message_state import kin
 from vmstore.capture.conversation.response_cell import Responses
 from vmstore.capture.redaction import draft_of
@@ -16,9 +16,9 @@ from vmstore.capture.thought_parts import is_thought
 from vmstore.core.decision import Cause, Holder
 from vmstore.core.draft import Draft, Part, Usage
 from vmstore.core.draft import Reply as Answer
-from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Unpin, Update
+from vmstore.core.mutation import Configure, Evict, Message, Pin, Unpin, Update
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
-from vmstore.core.text.token_estimate import ESTIMATOR, estimate
+from vmstore.core.text.token_estimate import ESTIMATOR, estimate, factor_moved
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.likeness import turn
 from vmstore.live.runtime import Act
@@ -29,7 +29,6 @@ from vmstore.vm.recall.topics import TOPIC, topics
 
 TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
 FACTOR_MIN_PPM, FACTOR_MAX_PPM = 500_000, 10_000_000  # who counts less or more than that counts something else
-FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
 
 
 class Spoke(NamedTuple):
@@ -108,13 +107,10 @@ def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[Spoke]:
     call = act.state.call if act.state.call > act.spoken.answered else None
     spokes = [write(act, draft, reply_to=call) for draft in reply.drafts]
     if call is not None:
-        usage = reply.usage
-        told = usage.tokens_in, usage.tokens_cached, usage.tokens_out, usage.cost, usage.latency
-        said = Responses().beside(reply, call)
-        act.tell(Reply(call, reply.status, int(reply.final), *told, None if said is None else act.cell(said)))
-        if usage.tokens_in and counted:
-            factor = corrected(act.state, usage.tokens_in * PPM // counted)
-            if abs(factor - act.state.factor_ppm) > FACTOR_STEP_PPM:
+        act.tell(replied(reply, call, reply.final, Responses(), act.cell))
+        if reply.usage.tokens_in and counted:
+            factor = corrected(act.state, reply.usage.tokens_in * PPM // counted)
+            if factor_moved(factor, act.state.factor_ppm):
                 act.tell(Configure(ESTIMATOR, factor, act.state.beside))
     return spokes
 

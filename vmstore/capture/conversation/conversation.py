@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from itertools import accumulate, islice
 
+from vmstore.capture.conversation.create_page import born, replied
 from vmstore.capture.conversation.message_state import Held, HeldPage, Pages, Sent, digest, kin
 from vmstore.capture.conversation.rank import assign
 from vmstore.capture.conversation.response_cell import Responses
@@ -27,13 +28,11 @@ from vmstore.core.mutation import (
     Turn,
     Update,
 )
-from vmstore.core.mutation import Reply as ReplyMutation
-from vmstore.core.page import IMPORTANCE, Fidelity, LinkKind, Modality, PageType, Role, Status
+from vmstore.core.page import Fidelity, LinkKind, Modality, PageType, Role, Status
 from vmstore.core.text.skeleton import dumps
-from vmstore.core.text.token_estimate import ESTIMATOR, estimate
+from vmstore.core.text.token_estimate import ESTIMATOR, estimate, factor_moved
 from vmstore.engine.batch import Batch
 
-FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
 SKELETONS_MAX = 256  # kept to be shared
 OPAQUE_HINT = "opaque"
 READABLE = (Modality.TEXT, Modality.STRUCTURED)
@@ -176,31 +175,11 @@ class Conversation:
         self, draft: Draft, part: Part, message: int, index: int, links: Sequence[tuple[int, int]], type_: PageType
     ) -> int:
         """Writes the page of a part, and has it found by its name and by the tool call it makes."""
-        content = self.batch.cell(part.content)
-        is_ = kin(part)
-        told: dict[str, object] = {"hint": draft.hint, "mime": part.mime_name, "asks": is_.asks, "answers": is_.answers}
-        told |= {"tags": draft.tags, "actor": draft.actor}
-        labels = {key: value for key, value in told.items() if value}
-        page = self.batch.add(
-            Create(
-                type=type_,
-                modality=part.modality,
-                role=draft.role,
-                message=message,
-                part=index,
-                content=content,
-                size=len(part.content),
-                tokens=estimate(part.content, part.modality),
-                mime=part.mime,
-                links=tuple(dict.fromkeys(links)),
-                labels=self.batch.cell(dumps(labels)) if labels else None,
-                importance=IMPORTANCE if draft.importance is None else draft.importance,
-            )
-        )
+        page = self.batch.add(born(draft, index, message, self.batch.cell, links, type_))
         if part.modality in READABLE:
             self.look(page, part.content)
-        if is_.asks:
-            self.calls[is_.asks] = page
+        if asks := kin(part).asks:
+            self.calls[asks] = page
         if draft.hint:
             self.hints.setdefault(draft.hint, []).append(page)
         return page
@@ -378,24 +357,11 @@ class Conversation:
     def reply(self, reply: Reply, call: int, *, at: int) -> list[Held]:
         """Writes what came back for a call; its messages."""
         held = [self.say(draft, at=at, reply_to=call) for draft in reply.drafts]
-        usage = reply.usage
-        told = self.responses.beside(reply, call)
-        self.batch.add(
-            ReplyMutation(
-                call=call,
-                status=reply.status,
-                final=int(reply.final and reply.status is Status.OK),
-                tokens_in=usage.tokens_in,
-                tokens_cached=usage.tokens_cached,
-                tokens_out=usage.tokens_out,
-                cost=usage.cost,
-                latency=usage.latency,
-                aside=None if told is None else self.batch.cell(told),
-            )
-        )
+        final = reply.final and reply.status is Status.OK
+        self.batch.add(replied(reply, call, final, self.responses, self.batch.cell))
         if reply.status is Status.OK:
             self.final = reply.final  # a call that failed leaves it as it was
-        self._correct(usage)
+        self._correct(reply.usage)
         return held
 
     def reckon(self, usage: Usage, context: Sequence[Held]) -> None:
@@ -428,7 +394,7 @@ class Conversation:
         if not usage.tokens_in or counted <= 0 or usage.tokens_in <= opaque:
             return
         factor = (usage.tokens_in - opaque) * 1_000_000 // counted
-        if abs(factor - self.factor_ppm) > FACTOR_STEP_PPM:
+        if factor_moved(factor, self.factor_ppm):
             self.batch.add(Configure(ESTIMATOR, factor))
             self.factor_ppm = factor
 

@@ -1,12 +1,14 @@
-"""The mutation that makes a page of a message's part."""
+"""The mutations of what is said: the page of a message's part, and the reply to a call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from vmstore.capture.conversation.message_state import kin
+from vmstore.capture.conversation.response_cell import Responses
 from vmstore.core.draft import Draft, Part
-from vmstore.core.mutation import CellRef, Create
+from vmstore.core.draft import Reply as Answer
+from vmstore.core.mutation import CellRef, Create, Reply
 from vmstore.core.page import IMPORTANCE, PageType
 from vmstore.core.text.skeleton import dumps
 from vmstore.core.text.token_estimate import estimate
@@ -39,4 +41,20 @@ def born(
         links=tuple(dict.fromkeys(links)),
         labels=cell(dumps(labels)) if labels else None,
         importance=IMPORTANCE if draft.importance is None else draft.importance,
+    )
+
+
+def replied(answer: Answer, call: int, final: bool, responses: Responses, cell: Callable[[bytes], CellRef]) -> Reply:
+    """What says how a call ended and what it used; `cell` seals what stands beside its messages."""
+    usage, beside = answer.usage, responses.beside(answer, call)
+    return Reply(
+        call=call,
+        status=answer.status,
+        final=int(final),
+        tokens_in=usage.tokens_in,
+        tokens_cached=usage.tokens_cached,
+        tokens_out=usage.tokens_out,
+        cost=usage.cost,
+        latency=usage.latency,
+        aside=None if beside is None else cell(beside),
     )

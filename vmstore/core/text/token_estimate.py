@@ -11,6 +11,7 @@ from __future__ import annotations
 from vmstore.core.page import Modality
 from vmstore.core.text.image_size import size_of
 
+FACTOR_STEP_PPM = 20_000  # 2 %
 ESTIMATORS = {1: "chars4@1", 2: "chars4@1+area750@1"}
 """What the number of an estimator in the log stands for; the first counted every image as 1,000 tokens."""
 ESTIMATOR = 2
@@ -48,3 +49,8 @@ def area(width: int, height: int) -> int:
     longer = max(width, height, SIDE_MAX)
     pixels = width * height * SIDE_MAX * SIDE_MAX // (longer * longer)
     return min(max(1, -(-pixels // AREA_PER_TOKEN)), TOKENS_IMAGE_MAX)
+
+
+def factor_moved(factor_ppm: int, logged_ppm: int) -> bool:
+    """Whether the factor that corrects the estimate moved far enough to be logged again."""
+    return abs(factor_ppm - logged_ppm) > FACTOR_STEP_PPM
