@@ -22,6 +22,7 @@ from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.branch import NEVER, Lane
 from vmstore.views.cell_resolver import Cellar
+from vmstore.views.log_reader import LogReader
 
 READ_AT_ONCE = 256  # commits
 NOTHING = Gone(b"{}")  # what settings, names and notes that were erased are read as
@@ -43,7 +44,7 @@ class Facts:
     """Reads what a session is made of; the views are at the log's end."""
 
     def __init__(self, log: Log, lane: Lane) -> None:
-        self._log = log
+        self._reader = LogReader(log, lane.db)
         self._lane = lane
         self._cellar = Cellar(log, lane.db)
         self._within: Commit | None = None
@@ -52,8 +53,8 @@ class Facts:
         """The commits that hold anything after a position, up to another, the oldest first."""
         for stretch in reversed(self._lane.upto(upto)):
             low = max(position, stretch.low)
-            while ordinals := [row[0] for row in self._lane.db.execute(_COMMITS, (stretch.session, low, stretch.high))]:
-                read = [(commit, decode(commit.body)) for commit in self._commits(ordinals)]
+            while commits := list(self._reader.commits(stretch.session, low, stretch.high, limit=READ_AT_ONCE)):
+                read = [(commit, decode(commit.body)) for commit in commits]
                 self._cellar.want(commit.cell + ref for commit, body in read for one in body for ref in _asked(one))
                 for commit, body in read:
                     self._within = commit
@@ -61,16 +62,6 @@ class Facts:
                     yield Told(commit, [(at, m) for at, m in inside if low < at <= stretch.high])
                     low = commit.first + commit.count - 1
                 self._cellar.settle()
-
-    def _commits(self, ordinals: list[int]) -> Iterator[Commit]:
-        """Commits by ordinal: those that lie together are read together."""
-        at = 0
-        while at < len(ordinals):
-            end = at + 1
-            while end < len(ordinals) and ordinals[end] == ordinals[end - 1] + 1:
-                end += 1
-            yield from self._log.tail(ordinals[at] - 1, end - at)
-            at = end
 
     def cell(self, position: int, ref: CellRef) -> bytes:
         """The bytes a mutation of the commit under way names; CorruptError where they are not what they were."""
@@ -98,7 +89,3 @@ def _asked(one: AnyMutation) -> Iterator[int]:
         case Settings():
             refs = (one.told,)
     return (ref for ref in refs if isinstance(ref, int))
-
-
-_COMMITS = f"""SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ?
-  ORDER BY last LIMIT {READ_AT_ONCE}"""

@@ -31,6 +31,7 @@ from vmstore.transfer.selection import Portion, commits_as_they_lie, select, who
 from vmstore.views.branch import Lane
 from vmstore.views.cell_resolver import READ
 from vmstore.views.erased_cells import Erasures
+from vmstore.views.log_reader import LogReader
 
 GRACE_S = 3600.0
 
@@ -202,9 +203,7 @@ def _folded(ns: Namespace, keys: set[int]) -> set[int]:
     cellar = ns.projection.fold.cellar
     found: set[int] = set()
     for key in keys | _heirs(ns, keys):
-        rows: list[Any] = ns.views.execute("SELECT ordinal FROM commits WHERE session = ?", (key,)).fetchall()
-        for (ordinal,) in rows:
-            commit = ns.log.tail(ordinal - 1, 1)[0]
+        for commit in LogReader(ns.log, ns.views).commits(key):
             if commit.request != NO_REQUEST:
                 found.add(commit.cell + commit.request)
             for mutation in decode(commit.body):

@@ -21,6 +21,7 @@ from vmstore.errors import OvertakenError, RefusedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.namespace.namespace import Namespace
+from vmstore.views.log_reader import LogReader
 from vmstore.views.stored_cells import read_cells
 
 
@@ -95,16 +96,13 @@ def entries(ns: Namespace, after: int = 0) -> list[Entry]:
     """
     with ns.views_lock:
         key = key_of(ns)
-        sql = "SELECT ordinal FROM commits WHERE session = ? ORDER BY last"
-        rows: list[Any] = ns.views.execute(sql, (key or 0,)).fetchall()
         places: dict[int, Commit] = {}
         found: list[Entry] = []
-        for (ordinal,) in rows:
-            commit = ns.log.tail(ordinal - 1, 1)[0]
+        for commit in LogReader(ns.log, ns.views).commits(key or 0):
             places.update(dict.fromkeys(range(commit.first, commit.last + 1), commit))
-            for index, mutation in enumerate(decode(commit.body) if ordinal > after else ()):
+            for index, mutation in enumerate(decode(commit.body) if commit.ordinal > after else ()):
                 if not isinstance(mutation, Open):
-                    told = (commit.first + index, ordinal, commit.at, commit.logged_at, mutation)
+                    told = (commit.first + index, commit.ordinal, commit.at, commit.logged_at, mutation)
                     found.append(Entry(*told, places, ns.log, ns.views))
         return found
 

@@ -10,15 +10,14 @@ import apsw
 import msgspec
 
 from vmstore.cells.cell import Cell
-from vmstore.errors import CorruptError, RefusedError
+from vmstore.errors import RefusedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.branch import NEVER, Lane
 from vmstore.views.erased_cells import seen
+from vmstore.views.log_reader import read_commits
 from vmstore.views.projection import Projection
 from vmstore.views.stored_cells import whole_cells
-
-BATCH = 500
 
 
 class Portion(NamedTuple):
@@ -84,22 +83,7 @@ def commits_as_they_lie(log: Log, portion: Portion) -> Iterator[Commit]:
 
 
 def _with_cells(log: Log, portion: Portion, read: Callable[[Iterable[int]], dict[int, Cell]]) -> Iterator[Commit]:
-    for commit in _bare(log, portion):
+    for commit in read_commits(log, portion.ordinals):
         sealed = {commit.cell + index: commit.commitment(index) for index in range(commit.cell_count)}
         found = whole_cells(log, sealed, read(sealed)) if sealed else {}
         yield msgspec.structs.replace(commit, cells=tuple(found[number] for number in sealed))
-
-
-def _bare(log: Log, portion: Portion) -> Iterator[Commit]:
-    """A portion's commits without their cells; those that lie together are read together."""
-    at = 0
-    while at < len(portion.ordinals):
-        first = portion.ordinals[at]
-        run = 1
-        while run < BATCH and at + run < len(portion.ordinals) and portion.ordinals[at + run] == first + run:
-            run += 1
-        commits = log.tail(first - 1, run)
-        if len(commits) != run or commits[0].ordinal != first:
-            raise CorruptError(f"commit {first} is missing from the log; run `vmstore verify`")
-        yield from commits
-        at += run

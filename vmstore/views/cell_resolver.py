@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import apsw
 
@@ -27,6 +26,7 @@ from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
 from vmstore.views.branch import Lane
 from vmstore.views.erased_cells import Erasures, check_erased
+from vmstore.views.log_reader import LogReader
 
 BYTES_MAX = 8 << 20
 FOUND_MAX = 1024
@@ -200,13 +200,10 @@ class Cellar:
 
     def _look_up(self, session: int, position: int) -> Brought:
         lane = Lane(self._db, session) if self._lane is None else self._lane
-        owner = lane.owner(position)
-        ordinal: Any = self._db.execute(
-            "SELECT ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1", (owner, position)
-        ).get
-        if ordinal is None:
+        commit = LogReader(self._log, self._db).holding(lane.owner(position), position)
+        if commit is None:
             raise CorruptError(f"position {position} of session {session} holds no commit; run `vmstore verify`")
-        return _brought(self._log.tail(ordinal - 1, 1)[0])
+        return _brought(commit)
 
 
 def _brought(commit: Commit) -> Brought:

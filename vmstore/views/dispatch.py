@@ -20,6 +20,7 @@ from vmstore.log.commit import Commit, follows
 from vmstore.log.port import Log
 from vmstore.views.branch import Lane
 from vmstore.views.cell_resolver import Cellar
+from vmstore.views.log_reader import LogReader
 from vmstore.views.projector import Fact, Projector, check_handlers
 
 GIVEN_MAX = 8 << 20  # bytes of names and labels that listeners may hold before they are written
@@ -109,12 +110,10 @@ def parent_of(db: apsw.Connection, opening: Open) -> int:
 
 def hash_at(log: Log, lane: Lane, position: int) -> bytes:
     """The hash of the commit that ends at a position of a lane; raises ValueError where none does."""
-    ordinal: Any = lane.db.execute(
-        "SELECT ordinal FROM commits WHERE session = ? AND last = ?", (lane.owner(position), position)
-    ).get
-    if ordinal is None:
+    commit = LogReader(log, lane.db).ending(lane.owner(position), position)
+    if commit is None:
         raise ValueError(f"it follows position {position}, where no commit ends")
-    return log.tail(ordinal - 1, 1)[0].hash
+    return commit.hash
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from vmstore.errors import ConflictError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.branch import Lane
+from vmstore.views.log_reader import LogReader, commit_at
 from vmstore.views.projection import Progress, Projection, room_of
 from vmstore.views.stored_cells import Instead, read_cells
 
@@ -88,8 +89,7 @@ class Gathering:
 
     def commits(self, session: int, after: int = 0) -> Commits:
         """A session's commits beyond a position."""
-        sql = "SELECT ordinal FROM commits WHERE session = ? AND last > ? ORDER BY last"
-        return Commits(self.log, [row[0] for row in self.views.db.execute(sql, (session, after))])
+        return Commits(self.log, LogReader(self.log, self.views.db).ordinals(session, after))
 
 
 def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef, instead: Instead | None = None) -> bytes:
@@ -104,11 +104,8 @@ def sealed_at(log: Log, lane: Lane, commit: Commit, ref: CellRef) -> tuple[int, 
     """The number of a cell that a commit names, and its commitment."""
     if isinstance(ref, int):
         return commit.cell + ref, commit.commitment(ref)
-    ordinal = lane.db.execute(
-        "SELECT ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
-        (lane.owner(ref[0]), ref[0]),
-    ).get
-    earlier = log.tail(ordinal - 1, 1)[0]
+    earlier = LogReader(log, lane.db).holding(lane.owner(ref[0]), ref[0])
+    assert earlier is not None, "a cell is named after its commit"
     return earlier.cell + ref[1], earlier.commitment(ref[1])
 
 
@@ -130,7 +127,7 @@ class Commits(Sequence[Commit]):
         """One commit with its cells, or some of them still unread."""
         if isinstance(index, slice):
             return Commits(self._log, self._ordinals[index])
-        commit = self._log.tail(self._ordinals[index] - 1, 1)[0]
+        commit = commit_at(self._log, self._ordinals[index])
         numbers = range(commit.cell, commit.cell + commit.cell_count)
         cells = self._log.cells(numbers)
         return msgspec.structs.replace(commit, cells=tuple(cells[number] for number in numbers))
@@ -185,5 +182,5 @@ def standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> Standing
 
 def hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes | None:
     """The hash of the commit that ends at a position, if one does."""
-    ordinal = db.execute("SELECT ordinal FROM commits WHERE session = ? AND last = ?", (session, position)).get
-    return None if ordinal is None else log.tail(ordinal - 1, 1)[0].hash
+    commit = LogReader(log, db).ending(session, position)
+    return None if commit is None else commit.hash

@@ -16,6 +16,7 @@ from vmstore.core.page import Origin
 from vmstore.engine.engine import Arrival, Engine
 from vmstore.engine.transfer.ingest import Commits, hash_at
 from vmstore.log.port import Log
+from vmstore.views.log_reader import LogReader
 from vmstore.views.projection import Projection
 
 NEW, GREW, SAME, BEHIND, PARTED, TAKEN, ORPHAN = "new", "grew", "same", "behind", "parted", "taken", "orphan"
@@ -116,8 +117,7 @@ class Merge:
         return ends[at - 1] if at else 0
 
     def _commits(self, guest: Guest, after: int) -> Commits:
-        sql = "SELECT ordinal FROM commits WHERE session = ? AND last > ? ORDER BY last"
-        return Commits(self._log, [row[0] for row in self._views.db.execute(sql, (guest.session, after))])
+        return Commits(self._log, LogReader(self._log, self._views.db).ordinals(guest.session, after))
 
     def new(self, standing: Standing) -> Commits:
         """The commits of a guest that are not here and would come."""

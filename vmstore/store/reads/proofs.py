@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from vmstore.cells.merkle import Tree
@@ -13,13 +12,14 @@ from vmstore.core.mutation import Pack, decode
 from vmstore.engine.verify.history_tree import SessionHead, leaf_read, tree_of
 from vmstore.errors import CorruptError, ErasedError, InputError, UnknownError
 from vmstore.live.request import written
-from vmstore.log.commit import Commit, genesis
+from vmstore.log.commit import genesis
 from vmstore.namespace.namespace import Namespace
 from vmstore.seals.seal import Seal
 from vmstore.seals.seals import folder_of, seals_in
 from vmstore.store.reads.sent_request import sent
 from vmstore.views.branch import Lane
 from vmstore.views.erased_cells import seen
+from vmstore.views.log_reader import LogReader
 from vmstore.views.projectors.calls import CallRow
 from vmstore.views.reads.context import leaves_of, shown_at
 
@@ -87,7 +87,7 @@ class _Covered:
     def __init__(self, ns: Namespace, lane: Lane, call: CallRow, seal: Seal | None) -> None:
         uid = _uid(lane, call.session)
         self.seal, head = _covering(ns, uid, call, seal)
-        commits = list(_commits(ns, call.session, head.commits))
+        commits = list(LogReader(ns.log, ns.views).commits(call.session, limit=head.commits))
         nth = next((nth for nth, commit in enumerate(commits) if commit.last == call.position), None)
         history = Tree(map(leaf_read, commits))
         if nth is None or history.root != head.history:
@@ -112,14 +112,6 @@ def _covering(ns: Namespace, uid: bytes, call: CallRow, seal: Seal | None) -> tu
                 return one, head
     which = "the seal does not cover" if seal is not None else "no seal beside the store covers"
     raise UnknownError(f"{which} call {call.call}; run `vmstore seal`, which covers all that is there")
-
-
-def _commits(ns: Namespace, session: int, count: int) -> Iterator[Commit]:
-    """The first commits of a session, without those it inherits."""
-    sql = "SELECT ordinal FROM commits WHERE session = ? ORDER BY last LIMIT ?"
-    rows: list[Any] = ns.views.execute(sql, (session, count)).fetchall()
-    for (ordinal,) in rows:
-        yield from ns.log.tail(ordinal - 1, 1)
 
 
 def _uid(lane: Lane, session: int) -> bytes:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from vmstore.views.erased_cells import seen
+from vmstore.views.log_reader import LogReader
 from vmstore.views.projectors.decisions import decisions_at
 from vmstore.views.reads.reasons import reason_of
 from vmstore.views.reads.resolve_asof import moment_at
@@ -83,11 +84,8 @@ def _asker(query: Query) -> Callable[[int, int], str | None]:
 def ordinals(query: Query, written: Written, after: int, most: int) -> list[int]:
     """The ordinals of a session's commits that end after a position."""
     with query.world.asking():
-        found = query.world.views.execute(_ORDINALS, (written.session, after, written.high, most))
-        return [ordinal for (ordinal,) in found]
-
-
-_ORDINALS = "SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ? ORDER BY last LIMIT ?"
+        reader = LogReader(query.world.log, query.world.views)
+        return reader.ordinals(written.session, after, written.high, limit=most)
 
 
 def kinds_in(where: Expr | None, params: dict[str, Any]) -> set[str] | None:

@@ -43,6 +43,7 @@ from vmstore.core.page import Standing, Tier
 from vmstore.core.times import iso
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
+from vmstore.views.log_reader import read_commits
 from vmstore.views.reads.reasons import use_of, word_of
 from vmstore.vmql.relations.actors import Actor
 
@@ -101,7 +102,7 @@ class Stream:
             after = one.low
             moment = Moment(one.turn, one.call)
             while found := ordinals(one, after, BATCH):
-                for commit in self._read(found):
+                for commit in read_commits(self.log, found):
                     yield from self._rows(commit, one, moment)
                     after = commit.last
                 self.check()
@@ -121,16 +122,6 @@ class Stream:
                     yield from self._rows(commit, one, moments[commit.session])
             after = commits[-1].ordinal
             self.check()
-
-    def _read(self, ordinals: list[int]) -> Iterator[Commit]:
-        """Commits by ordinal: those that lie together are read together."""
-        at = 0
-        while at < len(ordinals):
-            end = at + 1
-            while end < len(ordinals) and ordinals[end] == ordinals[end - 1] + 1:
-                end += 1
-            yield from self.log.tail(ordinals[at] - 1, end - at)
-            at = end
 
     def _rows(self, commit: Commit, one: Written, moment: Moment) -> Iterator[tuple[Any, ...]]:
         request: Any = None
