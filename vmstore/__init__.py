@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from vmstore import aio
     from vmstore.columns.page_table import PageTable
     from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Moment, Position, Time, Turn
-    from vmstore.engine.batch import Batch
+    from vmstore.engine.batch import HandBatch as Batch
     from vmstore.engine.verify.history_tree import SessionHead
     from vmstore.erasure.erase import erase, plan_erasure
     from vmstore.errors import (
@@ -299,7 +299,7 @@ _HOMES = {
     "vmstore.vm.kernel.keywords": "LiveSettings",
     "vmstore.store.live.options": "LiveOptions",
     "vmstore.store.reads.context": "Context",
-    "vmstore.engine.batch": "Batch",
+    "vmstore.engine.batch": "Batch=HandBatch",
     "vmstore.core.asof": "AsOf Moment Head Turn Call Position Time LoggedTime",
     "vmstore.errors": (
         "VmstoreError StoreError LockedError InternalError UnknownError ErasedError InputError "

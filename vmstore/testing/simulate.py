@@ -44,9 +44,9 @@ BAD: tuple[tuple[str | None, Any, Any, dict[str, Any]], ...] = (
     (None, {}, [5], {}),
     (None, {}, {"choices": [{"message": {"content": object()}}]}, {}),
     (None, {}, {"choices": [{"message": {"content": float("inf")}}]}, {}),
-    (None, {}, None, {"at": "yesterday"}),
-    (None, {}, None, {"at": 2**70}),
-    (None, {}, None, {"latency": 2**70}),
+    (None, {}, None, {"at_us": "yesterday"}),
+    (None, {}, None, {"at_us": 2**70}),
+    (None, {}, None, {"latency_us": 2**70}),
     (None, {}, None, {"cost": float("nan")}),
     (None, {}, None, {"request_id": 5}),
     (None, {}, None, {"request_id": "r\n1"}),
@@ -164,7 +164,7 @@ class Player:
         self.clock.advance(step.pause)
         request, response = thread.agent.request(), thread.agent.hears(step.answer)
         request_id = f"{step.request_id}{thread.said}" if step.request_id else None
-        told: dict[str, Any] = {"request_id": request_id, "latency": thread.said}
+        told: dict[str, Any] = {"request_id": request_id, "latency_us": thread.said}
         if step.broken:
             with full_disk(self.store.admin.log):
                 self._expect(step, lambda: self.store.record(thread.name, request, response, **told))
