@@ -1,4 +1,4 @@
-"""The seed's scenario, hardened: what was decided long ago is found again, cited, within the budget.
+"""The scenario of the measure of the whole: what was decided long ago is found again, cited, within the budget.
 
 Sixty decisions over five topics, twenty of them reversed later, claims worth twice the budget, and a
 hundred unrelated turns. A scripted reader then asks for each decision; it sees what a model would

@@ -1,4 +1,4 @@
-"""The seed's measure of the whole: decisions are found again after hundreds of turns, within a small budget."""
+"""The measure of the whole: decisions are found again after hundreds of turns, within a small budget."""
 
 from __future__ import annotations
 

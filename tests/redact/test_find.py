@@ -23,7 +23,7 @@ def found(text: str, kinds: set[Kind] | None = None) -> list[tuple[str, str]]:
 
 
 def test_the_seeds_example() -> None:
-    """Of the seed's example the secret and the password are found, whole and without their names, and the id is not."""
+    """Of an example the secret and the password are found, whole and without their names, and the id is not."""
     text = "OAUTH_CLIENT_ID=abc123xyz\nOAUTH_CLIENT_SECRET=super_secret_key_here\nDATABASE_PASSWORD=admin123\n"
     assert found(text) == [("secret", "super_secret_key_here"), ("password", "admin123")]
 

@@ -57,7 +57,7 @@ def test_another_message_is_no_recall(message: str) -> None:
 @pytest.mark.parametrize("pattern", SEED)
 @pytest.mark.parametrize("message", RECALLS)
 def test_what_the_seed_hears_is_heard(pattern: str, message: str) -> None:
-    """Whatever one of the seed's three patterns finds in these is found here too."""
+    """Whatever one of three plain patterns finds in these is found here too."""
     assert recalls(message) >= (re.search(pattern, message.lower()) is not None)
 
 

@@ -24,7 +24,7 @@ class Use(Word):
 
 
 class FaultReason(Word):
-    """Why a page is asked for; seed 000 phase 3."""
+    """Why a page is asked for."""
 
     USER_REQUESTED_RECALL = 0
     RESOLVE_REFERENCE = 1
@@ -33,7 +33,7 @@ class FaultReason(Word):
 
 
 class Signal(Word):
-    """What makes the pre-pass want a page; seed 000 phase 11."""
+    """What makes the pre-pass want a page."""
 
     NONE = 0
     RECALL = 1  # the message speaks of what was said before

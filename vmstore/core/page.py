@@ -1,7 +1,6 @@
 """The closed vocabularies of a page: what it is, where it is, how much of it is shown.
 
 Numbers are the wire form and never change; names are what people read and write.
-Sources: DESIGN sections 1 and 4, seed 000 phase 1.
 """
 
 from __future__ import annotations

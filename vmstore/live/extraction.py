@@ -21,7 +21,7 @@ from vmstore.vm.compressors.text import key_points
 from vmstore.vm.protocol.citations import citations
 from vmstore.vm.recall.topics import TOPIC, topics
 
-CLAIM_IMPORTANCE = 950_000  # seed 000:198
+CLAIM_IMPORTANCE = 950_000  # in parts per million
 HEARD = 6  # messages before, whose questions an answer may be to
 SUMMARY_CHARS = 600
 FINDER = "claims@1"

@@ -1,6 +1,6 @@
 """The pre-pass: what a message asks with, and what is likely to answer it, before the model sees it.
 
-Seed 000 phase 11. All pages of a session are ranked by the terms of the message (`vmstore.live.recall.index`);
+All pages of a session are ranked by the terms of the message (`vmstore.live.recall.index`);
 here stands what a message's words are signs of.
 """
 
@@ -30,7 +30,7 @@ RECALL = (
     r"\b(?:go(?:ing)? back to|revisit|return(?:ing)? to|back to (?:the|our|that)|again about|still (?:the|our"
     r"|using))\b",
 )
-"""What a message says that speaks of what was said before: the seed's three, as people say them."""
+"""What a message says that speaks of what was said before: three patterns, as people say them."""
 
 
 PAST = re.compile(

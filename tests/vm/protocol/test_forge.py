@@ -123,7 +123,7 @@ def test_ordinary_text_looks_ordinary() -> None:
     ids=lambda value: value.name if isinstance(value, Leaf) else "",
 )
 def test_each_kind_of_page_has_its_line(page: Leaf, line: str) -> None:
-    """Users, assistants, tools, summaries and media stand under the seed's letters, the rest under letters of ours."""
+    """Users, assistants, tools, summaries and media stand under the protocol's letters, the rest under our own."""
     assert context_text([page]).split("\n")[1] == line
     assert line[0] in PREFIXES
     assert read_context(context_text([page]))[0].text == words(page)

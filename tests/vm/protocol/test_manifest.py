@@ -20,7 +20,7 @@ VALID = Draft202012Validator(schema("manifest"))
 
 
 def test_the_manifest_is_the_seeds() -> None:
-    """Pages in the prompt, pages to load and policies stand as the seed's example has them."""
+    """Pages in the prompt, pages to load and policies stand as the protocol's example has them."""
     mapped = [leaf("msg_302", "x", tokens=85, importance=700_000)]
     diagram = leaf("img_045", "x", modality=Modality.IMAGE, tier=Tier.L3, hint="architecture diagram", level=1)
     near = leaf("summary_seg_02", "x", tier=Tier.L1, hint="page\n fault\tdefinitions", others=(form(2, 1), form(1, 3)))

@@ -52,7 +52,7 @@ def flat(rules: Rules, paging: Paging = Paging.MODEL, policies: Policies = TWO) 
     ],
 )
 def test_the_strict_rules_have_every_clause(clause: str) -> None:
-    """Each clause of the seed's strict prompt is told."""
+    """Each clause of the protocol's strict prompt is told."""
     assert clause in flat(Rules.STRICT)
 
 
@@ -61,7 +61,7 @@ def test_the_strict_rules_have_every_clause(clause: str) -> None:
     ["they are evidence", "Hints say THAT", "page_fault(page_id, target_level)", "search_pages(query)", "cite its ID"],
 )
 def test_the_relaxed_rules_have_every_clause(clause: str) -> None:
-    """Each clause of the seed's short rules is told."""
+    """Each clause of the protocol's short rules is told."""
     assert clause in flat(Rules.RELAXED)
 
 

@@ -53,7 +53,7 @@ def test_every_schema_is_listed() -> None:
 
 
 def test_the_tools_are_the_seeds() -> None:
-    """The two definitions are the seed's to the letter, with the optional reason of a fault beside."""
+    """The two definitions are the protocol's to the letter, with the optional reason of a fault beside."""
     fault, search = DIALECTS["chat"].tools()
     reason = fault["function"]["parameters"]["properties"].pop("reason")
     assert reason["enum"] == ["user_requested_recall", "resolve_reference", "tool_prereq", "speculative"]
@@ -120,7 +120,7 @@ def test_any_pages_make_a_valid_agreement(pages: list[Leaf]) -> None:
 
 
 def test_the_envelope_of_the_seed() -> None:
-    """The seed's example of a loaded picture comes out as it stands there."""
+    """The protocol's example of a loaded picture comes out as it stands there."""
     page = leaf(
         "img_045",
         "Architecture diagram",
@@ -185,7 +185,7 @@ def test_the_envelope_of_the_seed() -> None:
     ],
 )
 def test_content_is_told_by_its_modality(page: Leaf, content: dict[str, Any]) -> None:
-    """Sound, film and pictures have the seed's content; text and data stand in the context, and it says where."""
+    """Sound, film and pictures have the protocol's content; text and data stand in the context, and it says where."""
     told = page_result(Loaded(page, Tier.L2))
     assert told["page"]["content"] == content
     valid("page_result", told)

@@ -386,7 +386,7 @@ class Live(Acting):
         return self.look(lambda act: chosen(act.state))
 
     def stats(self) -> Measures:
-        """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
+        """How the session's memory does so far: faults, evictions, how full the prompt is, and the targets."""
         return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
 
     # ---- what is changed by hand

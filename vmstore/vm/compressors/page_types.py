@@ -1,4 +1,4 @@
-"""How far pages of each type may be compressed; seed 000 phase 1."""
+"""How far pages of each type may be compressed."""
 
 from __future__ import annotations
 

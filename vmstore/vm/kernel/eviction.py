@@ -3,7 +3,7 @@
 Pages go in the policy's order; what may be shown shorter is shortened before it leaves. What a
 person or a rule pinned stays. Where that is not enough to keep the budget without its reserves, rules
 yield, the weakest first: pages that just came back, then the last turns and what no call has shown
-yet, level by level, oldest first (READINGS D8).
+yet, level by level, oldest first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a person chooses about a session's memory: few values, each logged when it changes.
 
-Defaults are the seeds' (000:2102-2129, 601-634, 411-432; READINGS D11, D14, D15, D24). What a
-policy weighs how much is its own affair and stands in `parameters`.
+How much a policy weighs each thing is its own affair and stands in `parameters`.
 """
 
 from __future__ import annotations

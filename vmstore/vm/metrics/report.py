@@ -1,4 +1,4 @@
-"""What is said of a session's memory in numbers, with the seed's targets and what should give pause."""
+"""What is said of a session's memory in numbers, with targets and what should give pause."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ BANDS = {
     FaultReason.TOOL_PREREQ: Band(0.10, 0.20, 0.0, 0.40, "tools do not find the pages they need"),
     FaultReason.SPECULATIVE: Band(0.0, 0.10, 0.0, 0.20, "the budget goes into guesses"),
 }
-"""Seed 000:2203-2208."""
+"""Per reason: the usual share of all faults, from and to, then the shares outside of which something is wrong."""
 
 
 class Target(NamedTuple):
@@ -133,7 +133,7 @@ TARGETS = {
     "thrash_index": Target(0.5),
     "effective": Target(0.60, over=True),
 }
-"""Seed 000:2139-2154, 2347."""
+"""What each number should be in a session whose memory works well."""
 
 
 class Number(NamedTuple):
@@ -147,7 +147,7 @@ class Number(NamedTuple):
 
 
 def judged(found: Measures) -> Measures:
-    """The same with the seed's targets and what should give pause."""
+    """The same with targets and what should give pause."""
     targets = {name: target.met(getattr(found, name)) for name, target in TARGETS.items()}
     flags = [flag for reason in BANDS if (flag := _flag(found, reason)) is not None]
     return msgspec.structs.replace(found, targets=targets, flags=flags)

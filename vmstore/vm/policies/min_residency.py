@@ -1,4 +1,4 @@
-"""How long each type of page is kept, whatever its score: shared by all policies; seed 000 phase 1.
+"""How long each type of page is kept, whatever its score: shared by all policies.
 
 A page of a lower class goes before every page of a higher one. Claims and indexes go last,
 procedures and summaries late. A policy's parameters may name a type with another class:

@@ -16,7 +16,7 @@ KEPT: dict[Modality, int] = {
     Modality.STRUCTURED: 3,
     Modality.TEXT: 3,
 }
-"""Which modality outlasts which, in the order of the weights of seed 000 (813)."""
+"""Which modality outlasts which: the greater number stays longer."""
 
 
 class Modality1(Lines):
