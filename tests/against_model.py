@@ -16,7 +16,7 @@ from vmstore.errors import UnknownError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.testing.simulate import Player
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 
 KINDS = {kinds.MUTATION_NAMES[kind.NUMBER]: kind for kind in kinds.Mutation.__subclasses__()}
 QUESTIONS = (
@@ -212,7 +212,7 @@ def _edge(relation: Any) -> Edge:
 
 
 def _messages(model: Model, name: str, views: Any, position: int) -> None:
-    lane = Lane(views, key_of(views, name))
+    lane = Branch(views, key_of(views, name))
     found: dict[int, tuple[Any, ...]] = {}
     for stretch in lane.upto(position):
         args = (stretch.session, stretch.high)

@@ -24,8 +24,8 @@ from vmstore.errors import ConflictError, InputError, RefusedError, StoreError, 
 from vmstore.namespace.results import to_json
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.testing.simulate import Outcome, Player, Thread, digest, play
-from vmstore.testing.strategies import Again, Ask, Fork, Life, Rebuild, Refused, Reopen
+from vmstore.testing.simulate import Player, StepOutcome, Thread, digest, play
+from vmstore.testing.strategies import AskStep, ForkStep, Life, RebuildStep, RefusedStep, ReopenStep, RetryStep
 from vmstore.views.reads.page_table import page_table as table_of_views
 
 MARK = re.compile(r"<([a-z0-9.]+)#(\d+)>")
@@ -207,16 +207,16 @@ def verify_is_clean(player: Player) -> None:
 def refusals_write_nothing(player: Player) -> None:
     """What is refused is refused by an error of ours, and leaves every byte of the log as it was."""
     for outcome in player.outcomes:
-        if isinstance(outcome.step, Refused):
+        if isinstance(outcome.step, RefusedStep):
             assert isinstance(outcome.error, InputError | RefusedError), f"{outcome.step} came to {outcome.error!r}"
         if outcome.error is not None:
             assert isinstance(outcome.error, VmstoreError), f"{outcome.step} came to {outcome.error!r}"
             assert outcome.before == outcome.after, f"{outcome.step} was refused and left something behind"
-        if isinstance(outcome.step, Fork):
+        if isinstance(outcome.step, ForkStep):
             _forked(outcome)
 
 
-def _forked(outcome: Outcome) -> None:
+def _forked(outcome: StepOutcome) -> None:
     if outcome.step.name_taken:
         assert isinstance(outcome.error, RefusedError | UnknownError), "a name is taken once"
     elif outcome.step.by in ("head", "commit"):
@@ -228,7 +228,7 @@ def _forked(outcome: Outcome) -> None:
 def retries_answer_the_same(player: Player) -> None:
     """A retry returns the first answer and writes nothing; the id with another call is a conflict."""
     for outcome in player.outcomes:
-        if isinstance(outcome.step, Again):
+        if isinstance(outcome.step, RetryStep):
             assert outcome.before == outcome.after, "a retry writes nothing"
             if outcome.step.other:
                 assert isinstance(outcome.error, ConflictError), f"{outcome.error!r}"
@@ -239,7 +239,7 @@ def retries_answer_the_same(player: Player) -> None:
 def failures_pass(player: Player) -> None:
     """A disk that was full for a moment loses that call, says so, and no other."""
     for outcome in player.outcomes:
-        if isinstance(outcome.step, Ask):
+        if isinstance(outcome.step, AskStep):
             assert isinstance(outcome.error, StoreError), f"{outcome.error!r}"
             assert outcome.before == outcome.after
     for thread in player.opened:
@@ -296,7 +296,7 @@ def same_stimuli_same_bytes(life: Life, folder: Path) -> None:
 
 def reopening_changes_nothing(life: Life, folder: Path) -> None:
     """A store closed and opened after every step writes what it would have written had it stayed open."""
-    steps = [step for step in life.steps if not isinstance(step, Reopen | Rebuild)]
+    steps = [step for step in life.steps if not isinstance(step, ReopenStep | RebuildStep)]
     kept, reopened = Player(_made(folder / "kept"), life.shape), Player(_made(folder / "reopened"), life.shape)
     for step in steps:
         kept.play(step)
@@ -310,7 +310,7 @@ def reopening_changes_nothing(life: Life, folder: Path) -> None:
 
 def taking_turns_changes_nothing(life: Life, folder: Path) -> None:
     """Two handles that take turns with the steps write what one would have written."""
-    steps = [step for step in life.steps if not isinstance(step, Reopen | Rebuild)]
+    steps = [step for step in life.steps if not isinstance(step, ReopenStep | RebuildStep)]
     kept, shared = Player(_made(folder / "one"), life.shape), Player(_made(folder / "two"), life.shape)
     other = shared.open()
     for step in steps:

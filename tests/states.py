@@ -15,7 +15,7 @@ from vmstore.core.decision import Why
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import RefusedError
 from vmstore.log.memory import MemoryLog
 from vmstore.views.projection import Projection
@@ -33,7 +33,7 @@ def scene(state: str) -> Scene:
     """A page in a state."""
     log = MemoryLog()
     engine = Engine(log, Projection(log, apsw.Connection(":memory:")), ManualClock(), SeededIds())
-    batch = engine.begin(Opening("s"), 0)
+    batch = engine.begin(NewSession("s"), 0)
     if state == "none":
         return Scene(batch, batch.position + 1, batch.position + 2)
     page = create(batch)

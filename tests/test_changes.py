@@ -24,7 +24,7 @@ FILES = {
     "tests/pages.py": "from vmstore.core.page import Page",
     "tests/capture/test_record.py": "from tests.pages import page",
     "tests/engine/test_gate.py": "from vmstore.core.mutation import Open",
-    "tests/views/test_turns.py": "from vmstore.views.projectors.turns import Turns",
+    "tests/views/test_turns.py": "from vmstore.views.projectors.turns import TurnsProjector",
     "tests/store/test_open.py": "import vmstore",
     "tests/test_specs.py": "",
     "tests/test_house.py": "import tidy",

@@ -10,7 +10,7 @@ from tests.prose import CHECKOUT, quoted, section, tables
 from vmstore.core.decision import Denial
 from vmstore.core.text.token_estimate import FACTOR_STEP_PPM
 from vmstore.live.messages import FACTOR_MAX_PPM, FACTOR_MIN_PPM
-from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.kernel.settings import KernelSettings
 
 TEXT = (CHECKOUT / "specs" / "kernel.md").read_text()
 
@@ -18,7 +18,7 @@ TEXT = (CHECKOUT / "specs" / "kernel.md").read_text()
 def settings(text: str) -> list[str]:
     """What the table of settings gets wrong."""
     told = {quoted(row[0])[0]: row[1].strip("`") for row in tables(section(text, "Settings"))[0]}
-    right = {name: repr(value) for name, value in msgspec.structs.asdict(Settings()).items()}
+    right = {name: repr(value) for name, value in msgspec.structs.asdict(KernelSettings()).items()}
     return sorted(f"{name}: {told.get(name)} is not {right.get(name)}" for name, _ in told.items() ^ right.items())
 
 

@@ -15,38 +15,38 @@ from hypothesis import Phase, example, given, settings
 
 from tests import laws
 from vmstore.store.store import memory_store
-from vmstore.testing.agent import Answer, Edit
+from vmstore.testing.agent import ConversationEdit, ModelAnswer
 from vmstore.testing.simulate import Player, play
-from vmstore.testing.strategies import LISTING, Ask, Fork, Life, conversations, lives
+from vmstore.testing.strategies import LISTING, AskStep, ForkStep, Life, conversations, lives
 
 # What explains a failure costs minutes here; shrinking it is enough.
 TRIED = settings(phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
 FEWER = settings(TRIED, max_examples=max(1, settings.default.max_examples // 3))
 
 # Lives that broke a law once.
-GONE = Answer("aborts")
+GONE = ModelAnswer("aborts")
 EDITED_THEN_FORKED = Life(
     steps=(
-        Ask(edits=(Edit("say", text=LISTING), Edit("say", text="b")), answer=GONE),
-        Ask(edits=(Edit("grow", text="!"),), answer=GONE),
-        Fork(),
-        Ask(session=-1, edits=(Edit("delete"),), answer=GONE),
+        AskStep(edits=(ConversationEdit("say", text=LISTING), ConversationEdit("say", text="b")), answer=GONE),
+        AskStep(edits=(ConversationEdit("grow", text="!"),), answer=GONE),
+        ForkStep(),
+        AskStep(session=-1, edits=(ConversationEdit("delete"),), answer=GONE),
     )
 )
 TEXT_THEN_PICTURE = Life(
     "gemini",
     (
-        Ask(answer=Answer("thinks", LISTING)),
-        Ask(edits=(Edit("clear"), Edit("show", text=LISTING)), answer=GONE),
-        Ask(edits=(Edit("recast", k=1),), answer=GONE),
+        AskStep(answer=ModelAnswer("thinks", LISTING)),
+        AskStep(edits=(ConversationEdit("clear"), ConversationEdit("show", text=LISTING)), answer=GONE),
+        AskStep(edits=(ConversationEdit("recast", k=1),), answer=GONE),
     ),
 )
 CALLED_BY_A_PERSON = Life(
     "anthropic",
     (
-        Ask(edits=(Edit("say", text="hi"),), answer=Answer("asks")),
-        Ask(edits=(Edit("recast", n=1),), answer=GONE),
-        Ask(edits=(Edit("answer", k=1, text="r"),), answer=GONE),
+        AskStep(edits=(ConversationEdit("say", text="hi"),), answer=ModelAnswer("asks")),
+        AskStep(edits=(ConversationEdit("recast", n=1),), answer=GONE),
+        AskStep(edits=(ConversationEdit("answer", k=1, text="r"),), answer=GONE),
     ),
 )
 

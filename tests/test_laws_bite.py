@@ -14,54 +14,82 @@ from msgspec.structs import replace
 from tests import laws
 from tests.against_model import key_of
 from vmstore.capture.record import gap
-from vmstore.columns.segment_writer import Cut
+from vmstore.columns.segment_writer import SegmentWriter
 from vmstore.core.clock import SeededIds, SystemIds
 from vmstore.errors import VmstoreError
 from vmstore.store import recorder
-from vmstore.testing.agent import Answer, Edit
+from vmstore.testing.agent import ConversationEdit, ModelAnswer
 from vmstore.testing.simulate import Player, play
-from vmstore.testing.strategies import LISTING, Again, Annotate, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen
-from vmstore.views.branch import NEVER, Lane
-from vmstore.views.projectors.calls import Calls
-from vmstore.views.projectors.lineage import Lineage
-from vmstore.views.projectors.messages import Messages
-from vmstore.views.projectors.pages import Pages
-from vmstore.views.projectors.residency import Residency
-from vmstore.views.projectors.turns import Turns
+from vmstore.testing.strategies import (
+    LISTING,
+    AnnotateStep,
+    AskStep,
+    ForkStep,
+    GapStep,
+    Life,
+    RebuildStep,
+    RefusedStep,
+    ReopenStep,
+    RetryStep,
+)
+from vmstore.views.branch import NEVER, Branch
+from vmstore.views.projectors.calls import CallsProjector
+from vmstore.views.projectors.lineage import LineageProjector
+from vmstore.views.projectors.messages import MessagesProjector
+from vmstore.views.projectors.pages import PagesProjector
+from vmstore.views.projectors.residency import ResidencyProjector
+from vmstore.views.projectors.turns import TurnsProjector
 
 
-def say(text: str, *edits: Edit, **told: Any) -> Ask:
+def say(text: str, *edits: ConversationEdit, **told: Any) -> AskStep:
     """A step in which a person says something, after some edits."""
-    return Ask(edits=(*edits, Edit("say", text=text)), **told)
+    return AskStep(edits=(*edits, ConversationEdit("say", text=text)), **told)
 
 
 # One life with something of everything, so that a planted fault has where to show.
 RICH = Life(
     "chat",
     (
-        say("hello", Edit("prompt", text="Be brief."), marked=True, request_id="r"),
-        Ask(edits=(Edit("say", text="look"),), answer=Answer("asks_twice", "ls", 300)),
-        Ask(edits=(Edit("answer", k=1, text=LISTING),), answer=Answer("asks", "cat", 900), request_id="s"),
-        Again(0),
-        Again(1, other=True),
-        Fork(by="call", number=2),
-        Ask(edits=(Edit("answer", text=LISTING), Edit("omit", n=1)), answer=Answer("says", "seen")),
-        say("on", Edit("field", n=1, k=0), Edit("clip"), marked=True, pause=-5000),
-        Ask(session=2, edits=(Edit("answer", text="other"), Edit("rewrite", n=1, text="hello there")), marked=True),
-        say("again", Edit("delete", n=2), Edit("add_part", n=1, text="more"), elsewhere=True),
-        Refused(n=3),
-        Annotate(n=1, k=0),
-        Annotate(n=1, k=1),
-        Annotate(session=2, n=1, k=3),
+        say("hello", ConversationEdit("prompt", text="Be brief."), marked=True, request_id="r"),
+        AskStep(edits=(ConversationEdit("say", text="look"),), answer=ModelAnswer("asks_twice", "ls", 300)),
+        AskStep(
+            edits=(ConversationEdit("answer", k=1, text=LISTING),),
+            answer=ModelAnswer("asks", "cat", 900),
+            request_id="s",
+        ),
+        RetryStep(0),
+        RetryStep(1, other=True),
+        ForkStep(by="call", number=2),
+        AskStep(
+            edits=(ConversationEdit("answer", text=LISTING), ConversationEdit("omit", n=1)),
+            answer=ModelAnswer("says", "seen"),
+        ),
+        say("on", ConversationEdit("field", n=1, k=0), ConversationEdit("clip"), marked=True, pause=-5000),
+        AskStep(
+            session=2,
+            edits=(ConversationEdit("answer", text="other"), ConversationEdit("rewrite", n=1, text="hello there")),
+            marked=True,
+        ),
+        say("again", ConversationEdit("delete", n=2), ConversationEdit("add_part", n=1, text="more"), elsewhere=True),
+        RefusedStep(n=3),
+        AnnotateStep(n=1, k=0),
+        AnnotateStep(n=1, k=1),
+        AnnotateStep(session=2, n=1, k=3),
         say("once more"),
         say("lost", broken=True),
-        Gap(reason="lost"),
-        Reopen(forget=True),
-        say("sum up", Edit("compact", n=3, k=1, text="all of it"), Edit("tools", n=1)),
-        Fork(session=2, by="head"),
+        GapStep(reason="lost"),
+        ReopenStep(forget=True),
+        say("sum up", ConversationEdit("compact", n=3, k=1, text="all of it"), ConversationEdit("tools", n=1)),
+        ForkStep(session=2, by="head"),
         say("there", session=3, marked=True),
-        say("back", Edit("restore"), Edit("back", k=1), answer=Answer("aborts"), marked=True),
-        Rebuild(),
+        say(
+            "back",
+            ConversationEdit("restore"),
+            ConversationEdit("back", k=1),
+            answer=ModelAnswer("aborts"),
+            marked=True,
+        ),
+        RebuildStep(),
     ),
 )
 
@@ -115,18 +143,26 @@ def other(**fields: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any
 
 
 FOLDS: dict[str, tuple[type, str, Callable[[Any, Any], tuple[Any, Any]]]] = {
-    "a turn one position late": (Turns, "on_turn", late),
-    "a page without its message": (Pages, "on_create", other(message=lambda m: 0)),
-    "a version one too high": (Pages, "on_update", other(version=lambda m: m.version + 1)),
-    "a shorter form one token longer": (Pages, "on_compress", other(tokens=lambda m: m.tokens + 1)),
-    "a tag that is not lost": (Pages, "on_annotate", other(untags=lambda m: None)),
-    "an importance one part too high": (Pages, "on_annotate", other(importance=lambda m: (m.importance or 0) + 1)),
-    "something said one position late": (Pages, "on_annotate", late),
-    "a summary without its sources": (Lineage, "on_link", other(source=lambda m: m.target, target=lambda m: m.source)),
-    "a page without its call": (Lineage, "on_create", other(links=lambda m: ())),
-    "a message by another speaker": (Messages, "on_message", other(role=lambda m: m.role + 1)),
-    "a page that never left": (Residency, "on_pack", other(left=lambda m: m.left[1:])),
-    "a call that cost one token more": (Calls, "on_reply", other(tokens_in=lambda m: (m.tokens_in or 0) + 1)),
+    "a turn one position late": (TurnsProjector, "on_turn", late),
+    "a page without its message": (PagesProjector, "on_create", other(message=lambda m: 0)),
+    "a version one too high": (PagesProjector, "on_update", other(version=lambda m: m.version + 1)),
+    "a shorter form one token longer": (PagesProjector, "on_compress", other(tokens=lambda m: m.tokens + 1)),
+    "a tag that is not lost": (PagesProjector, "on_annotate", other(untags=lambda m: None)),
+    "an importance one part too high": (
+        PagesProjector,
+        "on_annotate",
+        other(importance=lambda m: (m.importance or 0) + 1),
+    ),
+    "something said one position late": (PagesProjector, "on_annotate", late),
+    "a summary without its sources": (
+        LineageProjector,
+        "on_link",
+        other(source=lambda m: m.target, target=lambda m: m.source),
+    ),
+    "a page without its call": (LineageProjector, "on_create", other(links=lambda m: ())),
+    "a message by another speaker": (MessagesProjector, "on_message", other(role=lambda m: m.role + 1)),
+    "a page that never left": (ResidencyProjector, "on_pack", other(left=lambda m: m.left[1:])),
+    "a call that cost one token more": (CallsProjector, "on_reply", other(tokens_in=lambda m: (m.tokens_in or 0) + 1)),
 }
 
 
@@ -143,26 +179,26 @@ def test_a_projector_that_folds_wrongly_is_caught(fault: str, tmp_path: Path, mo
 
 def forgotten_envelopes(player: Player, patch: Patch) -> None:
     """A message keeps the envelope it came in."""
-    folds(patch, Messages, "on_pack", other(envelopes=lambda m: ()))
+    folds(patch, MessagesProjector, "on_pack", other(envelopes=lambda m: ()))
     player.store.admin.rebuild()
 
 
 def a_fold_with_a_memory(player: Player, patch: Patch) -> None:
     """A projector that counts how often it was asked."""
     asked = iter(range(1_000_000))
-    folds(patch, Turns, "on_turn", other(number=lambda m: m.number + next(asked)))
+    folds(patch, TurnsProjector, "on_turn", other(number=lambda m: m.number + next(asked)))
     player.store.admin.rebuild()
 
 
 def an_endless_stretch(player: Player, patch: Patch) -> None:
     """A fork that sees all its parent ever wrote."""
-    right = Lane.__init__
+    right = Branch.__init__
 
-    def init(self: Lane, db: apsw.Connection, session: int) -> None:
+    def init(self: Branch, db: apsw.Connection, session: int) -> None:
         right(self, db, session)
         self.stretches = [one._replace(high=NEVER) for one in self.stretches]
 
-    patch.setattr(Lane, "__init__", init)
+    patch.setattr(Branch, "__init__", init)
 
 
 def a_changed_row(player: Player, patch: Patch) -> None:
@@ -178,8 +214,8 @@ def a_head_that_counts_wrongly(player: Player, patch: Patch) -> None:
 
 def a_cut_that_misses_what_left(player: Player, patch: Patch) -> None:
     """Columns are cut as if packs let nothing go."""
-    taken = Cut.on_pack
-    patch.setattr(Cut, "on_pack", lambda cut, fact, m: taken(cut, fact, replace(m, left=())))
+    taken = SegmentWriter.on_pack
+    patch.setattr(SegmentWriter, "on_pack", lambda cut, fact, m: taken(cut, fact, replace(m, left=())))
 
 
 AFTERWARDS = [
@@ -210,7 +246,7 @@ def test_a_past_that_moves_is_caught(tmp_path: Path, monkeypatch: Patch) -> None
     for step in RICH.steps:
         player.play(step)
         witness.look(player)
-    monkeypatch.setattr(Lane, "upto", lambda self, position: self.stretches)
+    monkeypatch.setattr(Branch, "upto", lambda self, position: self.stretches)
     with pytest.raises(Caught):
         witness.moved(player)
     player.close()
@@ -230,7 +266,7 @@ def half_a_call(patch: Patch) -> None:
 
 def no_memory_of_ids(patch: Patch) -> None:
     """A store that forgets which request ids it answered."""
-    patch.setattr(recorder.Recording, "_answered", lambda *_: None)
+    patch.setattr(recorder.CallRecorder, "_answered", lambda *_: None)
 
 
 def half_a_conversation(patch: Patch) -> None:
@@ -240,13 +276,13 @@ def half_a_conversation(patch: Patch) -> None:
         def pop(self, key: int, *default: Any) -> Any:
             return self.get(key, *default)
 
-    begin = recorder.Recording.__init__
+    begin = recorder.CallRecorder.__init__
 
     def init(self: Any, *given: Any) -> None:
         begin(self, *given)
         self._conversations = Kept()
 
-    patch.setattr(recorder.Recording, "__init__", init)
+    patch.setattr(recorder.CallRecorder, "__init__", init)
 
 
 BEFOREHAND = [

@@ -19,7 +19,7 @@ from vmstore.columns.schema import TABLES as COLUMNS
 from vmstore.core import mutation as m
 from vmstore.core.page import METHODS
 from vmstore.debug import session_data
-from vmstore.debug.api import Answers
+from vmstore.debug.api import DebugApi
 from vmstore.engine.rules.cell_contents import FORMS
 from vmstore.engine.rules.rules import RULES
 from vmstore.shell.commands.registry import COMMANDS
@@ -31,17 +31,17 @@ from vmstore.store.store import memory_store
 from vmstore.transfer.tables import TABLES
 from vmstore.views.projection import PROJECTORS
 from vmstore.vm.compressors.callback import Outcome
-from vmstore.vm.compressors.form import Reason
+from vmstore.vm.compressors.form import NoFormReason
 from vmstore.vm.compressors.page_types import COMPRESSION
 from vmstore.vm.compressors.registry import COMPRESSORS
 
 FILM = {
-    "turns": session_data.Turns,
-    "calls": session_data.Calls,
-    "pages": session_data.Pages,
-    "stays": session_data.Stays,
-    "events": session_data.Events,
-    "marks": session_data.Mark,
+    "turns": session_data.TurnColumns,
+    "calls": session_data.CallColumns,
+    "pages": session_data.PageColumns,
+    "stays": session_data.StayColumns,
+    "events": session_data.EventColumns,
+    "marks": session_data.NamedMoment,
 }
 SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))
@@ -201,7 +201,7 @@ def filmed(text: str) -> list[str]:
     rows = tables(section(text, "Addresses"))[0]
     named = {quoted(row[0])[0].partition("?")[0] for row in rows}
     store = memory_store()
-    if named != {"/", "/api/live", "/api/export", *Answers(store, "", "").table}:
+    if named != {"/", "/api/live", "/api/export", *DebugApi(store, "", "").table}:
         wrong.append(f"addresses {named}")
     store.close()
     return wrong
@@ -226,7 +226,7 @@ def forms(text: str) -> list[str]:
     ]
     right = [
         {(modality.word, int(level)): METHODS[one.method] for (modality, level), one in COMPRESSORS.items()},
-        [reason.word for reason in Reason],
+        [reason.word for reason in NoFormReason],
         [(int(method), name) for method, name in METHODS.items()],
         [outcome.word for outcome in Outcome],
         [(kind.word, int(rule.level_max), rule.rarely) for kind, rule in COMPRESSION.items()],

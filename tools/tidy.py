@@ -41,7 +41,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/sessions.py", "vmstore"),
         ("vmstore/erasure/resume.py", "vmstore"),
         ("vmstore/maintenance/backup.py", "vmstore"),
-        ("vmstore/aio/twins.py", "vmstore"),
+        ("vmstore/aio/store.py", "vmstore"),
         ("vmstore/aio/store.py", "vmstore"),
         ("vmstore/aio/__init__.py", "vmstore"),
         ("vmstore/aio/admin.py", "vmstore"),

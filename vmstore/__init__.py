@@ -32,39 +32,39 @@ if TYPE_CHECKING:
     from vmstore.maintenance.backup import backup, restore
     from vmstore.maintenance.doctor import doctor
     from vmstore.namespace.reports import (
-        Archived,
         ArchivedSession,
+        ArchiveReport,
         Backup,
         BackupPart,
         Columns,
         ColumnSegment,
-        Compacted,
-        Erased,
+        CompactionReport,
+        DiskShare,
         ErasurePlan,
-        Exported,
+        ErasureReport,
+        ExportReport,
         Health,
-        Import,
-        Imported,
+        ImportedSession,
+        ImportReport,
         Info,
+        LeftContent,
         LineProblem,
-        Merged,
+        LockedFile,
         MergedSession,
+        MergeReport,
+        NamespaceHealth,
         PlannedPage,
         PlannedSession,
         Problem,
-        Restored,
-        Sealed,
+        RestoreReport,
         SealInfo,
-        Skipped,
-        Swept,
+        SkippedSession,
+        StoredContents,
+        SweepReport,
         Symptom,
-        Untaken,
         Usage,
         Verdict,
-        Weight,
     )
-    from vmstore.namespace.reports import Held as LockedFile
-    from vmstore.namespace.reports import Ward as NamespaceHealth
     from vmstore.namespace.results import (
         Affinity,
         Basis,
@@ -75,41 +75,39 @@ if TYPE_CHECKING:
         Entry,
         Event,
         Fault,
-        Faulted,
+        FaultAnswer,
         Hit,
         Page,
-        Recorded,
-        Relation,
+        PageLink,
+        RecordedCall,
         Response,
         SessionInfo,
         TurnInfo,
         Version,
     )
-    from vmstore.namespace.signing_keys import Key, new_key
+    from vmstore.namespace.signing_keys import SigningKey, new_key
     from vmstore.namespace.storekey import new_store_key
-    from vmstore.replay.check import Checked, Difference
-    from vmstore.replay.optimum import Optimum
-    from vmstore.replay.whatif import Divergence, Kept, Run
-    from vmstore.retention.apply import Retained
-    from vmstore.retention.rules import Rule as RetentionRule
-    from vmstore.retention.rules import Spared
-    from vmstore.retraction.results import Conflict, Rebuilt, Retracted, Retraction, SessionRetracted
+    from vmstore.replay.check import Difference, ReplayCheck
+    from vmstore.replay.whatif import Divergence, Optimum, Run, SavedReplay
+    from vmstore.retention.apply import RetentionReport
+    from vmstore.retention.rules import RetentionRule, SparedPage
+    from vmstore.retraction.results import Conflict, RegeneratedPage, RetractedPage, RetractedSession, Retraction
     from vmstore.retraction.retract import retract
     from vmstore.seals.seal import Seal
     from vmstore.seals.seals import read_seal, seal
-    from vmstore.shares.regions import Granting, Region, grants, regions, revoke, share
+    from vmstore.shares.regions import GrantInfo, Region, grants, regions, revoke, share
     from vmstore.store.admin import Admin
-    from vmstore.store.approvals import Approved, approvals, approve
-    from vmstore.store.breakpoints import Stop
+    from vmstore.store.approvals import ApprovalInfo, approvals, approve
+    from vmstore.store.breakpoints import Breakpoint
     from vmstore.store.debug import Debug
-    from vmstore.store.encrypt import Encrypted, Rekeyed, encrypt, rekey
+    from vmstore.store.encrypt import EncryptionReport, RekeyReport, encrypt, rekey
     from vmstore.store.lineage import Lineage
     from vmstore.store.live.checkpoints import Checkpoint
     from vmstore.store.live.copy_page import bring, origin
     from vmstore.store.live.driver import Streamed
     from vmstore.store.live.live_session import Live
     from vmstore.store.live.options import LiveOptions
-    from vmstore.store.live.prompt import Packed
+    from vmstore.store.live.prompt import Prompt
     from vmstore.store.reads.context import Context
     from vmstore.store.reads.proofs import Proof
     from vmstore.store.session import Session
@@ -119,13 +117,13 @@ if TYPE_CHECKING:
     from vmstore.store.trust import Trust
     from vmstore.store.wire import Wire
     from vmstore.transfer.merge import merge
-    from vmstore.views.reads.context import Shown
+    from vmstore.views.reads.context import ShownPage
     from vmstore.vm.kernel.keywords import LiveSettings
-    from vmstore.vm.kernel.settings import Settings
-    from vmstore.vm.metrics.report import Asked as FaultCounts
+    from vmstore.vm.kernel.settings import KernelSettings
+    from vmstore.vm.metrics.report import FaultShare as FaultCounts
     from vmstore.vm.metrics.report import Measures
-    from vmstore.vm.protocol.dialects.dialect import Asked as ToolCall
-    from vmstore.vm.protocol.loop import Ran
+    from vmstore.vm.protocol.dialects.dialect import ToolCall
+    from vmstore.vm.protocol.loop import RunResult
     from vmstore.vmql.execution.result import Result
     from vmstore.vmql.syntax.errors import QueryError
 
@@ -177,23 +175,23 @@ __all__ = [
     "Entry",
     "Event",
     "Fault",
-    "Faulted",
+    "FaultAnswer",
     "Hit",
     "Page",
-    "Recorded",
-    "Relation",
+    "RecordedCall",
+    "PageLink",
     "Response",
     "SessionInfo",
     "TurnInfo",
     "Version",
     "Result",
-    "Shown",
-    "Stop",
+    "ShownPage",
+    "Breakpoint",
     "PageTable",
     # what a live session answers
-    "Settings",
-    "Packed",
-    "Ran",
+    "KernelSettings",
+    "Prompt",
+    "RunResult",
     "ToolCall",
     "Streamed",
     "Checkpoint",
@@ -202,9 +200,9 @@ __all__ = [
     # what deciding a session again answers
     "Run",
     "Divergence",
-    "Kept",
+    "SavedReplay",
     "Optimum",
-    "Checked",
+    "ReplayCheck",
     "Difference",
     # the care of a store
     "Admin",
@@ -214,26 +212,26 @@ __all__ = [
     "unarchive",
     "merge",
     "doctor",
-    "Archived",
+    "ArchiveReport",
     "ArchivedSession",
-    "Skipped",
+    "SkippedSession",
     "Backup",
     "BackupPart",
-    "Restored",
+    "RestoreReport",
     "Columns",
     "ColumnSegment",
-    "Compacted",
-    "Swept",
-    "Exported",
-    "Import",
-    "Imported",
+    "CompactionReport",
+    "SweepReport",
+    "ExportReport",
+    "ImportReport",
+    "ImportedSession",
     "LineProblem",
     "Info",
-    "Merged",
+    "MergeReport",
     "MergedSession",
     "Usage",
-    "Weight",
-    "Sealed",
+    "DiskShare",
+    "StoredContents",
     "Verdict",
     "Problem",
     "Health",
@@ -253,34 +251,34 @@ __all__ = [
     "new_store_key",
     "encrypt",
     "rekey",
-    "Erased",
+    "ErasureReport",
     "ErasurePlan",
     "PlannedPage",
     "PlannedSession",
-    "Untaken",
+    "LeftContent",
     "SealInfo",
-    "Retained",
+    "RetentionReport",
     "RetentionRule",
-    "Spared",
+    "SparedPage",
     "Retraction",
-    "SessionRetracted",
-    "Retracted",
-    "Rebuilt",
+    "RetractedSession",
+    "RetractedPage",
+    "RegeneratedPage",
     "Conflict",
     "Seal",
     "SessionHead",
     "Proof",
-    "Key",
-    "Approved",
-    "Encrypted",
-    "Rekeyed",
+    "SigningKey",
+    "ApprovalInfo",
+    "EncryptionReport",
+    "RekeyReport",
     # sharing between namespaces
     "Sharing",
     "share",
     "revoke",
     "grants",
     "regions",
-    "Granting",
+    "GrantInfo",
     "Region",
     "bring",
     "origin",
@@ -322,7 +320,7 @@ _HOMES = {
     "vmstore.store.live.checkpoints": "Checkpoint",
     "vmstore.vm.metrics.report": "Measures FaultCounts=Asked",
     "vmstore.replay.whatif": "Run Divergence Kept",
-    "vmstore.replay.optimum": "Optimum",
+    "vmstore.replay.whatif": "Optimum",
     "vmstore.replay.check": "Checked Difference",
     "vmstore.store.admin": "Admin",
     "vmstore.maintenance.backup": "backup restore",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Reading, Step
+from vmstore.capture.steps import ParsedSource, Step
 from vmstore.core.draft import Draft
 from vmstore.core.page import Origin
 from vmstore.providers import give_message
@@ -54,7 +54,7 @@ def system(uuid: str, parent: str | None, **more: Any) -> Record:
     return {**record("system", uuid, parent), "subtype": "info", **more}
 
 
-def reading(path: Path, records: Iterable[Any]) -> Reading:
+def reading(path: Path, records: Iterable[Any]) -> ParsedSource:
     file = path / "transcript"
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     found = read(file)
@@ -67,10 +67,10 @@ def steps(path: Path, *records: Any) -> list[Step]:
     return list(track.steps)
 
 
-def lines(found: Reading) -> dict[str, list[int]]:
+def lines(found: ParsedSource) -> dict[str, list[int]]:
     return {track.part: [step.line for step in track.steps] for track in found.tracks}
 
 
-def forks(found: Reading) -> dict[str, tuple[str | None, int]]:
+def forks(found: ParsedSource) -> dict[str, tuple[str | None, int]]:
     forked = [track for track in found.tracks if track.origin is Origin.FORK]
     return {track.part: (track.parent, track.inherits) for track in forked}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.capture.conversation.align import Gap, Taken, align, pair
+from vmstore.capture.conversation.align import Gap, SettledMessages, align, pair
 
 
 class Entry(NamedTuple):
@@ -37,7 +37,7 @@ def gaps(old: str, new: str) -> list[Gap]:
 def pairs(old: list[Entry], new: list[Entry]) -> list[tuple[int, int]]:
     """The changed forms in the one gap of two requests."""
     found = align(old, new)
-    taken = Taken(set(found.same.values()), set(found.same))
+    taken = SettledMessages(set(found.same.values()), set(found.same))
     return [both for gap in found.gaps for both in pair(gap, old, new, taken)]
 
 
@@ -125,7 +125,7 @@ def test_a_form_has_one_original_of_the_same_place(old: str, new: str) -> None:
     """Paired messages are unmatched ones of the same speaker, each in one pair at most."""
     before, after = entries(old), entries(new)
     found = align(before, after)
-    taken = Taken(set(found.same.values()), set(found.same))
+    taken = SettledMessages(set(found.same.values()), set(found.same))
     both = [p for gap in found.gaps for p in pair(gap, before, after, taken)]
     assert all(before[o].place == after[n].place for o, n in both)
     assert len({o for o, _ in both}) == len({n for _, n in both}) == len(both)

@@ -19,10 +19,10 @@ from tests.capture import imports
 from tests.capture.words import answer, request, said, system, user
 from tests.test_laws import EDITED_THEN_FORKED, FEWER
 from tests.test_laws_bite import RICH
-from vmstore.capture.conversation.catch_up import Unseen
+from vmstore.capture.conversation.catch_up import CatchUp
 from vmstore.capture.conversation.conversation import Conversation
 from vmstore.capture.conversation.load import follow, load
-from vmstore.capture.conversation.message_state import Held
+from vmstore.capture.conversation.message_state import MessageState
 from vmstore.core.mutation import Compress, Configure, Create, Known, Message, Pack, Reply, Turn, Update
 from vmstore.core.page import Fidelity, Method, Modality, PageType, Role, Slot, Status
 from vmstore.engine.batch import Batch
@@ -32,7 +32,7 @@ from vmstore.testing.simulate import Player
 from vmstore.testing.strategies import LISTING, REPORT, Life, Step, lives
 
 
-def held(message: Held) -> dict[str, Any]:
+def held(message: MessageState) -> dict[str, Any]:
     """All there is to a message."""
     told = {name: getattr(message, name) for name in ("message", "role", "slot", "skeleton", "packed", "seen")}
     names = ("page", "kin", "version", "level", "rank", "shown", "position", "full", "contents")
@@ -247,10 +247,10 @@ def test_the_rich_life_has_tails(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["turn", "create", "update", "compress", "message", "reply", "pack", "configure"])
 def test_a_kind_that_is_not_followed_is_caught(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A conversation already at hand that overlooks a kind of mutation is not the one loaded."""
-    right: Callable[..., None] = getattr(Unseen, f"on_{kind}")
-    begin = Unseen.__init__
+    right: Callable[..., None] = getattr(CatchUp, f"on_{kind}")
+    begin = CatchUp.__init__
 
-    def init(self: Unseen, conversation: Conversation, position: int, hash: bytes) -> None:
+    def init(self: CatchUp, conversation: Conversation, position: int, hash: bytes) -> None:
         begin(self, conversation, position, hash)
         self.blind = bool(position)  # type: ignore[attr-defined]
 
@@ -258,8 +258,8 @@ def test_a_kind_that_is_not_followed_is_caught(kind: str, tmp_path: Path, monkey
         if not self.blind:
             right(self, fact, mutation)
 
-    monkeypatch.setattr(Unseen, "__init__", init)
-    monkeypatch.setattr(Unseen, f"on_{kind}", on)
+    monkeypatch.setattr(CatchUp, "__init__", init)
+    monkeypatch.setattr(CatchUp, f"on_{kind}", on)
     with pytest.raises((AssertionError, KeyError, IndexError, VmstoreError, StopIteration)):
         rich(tmp_path)
 

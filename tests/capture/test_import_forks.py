@@ -14,7 +14,7 @@ from tests.capture.test_follow import state
 from vmstore.capture.conversation import ancestors
 from vmstore.capture.conversation.load import load
 from vmstore.store.store import memory_store
-from vmstore.views.branch import Lane, _stretches
+from vmstore.views.branch import Branch, _stretches
 
 LANES, READS = "/vmstore/views/branch.py", "/vmstore/views/dispatch.py"
 LEAVES = "/vmstore/cells/merkle.py"
@@ -124,6 +124,6 @@ def test_the_way_to_a_fork_is_that_of_its_parent_and_its_own(tmp_path: Path) -> 
         store.import_file(file)
         keys = [key for (key,) in store.admin.views.execute("SELECT session FROM sessions ORDER BY session")]
         for order in (keys, keys[::-1], sorted(keys, key=lambda key: key * 7 % 11)):
-            assert [Lane(store.admin.views, key).stretches for key in order] == [
+            assert [Branch(store.admin.views, key).stretches for key in order] == [
                 list(_stretches(store.admin.views, key)) for key in order
             ]

@@ -11,8 +11,8 @@ import pytest
 
 from tests.capture.imports import chat, pi
 from vmstore.capture.importers.importer import Importer
-from vmstore.capture.steps import Answer, Compact, Reading, Say, Step, Track
-from vmstore.core.draft import Draft, Part, Reply
+from vmstore.capture.steps import CallStep, MessageStep, ParsedSource, Step, SummaryStep, Track
+from vmstore.core.draft import Draft, Part, ReplyDraft
 from vmstore.core.page import Modality, Role, Slot, Status
 from vmstore.store.store import Store, memory_store
 
@@ -68,14 +68,14 @@ def test_what_comes_late_to_an_early_part_of_the_request_stands_there_at_the_nex
 
     def say(role: Role, slot: Slot) -> None:
         n = len(steps)
-        steps.append(Say(raw=b"%d" % n, line=n + 1, draft=said(n, role, slot)))
+        steps.append(MessageStep(raw=b"%d" % n, line=n + 1, draft=said(n, role, slot)))
         sofar.append((slot, n))
 
     def answer() -> None:
         n = len(steps)
         expected.append(line_of(sofar))
-        reply = Reply(Status.OK, (said(n, Role.ASSISTANT, Slot.MESSAGES),), True)
-        steps.append(Answer(raw=b"%d" % n, line=n + 1, reply=reply))
+        reply = ReplyDraft(Status.OK, (said(n, Role.ASSISTANT, Slot.MESSAGES),), True)
+        steps.append(CallStep(raw=b"%d" % n, line=n + 1, reply=reply))
         sofar.append((Slot.MESSAGES, n))
 
     say(Role.USER, Slot.MESSAGES)
@@ -90,14 +90,14 @@ def test_what_comes_late_to_an_early_part_of_the_request_stands_there_at_the_nex
     answer()
     answer()
     kept, n = len(steps) - 2, len(steps)
-    steps.append(Compact(raw=b"%d" % n, line=n + 1, draft=said(n, Role.USER, Slot.MESSAGES), kept_from=kept))
+    steps.append(SummaryStep(raw=b"%d" % n, line=n + 1, draft=said(n, Role.USER, Slot.MESSAGES), kept_from=kept))
     stay = [one for one in sofar if one[0] is not Slot.MESSAGES]
     sofar[:] = [*stay, (Slot.MESSAGES, n), *[one for one in sofar if one[0] is Slot.MESSAGES and one[1] >= kept]]
     answer()
     say(Role.SYSTEM, Slot.SYSTEM)
     answer()
     with memory_store() as store:
-        reading = Reading(format="test", tracks=[Track(key="k", steps=steps)])
+        reading = ParsedSource(format="test", tracks=[Track(key="k", steps=steps)])
         Importer(store._ns.engine, reading, tmp_path / "f", None).run()
         session = store.session("k")
         for call, want in enumerate(expected, 1):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.core.draft import Reply, Usage
+from vmstore.core.draft import ReplyDraft, TokenUsage
 from vmstore.core.page import Modality, Role, Slot, Status
 from vmstore.errors import InputError
 from vmstore.providers import Shape, give_message, take_message, take_reply
@@ -87,7 +87,7 @@ ANSWERS = {Shape.CHAT: CHAT, Shape.RESPONSES: RESPONSES, Shape.ANTHROPIC: ANTHRO
 STOPS = {Shape.CHAT: "stop", Shape.RESPONSES: "completed", Shape.ANTHROPIC: "end_turn", Shape.GEMINI: "STOP"}
 
 
-def said(reply: Reply) -> list[Any]:
+def said(reply: ReplyDraft) -> list[Any]:
     return [give_message(d.skeleton, [part.content for part in d.parts]) for d in reply.drafts]
 
 
@@ -103,7 +103,7 @@ def test_an_answer_is_read_in_every_shape(shape: Shape) -> None:
     assert reply.final
     assert reply.stop == STOPS[shape]
     assert reply.model is not None
-    assert reply.usage == Usage(tokens_in=10, tokens_cached=8, tokens_out=3)
+    assert reply.usage == TokenUsage(tokens_in=10, tokens_cached=8, tokens_out=3)
     assert reply.drafts[-1].role is Role.ASSISTANT
     assert reply.drafts[-1].parts[-1].content == b"Hi"
     assert not any(draft.human for draft in reply.drafts)

@@ -10,8 +10,8 @@ import pytest
 
 import vmstore
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, Compact, Note, Reading, Say, Step, Unread
-from vmstore.core.draft import Draft, Usage
+from vmstore.capture.steps import CallStep, MessageStep, MetadataStep, ParsedSource, Step, SummaryStep, UnreadableStep
+from vmstore.core.draft import Draft, TokenUsage
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Status
 from vmstore.providers import Shape, give_message, give_request
 
@@ -32,11 +32,11 @@ def given(draft: Draft) -> Any:
 
 
 def draft_of(step: Step) -> Draft:
-    assert isinstance(step, (Say, Answer, Compact))
-    return step.reply.drafts[0] if isinstance(step, Answer) else step.draft
+    assert isinstance(step, (MessageStep, CallStep, SummaryStep))
+    return step.reply.drafts[0] if isinstance(step, CallStep) else step.draft
 
 
-def from_lines(path: Path, *records: Any) -> Reading:
+def from_lines(path: Path, *records: Any) -> ParsedSource:
     file = path / "talk"
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     reading = read(file)
@@ -44,7 +44,7 @@ def from_lines(path: Path, *records: Any) -> Reading:
     return reading
 
 
-def from_document(path: Path, document: Any, indent: int | None = None) -> Reading:
+def from_document(path: Path, document: Any, indent: int | None = None) -> ParsedSource:
     file = path / "talk"
     file.write_text(json.dumps(document, indent=indent))
     reading = read(file)
@@ -62,7 +62,7 @@ def test_a_list_and_lines_are_the_same_conversation(tmp_path: Path) -> None:
     lined = from_lines(tmp_path, *TALK).tracks
     for track in (*listed, *lined):
         assert track.key is None
-        assert [type(step) for step in track.steps] == [Say, Say, Answer, Say, Answer]
+        assert [type(step) for step in track.steps] == [MessageStep, MessageStep, CallStep, MessageStep, CallStep]
         assert [given(draft_of(step)) for step in track.steps] == TALK
         assert [step.line for step in track.steps] == [1, 2, 3, 4, 5]
     assert len(listed) == len(lined) == 1
@@ -70,16 +70,16 @@ def test_a_list_and_lines_are_the_same_conversation(tmp_path: Path) -> None:
 
 def test_an_assistant_message_is_a_derived_call(tmp_path: Path) -> None:
     """Its request is not in the file, its tokens are unknown, and asking for a tool is not the end."""
-    asks, ends = (step for step in steps(tmp_path, *TALK) if isinstance(step, Answer))
+    asks, ends = (step for step in steps(tmp_path, *TALK) if isinstance(step, CallStep))
     assert asks.request is None
-    assert (asks.reply.status, asks.reply.usage) == (Status.OK, Usage())
+    assert (asks.reply.status, asks.reply.usage) == (Status.OK, TokenUsage())
     assert (asks.reply.final, ends.reply.final) == (False, True)
 
 
 def test_a_tool_message_answers_its_call(tmp_path: Path) -> None:
     """A tool's output is an artifact that names the call, and opens no turn."""
     say = steps(tmp_path, *TALK)[3]
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     (part,) = say.draft.parts
     assert (part.call_id, part.is_result, part.type) == ("c1", True, PageType.ARTIFACT)
     assert not say.draft.human
@@ -91,12 +91,12 @@ def test_an_object_with_messages_is_one_conversation(tmp_path: Path) -> None:
     body = {"model": "m-1", "temperature": 0, "tools": tools, "messages": TALK}
     (track,) = from_document(tmp_path, body, indent=1).tracks
     note, schemas, *rest = track.steps
-    assert isinstance(note, Note)
+    assert isinstance(note, MetadataStep)
     assert json.loads(note.aside)["temperature"] == 0
-    assert isinstance(schemas, Say)
+    assert isinstance(schemas, MessageStep)
     assert (schemas.draft.slot, given(schemas.draft)) == (Slot.TOOLS, tools)
     assert [given(draft_of(step)) for step in rest] == TALK
-    assert {step.reply.model for step in rest if isinstance(step, Answer)} == {"m-1"}
+    assert {step.reply.model for step in rest if isinstance(step, CallStep)} == {"m-1"}
 
 
 def test_lines_of_conversations_are_a_track_each(tmp_path: Path) -> None:
@@ -110,7 +110,15 @@ def test_lines_of_conversations_are_a_track_each(tmp_path: Path) -> None:
         ("1", "talks-1", None),
         ("4", "talks-4", None),
     ]
-    assert [type(step) for step in tracks[0].steps] == [Say, Say, Answer, Say, Answer, Unread, Unread]
+    assert [type(step) for step in tracks[0].steps] == [
+        MessageStep,
+        MessageStep,
+        CallStep,
+        MessageStep,
+        CallStep,
+        UnreadableStep,
+        UnreadableStep,
+    ]
     assert [step.line for step in tracks[1].steps] == [4] * 5
 
 
@@ -133,7 +141,7 @@ def test_exchanges_are_recorded_calls(tmp_path: Path) -> None:
     }
     at = "1970-01-01T00:00:02Z"
     (answer,) = steps(tmp_path, {"request": request, "response": response, "at": at, "trace": "t"})
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, CallStep)
     assert answer.request is not None and answer.rest is not None
     messages = [(draft.slot, given(draft)) for draft in answer.request]
     assert give_request(Shape.CHAT, answer.rest, messages) == request
@@ -156,7 +164,7 @@ def test_an_exchange_in_anthropic_words_is_read(tmp_path: Path) -> None:
     file = tmp_path / "talk"
     file.write_text(json.dumps({"request": request, "response": response}) + "\n")
     (answer,) = read(file).tracks[0].steps
-    assert isinstance(answer, Answer) and answer.request is not None
+    assert isinstance(answer, CallStep) and answer.request is not None
     assert [draft.slot for draft in answer.request] == [Slot.SYSTEM, Slot.MESSAGES]
     assert (answer.reply.usage.tokens_in, answer.reply.usage.tokens_cached) == (12, 7)
     assert answer.reply.model == "c"
@@ -167,7 +175,7 @@ def test_an_exchange_without_an_answer_failed_or_was_aborted(tmp_path: Path) -> 
     request = {"model": "m", "messages": [ASK]}
     why = {"message": "busy"}
     aborted, failed = steps(tmp_path, {"request": request}, {"request": request, "error": why})
-    assert isinstance(aborted, Answer) and isinstance(failed, Answer)
+    assert isinstance(aborted, CallStep) and isinstance(failed, CallStep)
     assert (aborted.reply.status, aborted.joins) == (Status.ABORTED, False)
     assert (failed.reply.status, failed.reply.error) == (Status.FAILED, "busy")
 
@@ -186,10 +194,10 @@ def test_an_exchange_without_an_answer_failed_or_was_aborted(tmp_path: Path) -> 
 def test_a_line_nobody_can_read_is_kept(tmp_path: Path, record: Any, why: str) -> None:
     """A malformed record among messages is a step with its bytes and the reason."""
     _, stray, last = steps(tmp_path, ASK, record, END)
-    assert isinstance(stray, Unread)
+    assert isinstance(stray, UnreadableStep)
     assert why in stray.reason
     assert json.loads(stray.raw) == record
-    assert isinstance(last, Answer)
+    assert isinstance(last, CallStep)
 
 
 def test_a_torn_end_is_left_for_the_next_time(tmp_path: Path) -> None:
@@ -209,9 +217,9 @@ def test_a_header_names_the_session(tmp_path: Path) -> None:
     assert (track.key, track.name) == ("s-9", "s-9")
     assert (track.title, track.agent, track.user) == ("Shop", "clerk", "ann")
     note, say = track.steps
-    assert isinstance(note, Note)
+    assert isinstance(note, MetadataStep)
     assert json.loads(note.aside) == vm
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
 
 
 def test_what_vm_says_is_kept_beside_the_message(tmp_path: Path) -> None:
@@ -225,7 +233,7 @@ def test_what_vm_says_is_kept_beside_the_message(tmp_path: Path) -> None:
         "references": ["doc"],
     }
     (say,) = steps(tmp_path, {"role": "user", "content": "Postgres it is", "vm": vm})
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     assert given(say.draft) == {"role": "user", "content": "Postgres it is"}
     assert (say.at, say.draft.hint) == (1_000_000, "claim_2")
     assert say.draft.links == (
@@ -243,7 +251,7 @@ def test_a_person_stays_a_person_with_a_vm_key(tmp_path: Path) -> None:
     """A named message of no type, an unknown one or a transcript's still opens a turn."""
     for vm in ({"id": "m1"}, {"type": "transcript"}, {"type": "poem"}):
         (say,) = steps(tmp_path, {**ASK, "vm": vm})
-        assert isinstance(say, Say)
+        assert isinstance(say, MessageStep)
         assert say.draft.human
         assert say.draft.parts[0].type is PageType.TRANSCRIPT
 
@@ -257,8 +265,8 @@ def test_vm_reports_what_a_call_used(tmp_path: Path) -> None:
         "cost_usd": 0.00025,
     }
     (answer,) = steps(tmp_path, {**END, "vm": vm})
-    assert isinstance(answer, Answer)
-    assert answer.reply.usage == Usage(100, 90, 7, 250_000, 1500)
+    assert isinstance(answer, CallStep)
+    assert answer.reply.usage == TokenUsage(100, 90, 7, 250_000, 1500)
     assert answer.reply.model == "m-1"
 
 
@@ -273,7 +281,7 @@ def test_a_summary_takes_the_place_of_what_was_before(tmp_path: Path) -> None:
         {"role": "system", "content": "again", "vm": {"keeps_from": "c", "type": "claim"}},
         {"role": "user", "content": "nothing", "vm": {"keeps_from": None}},
     )
-    compacts = [step for step in found if isinstance(step, Compact)]
+    compacts = [step for step in found if isinstance(step, SummaryStep)]
     assert [step.kept_from for step in compacts] == [2, 3, None]
     types = [step.draft.parts[0].type for step in compacts]
     assert types == [PageType.SUMMARY, PageType.CLAIM, PageType.SUMMARY]

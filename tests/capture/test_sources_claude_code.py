@@ -10,16 +10,16 @@ import pytest
 
 from tests.capture.claude_transcript import Record, answer, message_of, result, steps, system, tool, user
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, Compact, Note, Say, Step, Unread
-from vmstore.core.draft import Usage
+from vmstore.capture.steps import CallStep, MessageStep, MetadataStep, Step, SummaryStep, UnreadableStep
+from vmstore.core.draft import TokenUsage
 from vmstore.core.page import PageType, Role, Status
 
 
 @pytest.mark.parametrize(
     ("name", "kinds", "humans"),
     [
-        ("edge_cases", {Say: 7, Answer: 4, Unread: 7, Note: 1}, 3),
-        ("representative_messages", {Say: 6, Answer: 5, Note: 1}, 4),
+        ("edge_cases", {MessageStep: 7, CallStep: 4, UnreadableStep: 7, MetadataStep: 1}, 3),
+        ("representative_messages", {MessageStep: 6, CallStep: 5, MetadataStep: 1}, 4),
     ],
 )
 def test_every_line_of_the_recorded_files_is_one_step(
@@ -31,7 +31,7 @@ def test_every_line_of_the_recorded_files_is_one_step(
     found = list(track.steps)
     assert [step.raw for step in found] == path.read_bytes().splitlines()
     assert {kind: sum(type(step) is kind for step in found) for kind in kinds} == kinds
-    assert sum(step.draft.human for step in found if isinstance(step, Say)) == humans
+    assert sum(step.draft.human for step in found if isinstance(step, MessageStep)) == humans
 
 
 def test_recorded_messages_come_back_equal(data: Path) -> None:
@@ -41,15 +41,15 @@ def test_recorded_messages_come_back_equal(data: Path) -> None:
     (track,) = read(path).tracks
     assert track.key == track.name == "test_session"
     for step, record in zip(track.steps, records, strict=True):
-        if isinstance(step, (Say, Answer)):
-            draft = step.draft if isinstance(step, Say) else step.reply.drafts[0]
+        if isinstance(step, (MessageStep, CallStep)):
+            draft = step.draft if isinstance(step, MessageStep) else step.reply.drafts[0]
             assert message_of(draft) == {key: record["message"][key] for key in ("role", "content")}
 
 
 def test_recorded_oddities_are_named(data: Path) -> None:
     """Each line nobody can read says why, in words that find the fault."""
     (track,) = read(data / "claude-code" / "edge_cases.jsonl").tracks
-    why = {step.line: step.reason for step in track.steps if isinstance(step, Unread)}
+    why = {step.line: step.reason for step in track.steps if isinstance(step, UnreadableStep)}
     assert sorted(why) == [10, 11, 13, 14, 15, 16, 18]
     assert "contenst" in why[10]
     assert why[11] == "the message is str, not an object"
@@ -75,7 +75,7 @@ def test_recorded_oddities_are_named(data: Path) -> None:
 def test_only_a_persons_words_are_human(tmp_path: Path, record: Record, human: bool) -> None:
     """What the program writes in the person's place opens no turn."""
     (say,) = steps(tmp_path, record)
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     assert say.draft.human is human
     assert message_of(say.draft) == record["message"]
 
@@ -83,7 +83,7 @@ def test_only_a_persons_words_are_human(tmp_path: Path, record: Record, human: b
 def test_a_tool_result_names_its_call(tmp_path: Path) -> None:
     """The result is an artifact of its call, and what the tool returned to the program stays beside it."""
     (say,) = steps(tmp_path, result("a", None, "t1", toolUseResult={"stdout": "done"}))
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     (part,) = say.draft.parts
     assert (part.call_id, part.is_result, part.type) == ("t1", True, PageType.ARTIFACT)
     assert json.loads(say.draft.aside or b"")["toolUseResult"] == {"stdout": "done"}
@@ -98,15 +98,15 @@ def test_usage_counts_all_that_was_sent(tmp_path: Path) -> None:
         answer("a", None, fields={"usage": usage}),
         answer("b", "a", fields={"usage": dict.fromkeys(usage, 0)}),
     )
-    assert isinstance(full, Answer) and isinstance(none, Answer)
-    assert full.reply.usage == Usage(tokens_in=48, tokens_cached=40, tokens_out=6)
-    assert none.reply.usage == Usage()
+    assert isinstance(full, CallStep) and isinstance(none, CallStep)
+    assert full.reply.usage == TokenUsage(tokens_in=48, tokens_cached=40, tokens_out=6)
+    assert none.reply.usage == TokenUsage()
 
 
 def test_an_answer_that_asks_for_a_tool_is_not_final(tmp_path: Path) -> None:
     """Words alone end the turn, a call does not."""
     found = steps(tmp_path, answer("a", None), answer("b", "a", tool("t")))
-    assert [step.reply.final for step in found if isinstance(step, Answer)] == [True, False]
+    assert [step.reply.final for step in found if isinstance(step, CallStep)] == [True, False]
 
 
 def test_an_error_of_the_service_is_a_failed_call(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_an_error_of_the_service_is_a_failed_call(tmp_path: Path) -> None:
     said = {"type": "text", "text": "API Error: overloaded"}
     record = answer("a", None, said, isApiErrorMessage=True, fields={"model": "<synthetic>"})
     (failed,) = steps(tmp_path, record)
-    assert isinstance(failed, Answer)
+    assert isinstance(failed, CallStep)
     assert (failed.reply.status, failed.reply.error) == (Status.FAILED, "API Error: overloaded")
     assert not failed.joins
 
@@ -122,7 +122,7 @@ def test_an_error_of_the_service_is_a_failed_call(tmp_path: Path) -> None:
 def test_an_answer_no_model_gave_is_no_call(tmp_path: Path) -> None:
     """What the program says in the model's place is a message only."""
     (say,) = steps(tmp_path, answer("a", None, fields={"model": "<synthetic>"}))
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     assert say.draft.role is Role.ASSISTANT
 
 
@@ -136,9 +136,9 @@ def test_a_compaction_is_a_summary_that_keeps_nothing(tmp_path: Path) -> None:
         user("c", "n", "This session is continued: ...", isCompactSummary=True),
         user("d", "c"),
     )
-    assert [type(step) for step in found] == [Say, Answer, Note, Compact, Say]
+    assert [type(step) for step in found] == [MessageStep, CallStep, MetadataStep, SummaryStep, MessageStep]
     compact = found[3]
-    assert isinstance(compact, Compact)
+    assert isinstance(compact, SummaryStep)
     assert compact.kept_from is None
     assert compact.draft.parts[0].type is PageType.SUMMARY
     assert not compact.draft.human
@@ -148,7 +148,7 @@ def test_summaries_give_the_title(tmp_path: Path) -> None:
     """A summary line is a note that carries the session's title."""
     summary = {"type": "summary", "summary": "On decorators", "leafUuid": "a"}
     note = steps(tmp_path, user("a", None), summary)[1]
-    assert isinstance(note, Note)
+    assert isinstance(note, MetadataStep)
     assert note.title == "On decorators"
 
 
@@ -169,8 +169,8 @@ def test_summaries_give_the_title(tmp_path: Path) -> None:
 def test_a_record_nobody_can_read_is_kept(tmp_path: Path, record: Any, why: str) -> None:
     """Malformed and unknown records are steps with their bytes, and do not disturb the line."""
     found = steps(tmp_path, user("a", None), record, answer("b", "x"))
-    assert [type(step) for step in found] == [Say, Unread, Answer]
+    assert [type(step) for step in found] == [MessageStep, UnreadableStep, CallStep]
     stray = found[1]
-    assert isinstance(stray, Unread)
+    assert isinstance(stray, UnreadableStep)
     assert why in stray.reason
     assert json.loads(stray.raw) == record

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.capture.claude_transcript import answer, forks, lines, reading, result, steps, system, tool, user
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, More, Say
+from vmstore.capture.steps import CallStep, ContinuationStep, MessageStep
 from vmstore.core.page import Origin
 
 
@@ -101,7 +101,15 @@ def test_lines_of_one_message_are_one_call(tmp_path: Path) -> None:
         result("r2", "b3", "t2"),
         answer("c", "r2", mid="m2"),
     )
-    assert [type(step) for step in found] == [Say, Answer, More, Say, More, Say, Answer]
+    assert [type(step) for step in found] == [
+        MessageStep,
+        CallStep,
+        ContinuationStep,
+        MessageStep,
+        ContinuationStep,
+        MessageStep,
+        CallStep,
+    ]
 
 
 def test_lines_of_a_forked_message_stay_on_the_fork(tmp_path: Path) -> None:
@@ -116,14 +124,14 @@ def test_lines_of_a_forked_message_stay_on_the_fork(tmp_path: Path) -> None:
         ],
     )
     assert lines(found) == {"": [1, 2], "c1": [3, 4]}
-    assert [type(step) for step in found.tracks[1].steps] == [Answer, More]
+    assert [type(step) for step in found.tracks[1].steps] == [CallStep, ContinuationStep]
 
 
 def test_a_line_of_an_earlier_message_makes_no_second_call(tmp_path: Path) -> None:
     """A message id that comes back after another call is said again, not called again."""
     again = answer("c", "b", mid="m1")
     found = steps(tmp_path, answer("a", None, mid="m1"), answer("b", "a", mid="m2"), again)
-    assert [type(step) for step in found] == [Answer, Answer, Say]
+    assert [type(step) for step in found] == [CallStep, CallStep, MessageStep]
 
 
 def test_a_repeated_uuid_is_a_record_of_its_own(tmp_path: Path) -> None:

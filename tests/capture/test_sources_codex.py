@@ -12,8 +12,18 @@ import zstandard
 from tests.capture.imports import codex, codex_count, in_lines
 from tests.capture.words import ask, message, result, said, user
 from vmstore.capture.importers.formats import decompress, read
-from vmstore.capture.steps import Answer, More, Note, Reading, Recast, Say, Stand, Step, Unread
-from vmstore.core.draft import Draft, Usage
+from vmstore.capture.steps import (
+    CallStep,
+    ContinuationStep,
+    MessageRef,
+    MessageStep,
+    MetadataStep,
+    ParsedSource,
+    RewriteStep,
+    Step,
+    UnreadableStep,
+)
+from vmstore.core.draft import Draft, TokenUsage
 from vmstore.core.page import PageType, Role, Slot, Status
 from vmstore.errors import InputError
 from vmstore.providers import give_message
@@ -36,7 +46,7 @@ def event(kind: str, **more: Any) -> Record:
     return line("event_msg", {"type": kind, **more})
 
 
-def reading(path: Path, *records: Record, meta: Record = META) -> Reading:
+def reading(path: Path, *records: Record, meta: Record = META) -> ParsedSource:
     file = path / "rollout-2026-01-01T00-00-00-cx.jsonl"
     file.write_text(in_lines([line("session_meta", meta), *records]))
     found = read(file)
@@ -60,7 +70,7 @@ def test_the_header_names_the_session_and_says_its_instructions(tmp_path: Path) 
     (track,) = reading(tmp_path, meta={**META, "agent_nickname": "scout"}).tracks
     (step,) = track.steps
     assert (track.key, track.name, track.agent) == ("cx-1", "cx-1", "scout")
-    assert isinstance(step, Say) and step.draft.slot is Slot.SYSTEM and given(step.draft) == "You write code."
+    assert isinstance(step, MessageStep) and step.draft.slot is Slot.SYSTEM and given(step.draft) == "You write code."
     assert step.draft.aside is not None and json.loads(step.draft.aside)["payload"]["cwd"] == "/w"
     assert step.at == 1_767_225_601_250_000
 
@@ -68,7 +78,7 @@ def test_the_header_names_the_session_and_says_its_instructions(tmp_path: Path) 
 def test_a_second_header_is_a_note(tmp_path: Path) -> None:
     """In a copied session the header of the one it was copied from changes nothing."""
     found = reading(tmp_path, line("session_meta", {**META, "id": "older"})).tracks[0]
-    assert found.key == "cx-1" and [type(step) for step in found.steps] == [Say, Note]
+    assert found.key == "cx-1" and [type(step) for step in found.steps] == [MessageStep, MetadataStep]
 
 
 def test_items_in_a_row_are_one_call(tmp_path: Path) -> None:
@@ -83,8 +93,16 @@ def test_items_in_a_row_are_one_call(tmp_path: Path) -> None:
         item(result("c1", "found")),
         item(said("done")),
     )
-    assert [type(step) for step in made] == [Note, Say, Answer, More, More, Say, Answer]
-    answers = [step for step in made if isinstance(step, Answer | More)]
+    assert [type(step) for step in made] == [
+        MetadataStep,
+        MessageStep,
+        CallStep,
+        ContinuationStep,
+        ContinuationStep,
+        MessageStep,
+        CallStep,
+    ]
+    answers = [step for step in made if isinstance(step, CallStep | ContinuationStep)]
     assert [step.reply.final for step in answers] == [True, True, False, True]
     assert {step.reply.model for step in answers} == {"m-7"}
     assert given(answers[0].reply.drafts[0]) == THOUGHT
@@ -95,17 +113,17 @@ def test_items_in_a_row_are_one_call(tmp_path: Path) -> None:
 def test_a_count_after_an_answer_is_its_own(tmp_path: Path) -> None:
     """It stands on the call that made the items, and the record of it repeats it."""
     made = steps(tmp_path, item(user("go")), item(THOUGHT), item(ask("c1")), codex_count(900), item(result("c1", "x")))
-    used = Usage(tokens_in=900, tokens_cached=10, tokens_out=5)
-    assert [type(step) for step in made] == [Say, Answer, More, More, Say]
-    assert isinstance(made[1], Answer) and made[1].reply.usage == used
-    assert isinstance(made[3], More) and (made[3].reply.usage, made[3].reply.final) == (used, False)
+    used = TokenUsage(tokens_in=900, tokens_cached=10, tokens_out=5)
+    assert [type(step) for step in made] == [MessageStep, CallStep, ContinuationStep, ContinuationStep, MessageStep]
+    assert isinstance(made[1], CallStep) and made[1].reply.usage == used
+    assert isinstance(made[3], ContinuationStep) and (made[3].reply.usage, made[3].reply.final) == (used, False)
 
 
 def test_a_count_before_an_answer_is_of_that_answer(tmp_path: Path) -> None:
     """Older versions wrote what a call used before its items."""
     made = steps(tmp_path, item(user("go")), codex_count(900), item(said("done")))
-    assert [type(step) for step in made] == [Say, Note, Answer]
-    assert isinstance(made[2], Answer) and made[2].reply.usage.tokens_in == 900
+    assert [type(step) for step in made] == [MessageStep, MetadataStep, CallStep]
+    assert isinstance(made[2], CallStep) and made[2].reply.usage.tokens_in == 900
 
 
 def test_a_count_told_again_and_one_of_nothing_are_notes(tmp_path: Path) -> None:
@@ -121,8 +139,17 @@ def test_a_count_told_again_and_one_of_nothing_are_notes(tmp_path: Path) -> None
         item(user("more")),
         item(said("again")),
     )
-    assert [type(step) for step in made] == [Say, Answer, More, Note, Note, Note, Say, Answer]
-    assert isinstance(made[-1], Answer) and made[-1].reply.usage == Usage()
+    assert [type(step) for step in made] == [
+        MessageStep,
+        CallStep,
+        ContinuationStep,
+        MetadataStep,
+        MetadataStep,
+        MetadataStep,
+        MessageStep,
+        CallStep,
+    ]
+    assert isinstance(made[-1], CallStep) and made[-1].reply.usage == TokenUsage()
 
 
 def test_a_record_of_usage_counts_like_an_event(tmp_path: Path) -> None:
@@ -135,8 +162,8 @@ def test_a_record_of_usage_counts_like_an_event(tmp_path: Path) -> None:
         line("token_usage_record", {"response_id": "r1", "usage": usage}),
         codex_count(900),
     )
-    assert [type(step) for step in made] == [Say, Answer, More, Note]
-    assert isinstance(made[1], Answer) and made[1].reply.usage.tokens_in == 900
+    assert [type(step) for step in made] == [MessageStep, CallStep, ContinuationStep, MetadataStep]
+    assert isinstance(made[1], CallStep) and made[1].reply.usage.tokens_in == 900
 
 
 @pytest.mark.parametrize(
@@ -153,7 +180,7 @@ def test_words_of_the_program_are_nobodys(text: str, tmp_path: Path) -> None:
     """What the program writes in the person's place opens no turn; one part of a person's own is enough to."""
     own = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}] * 2}
     mixed = {**own, "content": [*own["content"], {"type": "input_text", "text": "mend it"}]}  # type: ignore[misc]
-    humans = [step.draft.human for step in steps(tmp_path, item(own), item(mixed)) if isinstance(step, Say)]
+    humans = [step.draft.human for step in steps(tmp_path, item(own), item(mixed)) if isinstance(step, MessageStep)]
     assert humans == [False, True]
 
 
@@ -161,7 +188,7 @@ def test_words_of_the_program_are_nobodys(text: str, tmp_path: Path) -> None:
 def test_words_of_a_person_stay_theirs(text: str, tmp_path: Path) -> None:
     """Tags that people paste, and the program's words within theirs, open a turn."""
     (step,) = steps(tmp_path, item(user(text)))
-    assert isinstance(step, Say) and step.draft.human
+    assert isinstance(step, MessageStep) and step.draft.human
 
 
 def test_a_compaction_replaces_the_items(tmp_path: Path) -> None:
@@ -176,9 +203,9 @@ def test_a_compaction_replaces_the_items(tmp_path: Path) -> None:
         line("compacted", {"message": "It went well.", "replacement_history": [kept, summary, closing]}),
     )
     recast = made[-1]
-    assert isinstance(recast, Recast)
+    assert isinstance(recast, RewriteStep)
     first, second, third = recast.stands
-    assert first == Stand(1)
+    assert first == MessageRef(1)
     assert isinstance(second, Draft) and isinstance(third, Draft)
     assert [second.parts[0].type, third.parts[0].type] == [PageType.SUMMARY] * 2
     assert (second.human, given(second), given(third)) == (False, summary, closing)
@@ -191,10 +218,10 @@ def test_an_older_compaction_keeps_what_people_said(tmp_path: Path) -> None:
         tmp_path, item(user("first")), item(said("one")), item(user("second")), line("compacted", {"message": "sum"})
     )
     recast = made[-1]
-    assert isinstance(recast, Recast) and recast.stands[:2] == (Stand(1), Stand(3))
+    assert isinstance(recast, RewriteStep) and recast.stands[:2] == (MessageRef(1), MessageRef(3))
     assert isinstance(recast.stands[2], Draft) and recast.stands[2].parts[0].content == b"sum"
     (note,) = steps(tmp_path, line("compacted", {}))
-    assert isinstance(note, Note)
+    assert isinstance(note, MetadataStep)
 
 
 def test_a_rollback_takes_the_last_turns_away(tmp_path: Path) -> None:
@@ -202,35 +229,35 @@ def test_a_rollback_takes_the_last_turns_away(tmp_path: Path) -> None:
     talk = [item(one) for one in (user("a"), said("b"), user("c"), said("d"), user("e"), said("f"))]
     for turns, left in ((1, [1, 2, 3, 4]), (2, [1, 2]), (9, [])):
         recast = steps(tmp_path, *talk, event("thread_rolled_back", num_turns=turns))[-1]
-        assert isinstance(recast, Recast) and list(recast.stands) == [Stand(step) for step in left]
-    assert isinstance(steps(tmp_path, *talk, event("thread_rolled_back", num_turns=0))[-1], Note)
+        assert isinstance(recast, RewriteStep) and list(recast.stands) == [MessageRef(step) for step in left]
+    assert isinstance(steps(tmp_path, *talk, event("thread_rolled_back", num_turns=0))[-1], MetadataStep)
 
 
 def test_what_ends_a_call_that_left_nothing(tmp_path: Path) -> None:
     """An abort or an error while an answer is awaited is a call; after one, or after a stopped tool, a note."""
     aborted = steps(tmp_path, item(user("go")), event("turn_aborted", reason="interrupted"))[-1]
-    assert isinstance(aborted, Answer) and (aborted.reply.status, aborted.joins) == (Status.ABORTED, False)
+    assert isinstance(aborted, CallStep) and (aborted.reply.status, aborted.joins) == (Status.ABORTED, False)
     assert aborted.reply.error == "interrupted"
     failed = steps(tmp_path, item(user("go")), event("error", message="quota"), event("turn_aborted"))
-    assert isinstance(failed[1], Answer) and failed[1].reply.status is Status.FAILED
-    assert [type(step) for step in failed] == [Say, Answer, Note]
+    assert isinstance(failed[1], CallStep) and failed[1].reply.status is Status.FAILED
+    assert [type(step) for step in failed] == [MessageStep, CallStep, MetadataStep]
     stopped = [item(user("go")), item(ask("c1")), item(result("c1", "aborted by user after 3.1s"))]
-    assert isinstance(steps(tmp_path, *stopped, event("turn_aborted", reason="interrupted"))[-1], Note)
+    assert isinstance(steps(tmp_path, *stopped, event("turn_aborted", reason="interrupted"))[-1], MetadataStep)
 
 
 def test_a_title_is_taken_from_its_event(tmp_path: Path) -> None:
     """The name a person gave the thread is the session's title."""
     (note,) = steps(tmp_path, event("thread_name_updated", thread_name="Mend the tests"))
-    assert isinstance(note, Note) and note.title == "Mend the tests"
+    assert isinstance(note, MetadataStep) and note.title == "Mend the tests"
 
 
 def test_notes_and_strange_lines(tmp_path: Path) -> None:
     """Known bookkeeping is kept beside the conversation, what nobody knows as it stands with the reason."""
     snapshot = {"type": "ghost_snapshot", "ghost_commit": {"id": "x"}}
     made = steps(tmp_path, line("world_state", {"full": True}), item(snapshot), event("agent_message", message="x"))
-    assert [type(step) for step in made] == [Note, Note, Note]
+    assert [type(step) for step in made] == [MetadataStep, MetadataStep, MetadataStep]
     odd = steps(tmp_path, line("telepathy", {}), line("response_item", {"role": "user"}), {"x": 1})
-    assert [step.reason for step in odd if isinstance(step, Unread)] == [
+    assert [step.reason for step in odd if isinstance(step, UnreadableStep)] == [
         "unknown record type 'telepathy'",
         "an item without a type",
         "unknown record type None",
@@ -244,7 +271,7 @@ def test_lines_that_no_one_can_read_are_named(tmp_path: Path) -> None:
     file.write_bytes(whole.replace(b"\n", b"\n\0\0\0\n{half\n", 1) + b'{"timestamp": "2026')
     found = read(file)
     made = list(found.tracks[0].steps)
-    assert [type(step) for step in made] == [Say, Unread, Unread, Say, Answer]
+    assert [type(step) for step in made] == [MessageStep, UnreadableStep, UnreadableStep, MessageStep, CallStep]
     assert found.torn is not None and found.torn.line == 6
 
 
@@ -255,7 +282,10 @@ def test_the_first_versions_wrote_items_bare(tmp_path: Path) -> None:
     bare = [message(one, "responses") for one in (user("go"), said("done"))]
     file.write_text(in_lines([head, {"record_type": "state"}, *bare]))
     (track,) = read(file).tracks
-    assert (track.key, [type(step) for step in track.steps]) == ("old-1", [Note, Note, Say, Answer])
+    assert (track.key, [type(step) for step in track.steps]) == (
+        "old-1",
+        [MetadataStep, MetadataStep, MessageStep, CallStep],
+    )
 
 
 # ---- in a store
@@ -388,6 +418,6 @@ def test_a_packed_gigantic_line_is_kept_and_never_parsed(tmp_path: Path, text: s
     text = in_lines([line("session_meta", META), item(user("go"))]) + big + "\n" + in_lines([item(said("done"))])
     file.write_bytes(zstandard.compress(text.encode()))
     made = list(read(file).tracks[0].steps)
-    assert [type(step) for step in made] == [Say, Say, Unread, Answer]
-    assert isinstance(made[2], Unread) and made[2].reason.startswith("gigantic: ")
-    assert isinstance(made[1], Say) and made[1].draft.role is Role.USER
+    assert [type(step) for step in made] == [MessageStep, MessageStep, UnreadableStep, CallStep]
+    assert isinstance(made[2], UnreadableStep) and made[2].reason.startswith("gigantic: ")
+    assert isinstance(made[1], MessageStep) and made[1].draft.role is Role.USER

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, Apart, Reading, Recast, Say, Stand, Step, Unread
+from vmstore.capture.steps import (
+    CallStep,
+    DetachedPages,
+    MessageRef,
+    MessageStep,
+    ParsedSource,
+    RewriteStep,
+    Step,
+    UnreadableStep,
+)
 from vmstore.core.draft import Draft
 from vmstore.core.page import LinkKind, PageType, Slot
 from vmstore.store.store import Store, memory_store
@@ -45,7 +54,7 @@ def agent(messages: list[Any], stays: list[int] | None = None, **more: Any) -> d
     }
 
 
-def reading(path: Path, document: Any) -> Reading:
+def reading(path: Path, document: Any) -> ParsedSource:
     file = path / "sam.af"
     file.write_text(json.dumps(document))
     found = read(file)
@@ -56,7 +65,7 @@ def reading(path: Path, document: Any) -> Reading:
 def steps(path: Path, messages: list[Any], stays: list[int] | None = None) -> list[Step]:
     """The steps of the messages, tools and memory aside."""
     made = list(reading(path, agent(messages, stays)).tracks[0].steps)
-    assert [type(step) for step in made[:2]] == [Say, Apart]
+    assert [type(step) for step in made[:2]] == [MessageStep, DetachedPages]
     return made[2:]
 
 
@@ -64,10 +73,13 @@ def test_tools_and_blocks_come_first(tmp_path: Path) -> None:
     """The schemas stand before everything; a block is a claim under its label, beside the conversation."""
     (track,) = reading(tmp_path, agent([said("system", "You are Sam. Likes Nara."), said("user", "hi")])).tracks
     tools, block, system, _ = track.steps
-    assert isinstance(tools, Say) and tools.draft.slot is Slot.TOOLS
+    assert isinstance(tools, MessageStep) and tools.draft.slot is Slot.TOOLS
     assert json.loads(tools.draft.parts[0].content) == [TOOL["json_schema"]]
-    assert isinstance(block, Apart) and (block.draft.hint, block.draft.parts[0].type) == ("human", PageType.CLAIM)
-    assert isinstance(system, Say) and system.draft.links == ((LinkKind.DERIVES, "human"),)
+    assert isinstance(block, DetachedPages) and (block.draft.hint, block.draft.parts[0].type) == (
+        "human",
+        PageType.CLAIM,
+    )
+    assert isinstance(system, MessageStep) and system.draft.links == ((LinkKind.DERIVES, "human"),)
     assert (track.name, track.agent, track.title, track.key) == ("sam", "sam", "A friend", None)
 
 
@@ -85,10 +97,18 @@ def test_who_speaks_and_when_a_turn_ends(tmp_path: Path) -> None:
             said("user", "bare"),
         ],
     )
-    assert [type(step) for step in made] == [Say, Answer, Say, Say, Answer, Say, Say]
-    assert [s.draft.human for s in made if isinstance(s, Say)] == [True, False, False, False, True]
-    assert [s.reply.final for s in made if isinstance(s, Answer)] == [False, True]
-    assert {s.reply.model for s in made if isinstance(s, Answer)} == {"m-1"}
+    assert [type(step) for step in made] == [
+        MessageStep,
+        CallStep,
+        MessageStep,
+        MessageStep,
+        CallStep,
+        MessageStep,
+        MessageStep,
+    ]
+    assert [s.draft.human for s in made if isinstance(s, MessageStep)] == [True, False, False, False, True]
+    assert [s.reply.final for s in made if isinstance(s, CallStep)] == [False, True]
+    assert {s.reply.model for s in made if isinstance(s, CallStep)} == {"m-1"}
     assert made[0].at == 1_767_225_600_500_000
 
 
@@ -96,8 +116,8 @@ def test_a_system_message_made_anew_takes_the_place_of_the_old(tmp_path: Path) -
     """It stands first, what was said after the old one stays after it."""
     made = steps(tmp_path, [said("system", "one"), said("user", "hi"), said("assistant", "yo"), said("system", "two")])
     anew = made[3]
-    assert isinstance(anew, Recast) and isinstance(anew.stands[0], Draft)
-    assert anew.stands[1:] == (Stand(3), Stand(4))
+    assert isinstance(anew, RewriteStep) and isinstance(anew.stands[0], Draft)
+    assert anew.stands[1:] == (MessageRef(3), MessageRef(4))
 
 
 def test_a_notice_of_hidden_messages_sums_them_up(tmp_path: Path) -> None:
@@ -106,9 +126,9 @@ def test_a_notice_of_hidden_messages_sums_them_up(tmp_path: Path) -> None:
     messages = [said("system", "s"), said("user", "a"), said("assistant", "b"), said("user", "c"), notice]
     messages += [said("assistant", "d"), said("user", "e"), notice, said("assistant", "f")]
     made = steps(tmp_path, messages, stays=[0, 7, 5, 6, 8])
-    first, last = (step for step in made if isinstance(step, Recast))
-    assert (first.stands[0], first.stands[2:]) == (Stand(2), (Stand(5),))
-    assert (last.stands[0], last.stands[2:]) == (Stand(2), (Stand(7), Stand(8)))
+    first, last = (step for step in made if isinstance(step, RewriteStep))
+    assert (first.stands[0], first.stands[2:]) == (MessageRef(2), (MessageRef(5),))
+    assert (last.stands[0], last.stands[2:]) == (MessageRef(2), (MessageRef(7), MessageRef(8)))
     summary = last.stands[1]
     assert isinstance(summary, Draft) and summary.parts[0].type is PageType.SUMMARY and not summary.human
 
@@ -123,8 +143,8 @@ def test_what_nobody_said_left_leaves_before_the_last_answer(tmp_path: Path) -> 
         said("assistant", "d"),
     ]
     made = steps(tmp_path, messages, stays=[0, 3, 4])
-    assert [type(step) for step in made] == [Say, Say, Answer, Say, Recast, Answer]
-    assert made[4].stands == (Stand(2), Stand(5))  # type: ignore[attr-defined]
+    assert [type(step) for step in made] == [MessageStep, MessageStep, CallStep, MessageStep, RewriteStep, CallStep]
+    assert made[4].stands == (MessageRef(2), MessageRef(5))  # type: ignore[attr-defined]
 
 
 def test_a_file_of_several_agents(tmp_path: Path) -> None:
@@ -143,14 +163,14 @@ def test_a_file_of_several_agents(tmp_path: Path) -> None:
     }
     first, second = reading(tmp_path, document).tracks
     assert [(track.name, track.part) for track in (first, second)] == [("one", ""), ("two", "agent-1")]
-    assert [type(step) for step in first.steps] == [Say, Apart, Say]
-    assert [type(step) for step in second.steps] == [Say, Say]
+    assert [type(step) for step in first.steps] == [MessageStep, DetachedPages, MessageStep]
+    assert [type(step) for step in second.steps] == [MessageStep, MessageStep]
 
 
 def test_a_strange_message_is_kept(tmp_path: Path) -> None:
     """What is no message stays as it stands, with the reason."""
     made = steps(tmp_path, ["huh", said("user", "hi"), {"role": "user"}])
-    assert [type(step) for step in made] == [Unread, Say, Unread]
+    assert [type(step) for step in made] == [UnreadableStep, MessageStep, UnreadableStep]
     assert made[2].reason == "a message of role 'user' without content or tool calls"  # type: ignore[attr-defined]
 
 

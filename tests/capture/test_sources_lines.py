@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vmstore.capture.importers.formats import FORMATS, jsonl, read
 from vmstore.capture.importers.formats.jsonl import moment, open_source, split, too_deep
-from vmstore.capture.steps import Unread
+from vmstore.capture.steps import UnreadableStep
 from vmstore.errors import InputError
 
 
@@ -178,7 +178,7 @@ def test_a_file_with_some_lines_undecodable_is_read(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b'\0\0\xff\n{"role": "user", "content": "hi"}\n')
     steps = list(read(path).tracks[0].steps)
-    assert isinstance(steps[0], Unread)
+    assert isinstance(steps[0], UnreadableStep)
     assert steps[0].raw == b"\0\0\xff"
     assert len(steps) == 2
 

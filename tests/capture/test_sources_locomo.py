@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, Apart, Note, Recast, Say, Step, Unread
+from vmstore.capture.steps import CallStep, DetachedPages, MessageStep, MetadataStep, RewriteStep, Step, UnreadableStep
 from vmstore.store.store import Store, memory_store
 
 DATASET = "locomo_dev5.json"
@@ -50,7 +50,7 @@ def steps(path: Path, *samples: Any) -> list[Step]:
 def test_the_conversation_comes_first_in_the_order_of_its_sessions(tmp_path: Path) -> None:
     """The second speaker's lines are calls, each line has its name, its speaker and its session's date."""
     first, second, third = steps(tmp_path, sample())[:3]
-    assert isinstance(first, Say) and isinstance(second, Answer) and isinstance(third, Answer)
+    assert isinstance(first, MessageStep) and isinstance(second, CallStep) and isinstance(third, CallStep)
     assert (first.draft.hint, first.draft.actor, first.draft.human) == ("D1:1", "Ann", True)
     assert [step.reply.drafts[0].hint for step in (second, third)] == ["D1:2", "D2:1"]
     assert first.draft.parts[0].content == b"Look.\n[shows a deer]"
@@ -61,11 +61,20 @@ def test_the_conversation_comes_first_in_the_order_of_its_sessions(tmp_path: Pat
 def test_then_the_pages_and_the_questions_of_the_dataset(tmp_path: Path) -> None:
     """Summaries and observations stand beside the conversation, each question leaves before the next."""
     rest = steps(tmp_path, sample())[3:]
-    assert [type(step) for step in rest] == [Apart, Apart, Apart, Note, Recast, Answer, Recast, Answer]
-    assert [step.draft.hint for step in rest if isinstance(step, Apart)] == ["S1", "O1.1", "O1.2"]
-    asked = [step for step in rest if isinstance(step, Recast)]
+    assert [type(step) for step in rest] == [
+        DetachedPages,
+        DetachedPages,
+        DetachedPages,
+        MetadataStep,
+        RewriteStep,
+        CallStep,
+        RewriteStep,
+        CallStep,
+    ]
+    assert [step.draft.hint for step in rest if isinstance(step, DetachedPages)] == ["S1", "O1.1", "O1.2"]
+    asked = [step for step in rest if isinstance(step, RewriteStep)]
     assert [len(step.stands) for step in asked] == [4, 4]
-    assert all(not step.joins for step in rest if isinstance(step, Answer))
+    assert all(not step.joins for step in rest if isinstance(step, CallStep))
 
 
 def test_evidence_can_be_asked_by_name(tmp_path: Path) -> None:
@@ -121,7 +130,7 @@ def test_strange_entries_are_kept(tmp_path: Path) -> None:
     odd = sample(qa=[{"answer": "x"}], session_summary=None, observation={"session_x": 1}, event_summary=None)
     odd["conversation"] = {"session_1": [{"speaker": "Ann"}, line("Ann", "D1:1", "hi")], "session_1_date_time": "May"}
     made = steps(tmp_path, odd)
-    assert [type(step) for step in made] == [Unread, Say, Unread]
+    assert [type(step) for step in made] == [UnreadableStep, MessageStep, UnreadableStep]
     assert made[1].at is None
 
 
@@ -155,12 +164,13 @@ def test_every_line_and_question_of_the_dataset_is_a_step(data: Path, samples: l
         made = list(track.steps)
         kinds = [type(step) for step in made]
         answered = sum(turn["speaker"] == talk["speaker_b"] for turn in spoken)
-        assert kinds.count(Answer) == answered + len(sample["qa"])
+        assert kinds.count(CallStep) == answered + len(sample["qa"])
         hints = [
-            step.draft.hint if isinstance(step, Say) else step.reply.drafts[0].hint for step in made[: len(spoken)]
+            step.draft.hint if isinstance(step, MessageStep) else step.reply.drafts[0].hint
+            for step in made[: len(spoken)]
         ]  # type: ignore[attr-defined]
         assert set(hints) == {turn["dia_id"] for turn in spoken}
-        assert Unread not in kinds and all(step.at is not None for step in made[: len(spoken)])
+        assert UnreadableStep not in kinds and all(step.at is not None for step in made[: len(spoken)])
 
 
 def test_the_recorded_conversations_verify(imported: Store, samples: list[dict[str, Any]]) -> None:

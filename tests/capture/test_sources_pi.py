@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, Compact, Note, Reading, Say, Step, Track, Unread
-from vmstore.core.draft import Draft, Usage
+from vmstore.capture.steps import (
+    CallStep,
+    MessageStep,
+    MetadataStep,
+    ParsedSource,
+    Step,
+    SummaryStep,
+    Track,
+    UnreadableStep,
+)
+from vmstore.core.draft import Draft, TokenUsage
 from vmstore.core.page import Mime, Modality, Origin, PageType, Role, Status
 from vmstore.providers import give_message
 
@@ -41,7 +50,7 @@ def call(name: str) -> dict[str, Any]:
     return {"type": "toolCall", "id": name, "name": "bash", "arguments": {"command": "ls"}}
 
 
-def reading(path: Path, *records: Any) -> Reading:
+def reading(path: Path, *records: Any) -> ParsedSource:
     file = path / "whatever.txt"
     file.write_text("".join(json.dumps(record) + "\n" for record in (HEADER, *records)))
     return read(file)
@@ -77,11 +86,17 @@ def test_the_recorded_session_is_counted_exactly(session: Track) -> None:
     """990 messages: 484 calls (18 aborted, 1 failed), 506 others; two compactions, no line unread."""
     all_steps = list(session.steps)
     kinds = [type(step) for step in all_steps]
-    assert [kinds.count(kind) for kind in (Answer, Say, Compact, Note, Unread)] == [484, 506, 2, 11, 0]
-    statuses = [step.reply.status for step in all_steps if isinstance(step, Answer)]
+    assert [kinds.count(kind) for kind in (CallStep, MessageStep, SummaryStep, MetadataStep, UnreadableStep)] == [
+        484,
+        506,
+        2,
+        11,
+        0,
+    ]
+    statuses = [step.reply.status for step in all_steps if isinstance(step, CallStep)]
     assert (statuses.count(Status.ABORTED), statuses.count(Status.FAILED)) == (18, 1)
-    assert sum(step.draft.human for step in all_steps if isinstance(step, Say)) == 55
-    assert sum(step.reply.final for step in all_steps if isinstance(step, Answer)) == 31
+    assert sum(step.draft.human for step in all_steps if isinstance(step, MessageStep)) == 55
+    assert sum(step.reply.final for step in all_steps if isinstance(step, CallStep)) == 31
 
 
 def test_recorded_messages_come_back_equal(session: Track, records: list[Any]) -> None:
@@ -96,7 +111,7 @@ def test_recorded_messages_come_back_equal(session: Track, records: list[Any]) -
             seen["content"] = [block for block in seen["content"] if block["type"] != "toolCall"]
             if not seen["content"]:
                 continue
-        draft = step.draft if isinstance(step, Say) else step.reply.drafts[0]  # type: ignore[attr-defined]
+        draft = step.draft if isinstance(step, MessageStep) else step.reply.drafts[0]  # type: ignore[attr-defined]
         assert given(draft) == seen
         compared += 1
     assert compared == 987 - 13 - 1
@@ -104,12 +119,12 @@ def test_recorded_messages_come_back_equal(session: Track, records: list[Any]) -
 
 def test_recorded_compactions_keep_what_pi_kept(session: Track, records: list[Any]) -> None:
     """Both compactions keep from the user message their entry index names."""
-    found = [step for step in session.steps if isinstance(step, Compact)]
+    found = [step for step in session.steps if isinstance(step, SummaryStep)]
     assert [step.kept_from for step in found] == [293, 551]
     for step in found:
         assert step.kept_from is not None
         kept = list(session.steps)[step.kept_from]
-        assert isinstance(kept, Say)
+        assert isinstance(kept, MessageStep)
         assert kept.draft.human
         summary = records[step.line - 1]["summary"]
         assert [part.content.decode() for part in step.draft.parts] == [summary]
@@ -119,17 +134,17 @@ def test_recorded_compactions_keep_what_pi_kept(session: Track, records: list[An
 
 def test_recorded_usage_adds_up(session: Track, records: list[Any]) -> None:
     """Tokens in are all that was sent, cached or not; usage of zeros alone reports nothing."""
-    answers = [step for step in session.steps if isinstance(step, Answer)]
+    answers = [step for step in session.steps if isinstance(step, CallStep)]
     for step in answers:
         usage = records[step.line - 1]["message"]["usage"]
         if usage["totalTokens"] == 0:
-            assert step.reply.usage == Usage()
+            assert step.reply.usage == TokenUsage()
             continue
         assert step.reply.usage.tokens_in == usage["totalTokens"] - usage["output"]
         assert step.reply.usage.tokens_cached == usage["cacheRead"]
         assert step.reply.usage.tokens_out == usage["output"]
         assert step.reply.usage.cost == pytest.approx(usage["cost"]["total"] * 1e9, abs=1)
-    assert sum(step.reply.usage == Usage() for step in answers) == 13
+    assert sum(step.reply.usage == TokenUsage() for step in answers) == 13
 
 
 def test_recorded_results_answer_recorded_calls(session: Track) -> None:
@@ -137,9 +152,9 @@ def test_recorded_results_answer_recorded_calls(session: Track) -> None:
     made: set[str] = set()
     results = 0
     for step in session.steps:
-        if isinstance(step, Answer):
+        if isinstance(step, CallStep):
             made |= {p.call_id for d in step.reply.drafts for p in d.parts if p.is_call and p.call_id}
-        elif isinstance(step, Say) and step.draft.role is Role.TOOL:
+        elif isinstance(step, MessageStep) and step.draft.role is Role.TOOL:
             for part in step.draft.parts:
                 assert (part.is_result, part.type) == (True, PageType.ARTIFACT)
                 assert part.call_id in made
@@ -151,7 +166,7 @@ def test_an_aborted_answer_joins_its_words_without_its_calls(tmp_path: Path) -> 
     """What was said stays in the conversation, the calls that never ran are kept beside it."""
     record = said([text("let me"), call("c1")], "aborted", fields={"errorMessage": "stopped"})
     answer = steps(tmp_path, record)[1]
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, CallStep)
     assert answer.joins
     assert given(answer.reply.drafts[0]) == {"role": "assistant", "content": [text("let me")]}
     assert answer.reply.error == "stopped"
@@ -163,7 +178,7 @@ def test_an_answer_nothing_is_left_of_joins_nothing(tmp_path: Path) -> None:
     """An empty answer and one of calls that never ran are kept as they stood and join nothing."""
     for content in ([], [call("c1")]):
         answer = steps(tmp_path, said(content, "aborted"))[1]
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, CallStep)
         assert not answer.joins
         assert [part.content for part in answer.reply.drafts[0].parts] == [b'{"role":"assistant","content":[]}']
 
@@ -172,7 +187,7 @@ def test_an_answer_that_asks_for_a_tool_is_not_final(tmp_path: Path) -> None:
     """Only an answer that ended well and asks for nothing lets the next person's word open a turn."""
     words = [text("a")]
     ends = [said(words), said([call("c1")], "toolUse"), said(words, "length"), said(words, "error")]
-    found = [step.reply.final for step in steps(tmp_path, *ends) if isinstance(step, Answer)]
+    found = [step.reply.final for step in steps(tmp_path, *ends) if isinstance(step, CallStep)]
     assert found == [True, False, True, False]
 
 
@@ -180,7 +195,7 @@ def test_a_command_the_person_ran_is_a_text_that_opens_no_turn(tmp_path: Path) -
     """The model sees command, output and failure in one user text; the fields stay beside it."""
     message = {"role": "bashExecution", "command": "ls", "output": "a\nb", "exitCode": 2, "cancelled": False}
     say = steps(tmp_path, {"type": "message", "timestamp": AT, "message": message})[1]
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     assert say.draft.parts[0].content == b"Ran `ls`\n```\na\nb\n```\n\nCommand exited with code 2"
     assert (say.draft.role, say.draft.human) == (Role.USER, False)
     del message["role"], message["output"]
@@ -190,14 +205,14 @@ def test_a_command_the_person_ran_is_a_text_that_opens_no_turn(tmp_path: Path) -
 def test_a_command_kept_from_the_model_is_a_note(tmp_path: Path) -> None:
     """What pi excludes from the context never joins the conversation."""
     message = {"role": "bashExecution", "command": "env", "output": "", "excludeFromContext": True}
-    assert isinstance(steps(tmp_path, {"type": "message", "message": message})[1], Note)
+    assert isinstance(steps(tmp_path, {"type": "message", "message": message})[1], MetadataStep)
 
 
 def test_thinking_keeps_its_signature_in_the_skeleton(tmp_path: Path) -> None:
     """A thinking block is a page of its text alone and comes back whole."""
     block = {"type": "thinking", "thinking": "hm", "thinkingSignature": "sig=="}
     answer = steps(tmp_path, said([block, text("ok")]))[1]
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, CallStep)
     (draft,) = answer.reply.drafts
     assert [part.content for part in draft.parts] == [b"hm", b"ok"]
     assert given(draft)["content"] == [block, text("ok")]
@@ -207,7 +222,7 @@ def test_an_image_is_a_page_of_its_bytes(tmp_path: Path) -> None:
     """Base64 is decoded into the page and encoded again on the way out."""
     block = {"type": "image", "data": "iVBORw0=", "mimeType": "image/png"}
     say = steps(tmp_path, {"type": "message", "message": {"role": "user", "content": [block]}})[1]
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     part = say.draft.parts[0]
     assert (part.content, part.modality, part.mime) == (b"\x89PNG\r", Modality.IMAGE, Mime.PNG)
     assert given(say.draft)["content"] == [block]
@@ -217,7 +232,7 @@ def test_a_forged_hole_stays_content(tmp_path: Path) -> None:
     """A message whose fields look like holes comes back as it was."""
     content = [{"type": "text", "text": "x", "meta": {"\0t": 0}}]
     say = steps(tmp_path, {"type": "message", "message": {"role": "user", "content": content}})[1]
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     assert given(say.draft)["content"] == content
 
 
@@ -236,7 +251,7 @@ def test_a_forged_hole_stays_content(tmp_path: Path) -> None:
 def test_an_entry_nobody_can_read_is_kept(tmp_path: Path, record: Any, why: str) -> None:
     """A malformed or unknown entry is a step with its bytes and the reason."""
     step = steps(tmp_path, record)[1]
-    assert isinstance(step, Unread)
+    assert isinstance(step, UnreadableStep)
     assert why in step.reason
     assert json.loads(step.raw) == record
 
@@ -244,7 +259,7 @@ def test_an_entry_nobody_can_read_is_kept(tmp_path: Path, record: Any, why: str)
 def test_a_bad_date_in_a_readable_entry_is_none(tmp_path: Path) -> None:
     """A clock nobody can read costs the moment, not the message."""
     step = steps(tmp_path, {**user("hi"), "timestamp": "yesterday"})[1]
-    assert isinstance(step, Say)
+    assert isinstance(step, MessageStep)
     assert step.at is None
     assert json.loads(step.draft.aside or b"")["timestamp"] == "yesterday"
 
@@ -258,7 +273,7 @@ def test_unreadable_lines_do_not_shift_a_compaction(tmp_path: Path) -> None:
     file.write_text("\n".join(rows) + "\n")
     all_steps = list(read(file).tracks[0].steps)
     compact = all_steps[4]
-    assert isinstance(compact, Compact)
+    assert isinstance(compact, SummaryStep)
     assert compact.kept_from == 3
     assert all_steps[3].line == 4
 
@@ -267,7 +282,7 @@ def test_a_compaction_that_names_nothing_keeps_nothing(tmp_path: Path) -> None:
     """An index outside the file keeps no entry."""
     compaction = {"type": "compaction", "summary": "s", "firstKeptEntryIndex": 99}
     compact = steps(tmp_path, user("one"), compaction)[2]
-    assert isinstance(compact, Compact)
+    assert isinstance(compact, SummaryStep)
     assert compact.kept_from is None
 
 
@@ -302,7 +317,7 @@ def test_a_compaction_on_a_fork_counts_inherited_steps(tmp_path: Path) -> None:
         {"type": "compaction", "id": "f", "parentId": "e", "summary": "s", "firstKeptEntryId": "b"},
     )
     fork = list(result.tracks[1].steps)
-    kept = [step.kept_from for step in fork if isinstance(step, Compact)]
+    kept = [step.kept_from for step in fork if isinstance(step, SummaryStep)]
     assert kept == [1, 2, None]  # b is not on the way to f
 
 
@@ -327,7 +342,7 @@ def test_other_messages_of_newer_sessions_are_read(tmp_path: Path) -> None:
         {"type": "session_info", "name": "My session"},
     )
     branch, custom, info = found[1:]
-    assert isinstance(branch, Say) and isinstance(custom, Say) and isinstance(info, Note)
+    assert isinstance(branch, MessageStep) and isinstance(custom, MessageStep) and isinstance(info, MetadataStep)
     assert branch.draft.parts[0].type is PageType.SUMMARY
     assert (branch.draft.human, custom.draft.human) == (False, False)
     assert given(custom.draft) == {"role": "user", "content": "note"}

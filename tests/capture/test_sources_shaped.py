@@ -10,7 +10,15 @@ import pytest
 
 from tests.capture.words import answer, ask, lines, message, request, result, said, system, user
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, More, Note, Reading, Say, Step, Unread
+from vmstore.capture.steps import (
+    CallStep,
+    ContinuationStep,
+    MessageStep,
+    MetadataStep,
+    ParsedSource,
+    Step,
+    UnreadableStep,
+)
 from vmstore.core.draft import Draft
 from vmstore.core.page import Slot
 from vmstore.providers import give_message
@@ -25,19 +33,25 @@ def talk(shape: str) -> list[dict[str, Any]]:
     return [message(item, shape) for item in ITEMS]
 
 
-def document(path: Path, value: Any) -> Reading:
+def document(path: Path, value: Any) -> ParsedSource:
     """A value as one JSON document over several lines."""
     file = path / "talk"
     file.write_text(json.dumps(value, indent=1))
     return read(file)
 
 
-def steps(found: Reading, track: int = 0) -> list[Step]:
+def steps(found: ParsedSource, track: int = 0) -> list[Step]:
     return list(found.tracks[track].steps)
 
 
 def drafts(step: Step) -> list[Draft]:
-    return [step.draft] if isinstance(step, Say) else list(step.reply.drafts) if isinstance(step, Answer | More) else []
+    return (
+        [step.draft]
+        if isinstance(step, MessageStep)
+        else list(step.reply.drafts)
+        if isinstance(step, CallStep | ContinuationStep)
+        else []
+    )
 
 
 def given(made: list[Step]) -> list[Any]:
@@ -53,14 +67,14 @@ def test_a_list_lines_and_a_body_are_one_conversation(shape: str, tmp_path: Path
     body = document(tmp_path, {**request([system("Be brief."), *ITEMS], shape, ["look"])})
     for found in (listed, lined, body):
         assert (found.format, len(found.tracks), found.tracks[0].key) == (shape, 1, None)
-        made = [step for step in steps(found) if not isinstance(step, Note)]
+        made = [step for step in steps(found) if not isinstance(step, MetadataStep)]
         spoken = [step for step in made if drafts(step)[0].slot is Slot.MESSAGES]
         assert given(spoken) == talk(shape)
-        assert [type(step) for step in spoken] == [Say, Answer, Say, Answer, Say]
-        answers = [step for step in spoken if isinstance(step, Answer)]
+        assert [type(step) for step in spoken] == [MessageStep, CallStep, MessageStep, CallStep, MessageStep]
+        answers = [step for step in spoken if isinstance(step, CallStep)]
         assert [step.reply.final for step in answers] == [False, True]
         assert all(step.request is None for step in answers)
-        assert [step.draft.human for step in spoken if isinstance(step, Say)] == [True, False, True]
+        assert [step.draft.human for step in spoken if isinstance(step, MessageStep)] == [True, False, True]
     slots = [draft.slot for step in steps(body) for draft in drafts(step)]
     assert slots[:3] == [Slot.TOOLS, Slot.SYSTEM, Slot.MESSAGES]
 
@@ -90,7 +104,7 @@ def test_an_answer_as_it_was_given_brings_its_usage(shape: str, tmp_path: Path) 
     found = read(lines(tmp_path / "t", [asked, answer(said("there"), shape, tokens=9)]))
     assert found.format == shape
     _, step = steps(found)
-    assert isinstance(step, Answer) and step.reply.usage.tokens_in == 9 and step.joins
+    assert isinstance(step, CallStep) and step.reply.usage.tokens_in == 9 and step.joins
     assert step.reply.stop in ("end_turn", "STOP")
 
 
@@ -100,8 +114,21 @@ def test_items_of_the_model_in_a_row_are_one_call(tmp_path: Path) -> None:
     hosted = {"type": "web_search_call", "id": "ws1", "status": "completed"}
     spoken = [message(item, "responses") for item in ITEMS]
     found = steps(read(lines(tmp_path / "t", [spoken[0], thought, hosted, *spoken[1:]])))
-    assert [type(step) for step in found] == [Say, Answer, More, More, Say, Answer, Say]
-    assert [step.reply.final for step in found if isinstance(step, Answer | More)] == [True, True, False, True]
+    assert [type(step) for step in found] == [
+        MessageStep,
+        CallStep,
+        ContinuationStep,
+        ContinuationStep,
+        MessageStep,
+        CallStep,
+        MessageStep,
+    ]
+    assert [step.reply.final for step in found if isinstance(step, CallStep | ContinuationStep)] == [
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_an_input_with_its_output(tmp_path: Path) -> None:
@@ -110,11 +137,20 @@ def test_an_input_with_its_output(tmp_path: Path) -> None:
     made = steps(
         document(tmp_path, {**body, **answer(said("bye"), "responses", tokens=40), "created_at": 1_700_000_000})
     )
-    assert [type(step) for step in made] == [Note, Say, Say, Answer, Say, Answer, Say, Answer]
+    assert [type(step) for step in made] == [
+        MetadataStep,
+        MessageStep,
+        MessageStep,
+        CallStep,
+        MessageStep,
+        CallStep,
+        MessageStep,
+        CallStep,
+    ]
     last = made[-1]
-    assert isinstance(last, Answer) and (last.reply.usage.tokens_in, last.reply.model) == (40, "m")
+    assert isinstance(last, CallStep) and (last.reply.usage.tokens_in, last.reply.model) == (40, "m")
     assert (last.request, last.at) == (None, 1_700_000_000_000_000)
-    assert isinstance(made[0], Note) and json.loads(made[0].aside)["temperature"] == 0.1
+    assert isinstance(made[0], MetadataStep) and json.loads(made[0].aside)["temperature"] == 0.1
     assert given(made[1:2]) == ["Be brief."]
 
 
@@ -125,7 +161,7 @@ def test_answers_that_name_each_other_are_one_session(tmp_path: Path) -> None:
     other = {"id": "r3", "previous_response_id": "r0", **answer(said("three"), "responses")}
     found = read(lines(tmp_path / "talk", [one, two, other]))
     assert [(track.name, track.part) for track in found.tracks] == [("talk-1", "1"), ("talk-3", "3")]
-    assert [type(step) for step in steps(found)] == [Note, Say, Answer, Note, Answer]
+    assert [type(step) for step in steps(found)] == [MetadataStep, MessageStep, CallStep, MetadataStep, CallStep]
     with memory_store() as store:
         store.import_file(tmp_path / "talk")
         context = store.session("talk-1").context(call=2)
@@ -136,7 +172,7 @@ def test_an_input_of_words_is_a_message(tmp_path: Path) -> None:
     """Responses and Gemini take a bare text as what the person said."""
     for body in ({"model": "m", "input": "where?"}, {"model": "m", "contents": "where?"}):
         *_, step = steps(document(tmp_path, body))
-        assert isinstance(step, Say) and step.draft.human and given([step]) == ["where?"]
+        assert isinstance(step, MessageStep) and step.draft.human and given([step]) == ["where?"]
 
 
 def test_the_key_vm_stands_beside_any_message(tmp_path: Path) -> None:
@@ -164,7 +200,7 @@ def test_the_key_vm_stands_beside_any_message(tmp_path: Path) -> None:
 def test_what_is_no_message_is_kept(shape: str, odd: Any, why: str, tmp_path: Path) -> None:
     """A record that is no message of the shape stays as it stands, with the reason."""
     found = steps(read(lines(tmp_path / "t", [*talk(shape), odd])))
-    assert isinstance(found[-1], Unread) and found[-1].reason == why and len(found) == 6
+    assert isinstance(found[-1], UnreadableStep) and found[-1].reason == why and len(found) == 6
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, Note, Say, Step, Unread
+from vmstore.capture.steps import CallStep, MessageStep, MetadataStep, Step, UnreadableStep
 from vmstore.core.draft import Draft
 from vmstore.core.page import PageType, Role
 from vmstore.providers import give_message
@@ -45,7 +45,7 @@ def test_the_oracle_of_thirteen_calls_is_exact(data: Path) -> None:
     path = data / "swe-agent" / "marshmallow-1867_prompt_per_step.traj"
     trajectory = json.loads(path.read_text())["trajectory"]
     sent = [trajectory[0]["messages"][:2]] + [trajectory[c - 2]["messages"] for c in range(2, 14)]
-    answers = [step for step in read(path).tracks[0].steps if isinstance(step, Answer)]
+    answers = [step for step in read(path).tracks[0].steps if isinstance(step, CallStep)]
     assert len(answers) == 13
     for step, expected, done in zip(answers, sent, trajectory, strict=True):
         assert step.request is not None
@@ -60,7 +60,7 @@ def test_the_oracle_of_thirteen_calls_is_exact(data: Path) -> None:
 def test_recorded_messages_met_again_are_the_same_draft(data: Path) -> None:
     """A message that stays in the requests is taken apart once; one that was shortened is another."""
     steps = read(data / "swe-agent" / "marshmallow-1867_prompt_per_step.traj").tracks[0].steps
-    requests = [step.request for step in steps if isinstance(step, Answer) and step.request]
+    requests = [step.request for step in steps if isinstance(step, CallStep) and step.request]
     assert all(a is b for a, b in zip(requests[3], requests[4], strict=False))
     # From the seventh list on, the eighth request, the oldest output is gone but for a line.
     assert [a is b for a, b in zip(requests[6], requests[7], strict=False)].count(False) == 1
@@ -72,9 +72,9 @@ def test_recorded_messages_met_again_are_the_same_draft(data: Path) -> None:
 def test_recorded_observations_join_between_the_calls(data: Path) -> None:
     """What a step observed is said after its answer, the very draft the next request holds."""
     steps = list(read(data / "swe-agent" / "marshmallow-1867_prompt_per_step.traj").tracks[0].steps)
-    assert [type(step) for step in steps] == [Answer, Say] * 13
+    assert [type(step) for step in steps] == [CallStep, MessageStep] * 13
     for say, after in zip(steps[1:-1:2], steps[2::2], strict=True):
-        assert isinstance(say, Say) and isinstance(after, Answer) and after.request
+        assert isinstance(say, MessageStep) and isinstance(after, CallStep) and after.request
         if "Old environment output" not in after.request[-1].skeleton.decode():
             assert say.draft is after.request[-1]
         assert not say.draft.human
@@ -94,14 +94,14 @@ def test_recorded_histories_are_derived(data: Path, name: str, calls: int, other
     path = data / "swe-agent" / f"{name}.traj"
     history = json.loads(path.read_text())["history"]
     steps = list(read(path).tracks[0].steps)
-    answers = [step for step in steps if isinstance(step, Answer)]
+    answers = [step for step in steps if isinstance(step, CallStep)]
     assert (len(answers), len(steps) - len(answers)) == (calls, others)
     assert all(step.request is None for step in answers)
     for step, message in zip(steps, history, strict=True):
-        draft = step.reply.drafts[0] if isinstance(step, Answer) else step.draft  # type: ignore[attr-defined]
+        draft = step.reply.drafts[0] if isinstance(step, CallStep) else step.draft  # type: ignore[attr-defined]
         assert given(draft) == {key: message[key] for key in COMPARED if key in message}
         assert json.loads(draft.aside or b"") == {k: v for k, v in message.items() if k not in COMPARED}
-    assert [n for n, s in enumerate(steps) if isinstance(s, Say) and s.draft.human] == [1]
+    assert [n for n, s in enumerate(steps) if isinstance(s, MessageStep) and s.draft.human] == [1]
     assert [step.reply.final for step in answers] == [False] * (calls - 1) + [True]
 
 
@@ -109,7 +109,7 @@ def test_an_observation_is_an_artifact_and_nobody_speaks_it(tmp_path: Path) -> N
     """A user message after an answer is what the action printed."""
     found = steps(tmp_path, {"history": [SYSTEM, TASK, answer("look"), observed("a.py"), answer("done", "")]})
     task, seen = found[1], found[3]
-    assert isinstance(task, Say) and isinstance(seen, Say)
+    assert isinstance(task, MessageStep) and isinstance(seen, MessageStep)
     assert (task.draft.human, task.draft.parts[0].type) == (True, PageType.TRANSCRIPT)
     assert (seen.draft.human, seen.draft.parts[0].type) == (False, PageType.ARTIFACT)
 
@@ -117,13 +117,13 @@ def test_an_observation_is_an_artifact_and_nobody_speaks_it(tmp_path: Path) -> N
 def test_only_the_first_message_before_any_answer_is_the_task(tmp_path: Path) -> None:
     """What the program adds to the task before the first answer is nobody's word."""
     found = steps(tmp_path, {"history": [SYSTEM, TASK, observed("a hint"), answer("go")]})
-    assert [step.draft.human for step in found if isinstance(step, Say)] == [False, True, False]
+    assert [step.draft.human for step in found if isinstance(step, MessageStep)] == [False, True, False]
 
 
 def test_an_answer_without_an_action_is_final(tmp_path: Path) -> None:
     """Only what asks for nothing, or submits at the very end, ends the turn."""
     history = [TASK, answer("a", "submit"), answer("b", "ls"), answer("c", ""), answer("d", "submit now")]
-    found = [step.reply.final for step in steps(tmp_path, {"history": history}) if isinstance(step, Answer)]
+    found = [step.reply.final for step in steps(tmp_path, {"history": history}) if isinstance(step, CallStep)]
     assert found == [False, False, True, True]
 
 
@@ -131,8 +131,8 @@ def test_a_demonstration_is_no_call_and_no_person(tmp_path: Path) -> None:
     """Messages marked as a demonstration are shown to the model; the task after them is the person's."""
     demo = [{**TASK, "is_demo": True}, {**answer("see"), "is_demo": True}]
     found = steps(tmp_path, {"history": [SYSTEM, *demo, TASK, answer("go")]})
-    assert [type(step) for step in found] == [Say, Say, Say, Say, Answer]
-    assert [step.draft.human for step in found[:4] if isinstance(step, Say)] == [False, False, False, True]
+    assert [type(step) for step in found] == [MessageStep, MessageStep, MessageStep, MessageStep, CallStep]
+    assert [step.draft.human for step in found[:4] if isinstance(step, MessageStep)] == [False, False, False, True]
 
 
 def test_a_query_is_its_own_steps_request(tmp_path: Path) -> None:
@@ -145,12 +145,12 @@ def test_a_query_is_its_own_steps_request(tmp_path: Path) -> None:
     ]
     history = [*queries[1], second, observed("bye")]
     found = steps(tmp_path, {"trajectory": trajectory, "history": history})
-    assert [type(step) for step in found] == [Answer, Say, Answer, Say]
+    assert [type(step) for step in found] == [CallStep, MessageStep, CallStep, MessageStep]
     for step, query, said in zip(found[::2], queries, (first, second), strict=True):
-        assert isinstance(step, Answer) and step.request is not None
+        assert isinstance(step, CallStep) and step.request is not None
         assert [given(d)["content"] for d in step.request] == [m["content"] for m in query]
         assert given(step.reply.drafts[0])["content"] == said["content"]
-    assert isinstance(found[0], Answer) and isinstance(found[2], Answer)
+    assert isinstance(found[0], CallStep) and isinstance(found[2], CallStep)
     assert json.loads(found[0].reply.aside or b"") == {"action": "ls", "state": {"dir": "/"}}
     assert (found[0].reply.final, found[2].reply.final) == (False, True)
 
@@ -162,9 +162,9 @@ def test_a_trajectory_alone_is_told_from_its_responses(tmp_path: Path) -> None:
         {"response": "two", "action": ""},
     ]
     found = steps(tmp_path, {"trajectory": trajectory})
-    assert [type(step) for step in found] == [Answer, Say, Answer]
+    assert [type(step) for step in found] == [CallStep, MessageStep, CallStep]
     say = found[1]
-    assert isinstance(say, Say)
+    assert isinstance(say, MessageStep)
     assert (say.draft.role, say.draft.human) == (Role.USER, False)
 
 
@@ -182,17 +182,17 @@ def test_what_is_said_of_the_whole_run_stands_beside_its_last_answer(tmp_path: P
     config = {"agent": {"model": {"name": "gpt-x"}}}
     document = {"history": [TASK, answer("a")], "info": {"exit": "ok"}, "replay_config": json.dumps(config)}
     last = steps(tmp_path, document)[-1]
-    assert isinstance(last, Answer)
+    assert isinstance(last, CallStep)
     assert last.reply.model == "gpt-x"
     assert json.loads(last.reply.aside or b"")["run"]["info"] == {"exit": "ok"}
     (note,) = steps(tmp_path, {"history": [], "info": {"exit": "early"}})
-    assert isinstance(note, Note)
+    assert isinstance(note, MetadataStep)
 
 
 def test_an_entry_that_is_no_message_is_kept(tmp_path: Path) -> None:
     """Strange entries of either list are steps with their bytes."""
     (_, stray, *_) = steps(tmp_path, {"history": [TASK, 42, answer("a")]})
-    assert isinstance(stray, Unread)
+    assert isinstance(stray, UnreadableStep)
     assert stray.raw == b"42"
     odd = steps(tmp_path, {"trajectory": ["x", {"query": [TASK], "response": "r", "action": ""}]})
-    assert [type(step) for step in odd] == [Unread, Answer]
+    assert [type(step) for step in odd] == [UnreadableStep, CallStep]

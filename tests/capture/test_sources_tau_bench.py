@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vmstore.capture.importers.formats import read
-from vmstore.capture.steps import Answer, Note, Say, Unread
+from vmstore.capture.steps import CallStep, MessageStep, MetadataStep, UnreadableStep
 from vmstore.providers import give_message
 
 
@@ -28,13 +28,13 @@ def test_a_hundred_recorded_runs_are_a_hundred_tracks(data: Path) -> None:
         assert track.part == f"task{source['task_id']}-trial{source['trial']}"
         assert track.name == f"airline_even_tasks-{track.part}"
         *steps, outcome = track.steps
-        assert isinstance(outcome, Note)
+        assert isinstance(outcome, MetadataStep)
         assert json.loads(outcome.aside) == {key: source[key] for key in source if key != "traj"}
         for step, message in zip(steps, source["traj"], strict=True):
-            assert isinstance(step, (Say, Answer))
-            draft = step.draft if isinstance(step, Say) else step.reply.drafts[0]
+            assert isinstance(step, (MessageStep, CallStep))
+            draft = step.draft if isinstance(step, MessageStep) else step.reply.drafts[0]
             assert give_message(draft.skeleton, [part.content for part in draft.parts]) == message
-            if isinstance(step, Answer):
+            if isinstance(step, CallStep):
                 calls += 1
                 assert step.request is None
                 assert step.reply.final is ("tool_calls" not in message)
@@ -53,6 +53,6 @@ def test_an_entry_that_is_no_run_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text(json.dumps([run(1, 0, ["huh", {"role": "user", "content": "hi"}]), {"task_id": 2}]))
     first, second = (list(track.steps) for track in read(path).tracks)
-    assert [type(step) for step in first] == [Unread, Say, Note]
-    assert [type(step) for step in second] == [Unread]
+    assert [type(step) for step in first] == [UnreadableStep, MessageStep, MetadataStep]
+    assert [type(step) for step in second] == [UnreadableStep]
     assert second[0].raw == b'{"task_id":2}'

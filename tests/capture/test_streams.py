@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.core.draft import Reply, Usage
+from vmstore.core.draft import ReplyDraft, TokenUsage
 from vmstore.core.page import Status
 from vmstore.errors import InputError
 from vmstore.providers import Shape, give_message, take_reply
@@ -193,7 +193,7 @@ SAID: dict[Shape, list[Any]] = {
 ENDS = {Shape.CHAT: 2, Shape.RESPONSES: 1, Shape.ANTHROPIC: 2, Shape.GEMINI: 1}  # parts from the end mark on
 
 
-def said(reply: Reply) -> list[Any]:
+def said(reply: ReplyDraft) -> list[Any]:
     return [give_message(d.skeleton, [part.content for part in d.parts]) for d in reply.drafts]
 
 
@@ -204,7 +204,7 @@ def test_a_stream_adds_up_to_its_answer(shape: Shape) -> None:
     reply = take_reply(shape, parts)
     assert said(reply) == SAID[shape]
     assert (reply.status, reply.final) == (Status.OK, False)
-    assert reply.usage == Usage(tokens_in=10, tokens_cached=8, tokens_out=3)
+    assert reply.usage == TokenUsage(tokens_in=10, tokens_cached=8, tokens_out=3)
     assert parts == STREAMS[shape]
 
 

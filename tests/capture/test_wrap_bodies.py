@@ -13,8 +13,8 @@ from vmstore.capture.client.body import (
     ANSWER_BYTES_MAX,
     AWS_STREAM,
     EVENT_STREAM,
-    Answer,
     Endpoint,
+    ResponseBody,
     answer_of,
     endpoint,
     request_of,
@@ -56,11 +56,14 @@ def test_an_endpoint_is_told_from_its_path(path: str, what: Endpoint) -> None:
 def test_server_sent_events_are_read_as_they_are_written() -> None:
     """Any line ends, comments, data over several lines, no blank line at the end; half an event is left out."""
     data = b': hello\r\n\r\ndata: {"a":\r\ndata: 1}\r\n\r\nevent: b\ndata:{"b":"\xe4\xba\xac"}\n\ndata: [DONE]\n\n'
-    assert answer_of(Answer(200, EVENT_STREAM, data=data)) == [{"a": 1}, {"b": "京"}]
-    assert answer_of(Answer(200, EVENT_STREAM, data=b'data: {"a":1}\n\ndata: {"b":2}')) == [{"a": 1}, {"b": 2}]
+    assert answer_of(ResponseBody(200, EVENT_STREAM, data=data)) == [{"a": 1}, {"b": "京"}]
+    assert answer_of(ResponseBody(200, EVENT_STREAM, data=b'data: {"a":1}\n\ndata: {"b":2}')) == [{"a": 1}, {"b": 2}]
     broken = ConnectionError("reset")
-    assert answer_of(Answer(200, EVENT_STREAM, data=b'data: {"a":1}\n\ndata: {"b"', error=broken)) == [{"a": 1}, broken]
-    assert answer_of(Answer(200, EVENT_STREAM)) == []
+    assert answer_of(ResponseBody(200, EVENT_STREAM, data=b'data: {"a":1}\n\ndata: {"b"', error=broken)) == [
+        {"a": 1},
+        broken,
+    ]
+    assert answer_of(ResponseBody(200, EVENT_STREAM)) == []
 
 
 def test_frames_of_amazon_are_read() -> None:
@@ -72,29 +75,31 @@ def test_frames_of_amazon_are_read() -> None:
         return b"%b%b....%b%b...." % (size.to_bytes(4, "big"), len(headers).to_bytes(4, "big"), headers, payload)
 
     data = frame({"type": "message_start"}) + frame({"type": "message_stop"}) + frame({"type": "x"})[:-9]
-    assert answer_of(Answer(200, AWS_STREAM, data=data)) == [{"type": "message_start"}, {"type": "message_stop"}]
-    assert answer_of(Answer(200, AWS_STREAM, data=b"\0" * 40)) == []
+    assert answer_of(ResponseBody(200, AWS_STREAM, data=data)) == [{"type": "message_start"}, {"type": "message_stop"}]
+    assert answer_of(ResponseBody(200, AWS_STREAM, data=b"\0" * 40)) == []
 
 
 def test_compressed_bytes_are_read() -> None:
     """What passed by compressed is read as the HTTP library does, cut short or not."""
     packed = gzip.compress(b'data: {"a":1}\n\n' * 100)
-    held = Answer(200, EVENT_STREAM, "gzip", packed, None, httpx2.Response)
+    held = ResponseBody(200, EVENT_STREAM, "gzip", packed, None, httpx2.Response)
     assert answer_of(held) == [{"a": 1}] * 100
-    cut = Answer(200, EVENT_STREAM, "gzip", packed[:-12], ConnectionError("reset"), httpx2.Response)
+    cut = ResponseBody(200, EVENT_STREAM, "gzip", packed[:-12], ConnectionError("reset"), httpx2.Response)
     assert isinstance(answer_of(cut)[-1], ConnectionError)
-    assert "cannot be decoded as gzip" in str(answer_of(Answer(200, "", "gzip", b"no gzip", None, httpx2.Response)))
+    assert "cannot be decoded as gzip" in str(
+        answer_of(ResponseBody(200, "", "gzip", b"no gzip", None, httpx2.Response))
+    )
 
 
 def test_what_cannot_be_read_says_why() -> None:
     """An answer in another form is an error that says what came; nothing at all is an aborted call."""
-    assert answer_of(Answer(200, "application/json", data=b'{"a": 1}')) == {"a": 1}
-    assert answer_of(Answer(200, "application/json", data=b'[{"a": 1}]')) == [{"a": 1}]
-    assert answer_of(Answer(200, "application/json")) is None
-    assert "is text/html and no JSON object: <html>" in str(answer_of(Answer(200, "text/html", data=b"<html>")))
-    assert "no JSON object: [1]" in str(answer_of(Answer(200, "application/json", data=b"[1]")))
-    assert f"over {ANSWER_BYTES_MAX} bytes" in str(answer_of(Answer(200, "", cut=True)))
-    refused = answer_of(Answer(503, "text/plain", data=b"overloaded"))
+    assert answer_of(ResponseBody(200, "application/json", data=b'{"a": 1}')) == {"a": 1}
+    assert answer_of(ResponseBody(200, "application/json", data=b'[{"a": 1}]')) == [{"a": 1}]
+    assert answer_of(ResponseBody(200, "application/json")) is None
+    assert "is text/html and no JSON object: <html>" in str(answer_of(ResponseBody(200, "text/html", data=b"<html>")))
+    assert "no JSON object: [1]" in str(answer_of(ResponseBody(200, "application/json", data=b"[1]")))
+    assert f"over {ANSWER_BYTES_MAX} bytes" in str(answer_of(ResponseBody(200, "", cut=True)))
+    refused = answer_of(ResponseBody(503, "text/plain", data=b"overloaded"))
     assert (str(refused), refused.status_code, refused.body) == ("HTTP 503: overloaded", 503, None)
 
 

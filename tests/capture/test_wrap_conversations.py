@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vmstore.capture.client import conversations as module
-from vmstore.capture.client.conversations import Conversations
+from vmstore.capture.client.conversations import ClientConversations
 
 Json = dict[str, Any]
 
@@ -25,7 +25,7 @@ class Talks:
     """Asks, and tells the number of the conversation that was found."""
 
     def __init__(self) -> None:
-        self.conversations = Conversations(str)
+        self.conversations = ClientConversations(str)
 
     def __call__(self, *messages: Json, answer: Any = "In Japan.", **fields: Any) -> int:
         if isinstance(answer, str):

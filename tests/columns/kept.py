@@ -9,7 +9,7 @@ import vmstore
 from tests.engine.stories import answer, chat, tell
 from vmstore.columns.segment import found_in
 from vmstore.store.store import Store
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.page_table import page_table
 
 
@@ -37,7 +37,7 @@ def right(store: Store) -> list[tuple[Any, ...]]:
     rows = []
     for info in store.sessions():
         session = store.session(info.session)
-        rows += [(info.session, *row) for row in page_table(Lane(store.admin.views, session._key), info.position)]
+        rows += [(info.session, *row) for row in page_table(Branch(store.admin.views, session._key), info.position)]
     return rows
 
 

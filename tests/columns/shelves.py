@@ -11,11 +11,11 @@ import numpy as np
 from tests.engine.author import Author, Deed, engine_over
 from vmstore.columns.page_table import PageTable, page_table
 from vmstore.columns.schema import NULL, TABLES
-from vmstore.columns.segment_writer import Columns, Cut
-from vmstore.columns.segments import Shelf
+from vmstore.columns.segment_writer import Columns, SegmentWriter
+from vmstore.columns.segments import Segments
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projection import Projection
 
 
@@ -33,14 +33,14 @@ def views_of(log: Log) -> Projection:
     return views
 
 
-def shelf_over(log: Log, folder: Path | None = None, *, readonly: bool = False) -> Shelf:
+def shelf_over(log: Log, folder: Path | None = None, *, readonly: bool = False) -> Segments:
     """A shelf, by default in memory only."""
-    return Shelf(folder, log, views_of(log), readonly=readonly)
+    return Segments(folder, log, views_of(log), readonly=readonly)
 
 
-def cut_of(log: Log, views: Projection, after: int = 0, upto: int | None = None) -> Cut:
+def cut_of(log: Log, views: Projection, after: int = 0, upto: int | None = None) -> SegmentWriter:
     """A stretch of a log as columns, to its end by default."""
-    cut = Cut(log, views.db, after)
+    cut = SegmentWriter(log, views.db, after)
     cut.follow(log.ordinal if upto is None else upto)
     return cut
 
@@ -59,12 +59,12 @@ def same(one: dict[str, Columns], other: dict[str, Columns]) -> bool:
     return all(np.array_equal(one[table][name], other[table][name]) for table in one for name in one[table])
 
 
-def tables(cut: Cut) -> dict[str, Columns]:
+def tables(cut: SegmentWriter) -> dict[str, Columns]:
     """All tables of a cut."""
     return {name: cut.table(name) for name in TABLES}
 
 
-def joined(parts: list[Cut]) -> dict[str, Columns]:
+def joined(parts: list[SegmentWriter]) -> dict[str, Columns]:
     """The tables of several cuts, one after the other."""
     found = [tables(part) for part in parts]
     return {
@@ -73,9 +73,9 @@ def joined(parts: list[Cut]) -> dict[str, Columns]:
     }
 
 
-def table_at(shelf: Shelf, asked: dict[int, int]) -> PageTable:
+def table_at(shelf: Segments, asked: dict[int, int]) -> PageTable:
     """The page table of sessions, by key, each at a position."""
-    lanes = {key: Lane(shelf.projection.db, key).upto(position) for key, position in sorted(asked.items())}
+    lanes = {key: Branch(shelf.projection.db, key).upto(position) for key, position in sorted(asked.items())}
     names = {key: str(key) for key in asked}
     return page_table(shelf, shelf.log.ordinal, lanes, names)
 

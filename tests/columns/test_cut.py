@@ -16,13 +16,13 @@ from tests.engine.author import STORIES, Deed
 from tests.views.test_alphabet import STORY
 from vmstore.cells.cell import Cell
 from vmstore.columns.schema import CONTENTS, FIELDS, MUTATIONS, RESIDENCIES
-from vmstore.columns.segment_writer import Cut
+from vmstore.columns.segment_writer import SegmentWriter
 from vmstore.core import mutation as m
 from vmstore.core.page import Origin
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import moment_at
 
 
@@ -30,7 +30,7 @@ def told(log: MemoryLog) -> list[dict[str, Any]]:
     """The rows of mutations, read one by one."""
     views, found = views_of(log), []
     for commit in log.tail(0, 10_000):
-        lane = Lane(views.db, commit.session)
+        lane = Branch(views.db, commit.session)
         for position, mutation in enumerate(m.decode(commit.body), commit.first):
             turn, call = moment_at(lane, position)
             row = {"ordinal": commit.ordinal, "session": commit.session, "position": position, "turn": turn}
@@ -90,7 +90,7 @@ def test_a_cut_goes_on_where_it_stopped(story: list[Deed]) -> None:
     """A cut that follows the log commit by commit holds what one that takes it at once does, chain included."""
     log = log_of(story)
     views = views_of(log)
-    whole, slow = cut_of(log, views), Cut(log, views.db, 0)
+    whole, slow = cut_of(log, views), SegmentWriter(log, views.db, 0)
     for ordinal in range(1, log.ordinal + 1):
         slow.follow(ordinal)
         assert slow.ordinal == ordinal
@@ -106,7 +106,7 @@ def test_a_cut_ends_between_commits() -> None:
     whole, ends = len(told(log)), []
     while not ends or ends[-1] < log.ordinal:
         after = ends[-1] if ends else 0
-        cut = Cut(log, views.db, after)
+        cut = SegmentWriter(log, views.db, after)
         cut.follow(log.ordinal, mutations_max=5)
         assert cut.mutations == sum(counts[after : cut.ordinal])
         assert cut.mutations <= 5 or cut.ordinal == after + 1
@@ -129,7 +129,7 @@ def test_an_off_by_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_forgotten_turn_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The laws above bite: a cut that does not take down where turns begin gives other rows."""
     log = log_of(STORY)
-    monkeypatch.setattr(Cut, "on_turn", lambda cut, fact, turn: None)
+    monkeypatch.setattr(SegmentWriter, "on_turn", lambda cut, fact, turn: None)
     assert rows(cut_of(log, views_of(log)).table(MUTATIONS)) != told(log)
 
 
@@ -175,7 +175,7 @@ def test_a_session_nobody_opened_is_not_cut() -> None:
     """A commit of a session that the views do not know ends in an error that names it."""
     log = appended([m.Turn(1)])
     with pytest.raises(CorruptError, match="commit 2 cannot be read"):
-        cut = Cut(log, views_of_nothing(log).db, 1)
+        cut = SegmentWriter(log, views_of_nothing(log).db, 1)
         cut.follow(2)
 
 
@@ -203,5 +203,5 @@ def test_forks_open_with_their_parents_moment() -> None:
     assert forks, "the story has a fork"
     for ordinal in forks:
         row = rows(cut_of(log, views, ordinal - 1, ordinal).table(MUTATIONS))[0]
-        lane = Lane(views.db, row["session"])
+        lane = Branch(views.db, row["session"])
         assert (row["turn"], row["call"]) == moment_at(lane, row["fork_position"])

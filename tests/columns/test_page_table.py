@@ -17,19 +17,19 @@ from tests.columns.shelves import log_of, shelf_over, table_at, told
 from tests.engine.author import STORIES, Deed
 from tests.views.test_alphabet import STORY
 from vmstore.columns import page_table, segments
-from vmstore.columns.segment_writer import Cut
-from vmstore.columns.segments import Shelf
+from vmstore.columns.segment_writer import SegmentWriter
+from vmstore.columns.segments import Segments
 from vmstore.core.mutation import decode
 from vmstore.errors import CorruptError
 from vmstore.log.memory import MemoryLog
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.page_table import page_table as table_of_views
 
 SHARES = st.lists(st.integers(0, 100), min_size=12, max_size=12)
 
 
 @contextmanager
-def shelves(log: MemoryLog, segment: int) -> Iterator[list[Shelf]]:
+def shelves(log: MemoryLog, segment: int) -> Iterator[list[Segments]]:
     """One shelf in memory and one on disk, cut into small segments and closed in between."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(segments, "MUTATIONS_MAX", segment)
@@ -37,16 +37,16 @@ def shelves(log: MemoryLog, segment: int) -> Iterator[list[Shelf]]:
         patch.setattr(segments, "TAIL_MAX", 3)
         memory, disk = shelf_over(log), shelf_over(log, Path(folder))
         disk.fill(log.ordinal * 2 // 3)
-        again = Shelf(Path(folder), log, disk.projection, readonly=False)
+        again = Segments(Path(folder), log, disk.projection, readonly=False)
         yield [memory, disk, again]
         for one in (memory, disk, again):
             one.close()
 
 
-def of_views(one: Shelf, asked: dict[int, int]) -> dict[int, list[tuple[int, ...]]]:
+def of_views(one: Segments, asked: dict[int, int]) -> dict[int, list[tuple[int, ...]]]:
     """The page tables of sessions as the views tell them, where there is any page."""
     db = one.projection.db
-    tables = {key: list(table_of_views(Lane(db, key), position)) for key, position in asked.items()}
+    tables = {key: list(table_of_views(Branch(db, key), position)) for key, position in asked.items()}
     return {key: table for key, table in tables.items() if table}
 
 
@@ -120,15 +120,15 @@ def test_a_planted_off_by_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     with monkeypatch.context() as patch:
         patch.setattr(page_table._Lanes, "__init__", one_less)
         assert planted(log)
-    taken = Cut.on_pack
+    taken = SegmentWriter.on_pack
 
-    def early(cut: Cut, fact: Any, m: Any) -> None:
+    def early(cut: SegmentWriter, fact: Any, m: Any) -> None:
         cut._shift -= 1
         taken(cut, fact, m)
         cut._shift += 1
 
     with monkeypatch.context() as patch:
-        patch.setattr(Cut, "on_pack", early)
+        patch.setattr(SegmentWriter, "on_pack", early)
         assert planted(log)
 
 

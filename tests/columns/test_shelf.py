@@ -16,9 +16,9 @@ from tests.views.test_alphabet import STORY
 from vmstore.columns import check
 from vmstore.columns import segments as rooms
 from vmstore.columns.check import problems
-from vmstore.columns.segment import Segment, found_in
-from vmstore.columns.segment_writer import Cut
-from vmstore.columns.segments import Held, Shelf
+from vmstore.columns.segment import SegmentFolder, found_in
+from vmstore.columns.segment_writer import SegmentWriter
+from vmstore.columns.segments import ColumnRows, Segments
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.memory import MemoryLog
 
@@ -30,7 +30,7 @@ def log() -> MemoryLog:
 
 
 @pytest.fixture
-def shelf(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
+def shelf(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Segments]:
     """A shelf of small segments, empty."""
     monkeypatch.setattr(rooms, "MUTATIONS_MAX", 12)
     monkeypatch.setattr(rooms, "MUTATIONS_MIN", 6)
@@ -39,18 +39,18 @@ def shelf(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     found.close()
 
 
-def bounds(found: list[Segment]) -> list[int]:
+def bounds(found: list[SegmentFolder]) -> list[int]:
     """Where segments begin and end, asserted to follow each other."""
     assert all(one.upto == other.after for one, other in pairwise(found))
     return [found[0].after, *(one.upto for one in found)]
 
 
-def ends(shelf: Shelf) -> dict[int, int]:
+def ends(shelf: Segments) -> dict[int, int]:
     """Every session with its last position."""
     return dict(shelf.projection.db.execute("SELECT session, position FROM sessions"))
 
 
-def test_segments_follow_each_other(shelf: Shelf, log: MemoryLog) -> None:
+def test_segments_follow_each_other(shelf: Segments, log: MemoryLog) -> None:
     """Cut at once or commit by commit, segments go from the log's start to its end, and the small last one grows."""
     seen: list[int] = []
     whole = bounds(shelf.fill(log.ordinal, lambda done, total: seen.append(done)))
@@ -69,7 +69,7 @@ def test_segments_follow_each_other(shelf: Shelf, log: MemoryLog) -> None:
     assert told(table_at(shelf, ends(shelf))) == table
 
 
-def test_a_gap_is_filled(shelf: Shelf, log: MemoryLog) -> None:
+def test_a_gap_is_filled(shelf: Segments, log: MemoryLog) -> None:
     """Where a segment in the middle is gone those after it wait, and only it is cut again."""
     found = shelf.fill(log.ordinal)
     shutil.rmtree(found[1].path)
@@ -79,7 +79,9 @@ def test_a_gap_is_filled(shelf: Shelf, log: MemoryLog) -> None:
     assert {path: (path / "seal.json").stat().st_ino for path in kept} == kept
 
 
-def test_what_was_replaced_goes_at_the_next_cut(shelf: Shelf, log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_replaced_goes_at_the_next_cut(
+    shelf: Segments, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A small segment that a longer one replaced stays until the next cut, and so does nothing of other versions."""
     monkeypatch.setattr(rooms, "MUTATIONS_MAX", 1_000)
     monkeypatch.setattr(rooms, "MUTATIONS_MIN", 500)
@@ -93,13 +95,13 @@ def test_what_was_replaced_goes_at_the_next_cut(shelf: Shelf, log: MemoryLog, mo
     assert {entry.name for entry in shelf.folder.iterdir()} == {"lock", "notes", second.path.name, third.path.name}
 
 
-def test_what_breaks_between_look_and_read_is_looked_into_again(shelf: Shelf, log: MemoryLog) -> None:
+def test_what_breaks_between_look_and_read_is_looked_into_again(shelf: Segments, log: MemoryLog) -> None:
     """A segment that is replaced after it was found is found anew; one that stays broken is a clear error."""
     asked = ends(shelf)
     right = told(table_at(shelf, asked))
     shelf.fill(log.ordinal)
 
-    def broken_once(held: Held) -> Any:
+    def broken_once(held: ColumnRows) -> Any:
         if held.segments and not broken:
             broken.append(held.segments[0])
             (held.segments[0].path / "contents.parquet").write_bytes(b"PAR1")
@@ -107,26 +109,26 @@ def test_what_breaks_between_look_and_read_is_looked_into_again(shelf: Shelf, lo
             shelf.db.execute(f"SELECT count(*) FROM '{one.path}/contents.parquet'").fetchone() for one in held.segments
         ]
 
-    broken: list[Segment] = []
+    broken: list[SegmentFolder] = []
     assert shelf.reading(log.ordinal, broken_once) == [] and len(broken) == 1
     assert told(table_at(shelf, asked)) == right
     with pytest.raises(StoreError, match=r"cannot be read .*rebuild --view columns"):
         shelf.reading(log.ordinal, lambda held: shelf.db.execute("SELECT * FROM 'nowhere.parquet'"))
 
 
-def test_a_cut_that_fails_is_begun_anew(shelf: Shelf, log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cut_that_fails_is_begun_anew(shelf: Segments, log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an error in the middle of a cut the next question begins it again, and its answer is right."""
     asked = ends(shelf)
     right = told(table_at(shelf_over(log), asked))
-    taken, left = Cut._commit, [4]
+    taken, left = SegmentWriter._commit, [4]
 
-    def failing(cut: Cut, *given: Any) -> None:
+    def failing(cut: SegmentWriter, *given: Any) -> None:
         left[0] -= 1
         if not left[0]:
             raise CorruptError("not now")
         taken(cut, *given)
 
-    monkeypatch.setattr(Cut, "_commit", failing)
+    monkeypatch.setattr(SegmentWriter, "_commit", failing)
     with pytest.raises(CorruptError, match="not now"):
         table_at(shelf, asked)
     assert told(table_at(shelf, asked)) == right
@@ -139,7 +141,7 @@ def test_a_log_that_ends_too_early_is_named(log: MemoryLog) -> None:
         one.held(log.ordinal + 1)
 
 
-def test_verify_names_rows_that_are_missing(shelf: Shelf, log: MemoryLog) -> None:
+def test_verify_names_rows_that_are_missing(shelf: Segments, log: MemoryLog) -> None:
     """A segment whose seal is right and that lacks rows is named with how many there should be."""
     (first, *_) = shelf.fill(log.ordinal)
     file = first.path / "residencies.parquet"
@@ -149,12 +151,12 @@ def test_verify_names_rows_that_are_missing(shelf: Shelf, log: MemoryLog) -> Non
     seal["files"]["residencies"] = rooms.seal_of.__globals__["_digest"](file)
     (first.path / "seal.json").write_bytes(msgspec.json.encode(seal))
     names = {key: (str(key), end) for key, end in ends(shelf).items()}
-    found = list(problems(Shelf(shelf.folder, log, shelf.projection, readonly=True), log.ordinal, names))
+    found = list(problems(Segments(shelf.folder, log, shelf.projection, readonly=True), log.ordinal, names))
     assert found[0][0] == first.path.name and "it holds 0 rows of residencies where the log gives" in found[0][1]
 
 
 def test_verify_names_a_page_table_that_cannot_be_made(
-    shelf: Shelf, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
+    shelf: Segments, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where what lies behind the page table is damaged that is a finding, and no error that ends the check."""
     shelf.fill(log.ordinal)
@@ -166,12 +168,14 @@ def test_verify_names_a_page_table_that_cannot_be_made(
     assert list(check.problems(shelf, log.ordinal, {})) == [("page table", "the views are damaged")]
 
 
-def test_a_seal_under_another_name_is_left_out(shelf: Shelf, log: MemoryLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_seal_under_another_name_is_left_out(
+    shelf: Segments, log: MemoryLog, caplog: pytest.LogCaptureFixture
+) -> None:
     """A seal that says other tables, ordinals or hash than its folder's name makes the segment none."""
     (first, *_) = shelf.fill(log.ordinal)
     right = msgspec.json.decode((first.path / "seal.json").read_bytes())
     for wrong in ({"tables": "0" * 8}, {"upto": 99}, {"last": "f" * 64}, {"files": {}}):
         caplog.clear()
         (first.path / "seal.json").write_bytes(msgspec.json.encode(right | wrong))
-        assert Shelf(shelf.folder, log, shelf.projection, readonly=True).segments() == []
+        assert Segments(shelf.folder, log, shelf.projection, readonly=True).segments() == []
         assert "its seal" in caplog.text

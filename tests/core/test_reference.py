@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.core.address import Name, Reference, page_name, page_position, parse, resolve
+from vmstore.core.address import Address, Name, page_name, page_position, parse, resolve
 from vmstore.errors import InputError, UnknownError
 
 names = st.text(st.characters(exclude_categories=[]), min_size=1)  # any character, surrogates included
@@ -20,7 +20,7 @@ places = st.one_of(
 )
 moments = st.one_of(st.just({}), *(st.fixed_dictionaries({word: numbers}) for word in ("turn", "call", "position")))
 levels = st.one_of(st.just({}), st.fixed_dictionaries({"level": st.integers(0, 3)}))
-references = st.builds(lambda place, moment, level: Reference(**place, **moment, **level), places, moments, levels)
+references = st.builds(lambda place, moment, level: Address(**place, **moment, **level), places, moments, levels)
 
 KNOWN: list[Name] = [
     ("default", "planning", "p17"),
@@ -33,13 +33,13 @@ KNOWN: list[Name] = [
 
 
 @given(references)
-def test_what_is_printed_reads_back(reference: Reference) -> None:
+def test_what_is_printed_reads_back(reference: Address) -> None:
     """Every reference with any names at all is read back from its print."""
     assert parse(str(reference)) == reference
 
 
 @given(references)
-def test_a_print_holds_no_loose_characters(reference: Reference) -> None:
+def test_a_print_holds_no_loose_characters(reference: Address) -> None:
     """A print can be encoded as UTF-8 and has no space to be cut at."""
     text = str(reference)
     assert text.encode()
@@ -49,20 +49,20 @@ def test_a_print_holds_no_loose_characters(reference: Reference) -> None:
 @pytest.mark.parametrize(
     ("text", "reference"),
     [
-        ("p17", Reference(page="p17")),
-        ("planning/p17", Reference(session="planning", page="p17")),
-        ("default/planning/p17", Reference(namespace="default", session="planning", page="p17")),
-        ("vm://d/s/p@turn:42#level=2", Reference(namespace="d", session="s", page="p", turn=42, level=2)),
-        ("artifact://d/s/p@call:7", Reference(namespace="d", session="s", page="p", call=7)),
-        ("vm://p17", Reference(page="p17")),
-        ("p17@position:99", Reference(page="p17", position=99)),
-        ("p17#level=0", Reference(page="p17", level=0)),
-        ("p17@turn:0#level=abstract", Reference(page="p17", turn=0, level=2)),
-        ("a%2Fb/msg%20%C3%A9%40", Reference(session="a/b", page="msg é@")),
-        ("sitzung-ü/p1", Reference(session="sitzung-ü", page="p1")),
+        ("p17", Address(page="p17")),
+        ("planning/p17", Address(session="planning", page="p17")),
+        ("default/planning/p17", Address(namespace="default", session="planning", page="p17")),
+        ("vm://d/s/p@turn:42#level=2", Address(namespace="d", session="s", page="p", turn=42, level=2)),
+        ("artifact://d/s/p@call:7", Address(namespace="d", session="s", page="p", call=7)),
+        ("vm://p17", Address(page="p17")),
+        ("p17@position:99", Address(page="p17", position=99)),
+        ("p17#level=0", Address(page="p17", level=0)),
+        ("p17@turn:0#level=abstract", Address(page="p17", turn=0, level=2)),
+        ("a%2Fb/msg%20%C3%A9%40", Address(session="a/b", page="msg é@")),
+        ("sitzung-ü/p1", Address(session="sitzung-ü", page="p1")),
     ],
 )
-def test_every_form_is_read(text: str, reference: Reference) -> None:
+def test_every_form_is_read(text: str, reference: Address) -> None:
     """Full references, aliases and tails are read, with moment and level or without."""
     assert parse(text) == reference
 
@@ -73,10 +73,10 @@ def test_every_form_is_read(text: str, reference: Reference) -> None:
         (parse("artifact://d/s/p@call:7"), "vm://d/s/p@call:7"),
         (parse("d/s/p#level=full"), "vm://d/s/p#level=0"),
         (parse("vm://s/p"), "s/p"),
-        (Reference(session="a/b#c@d%e f", page="ü"), "a%2Fb%23c%40d%25e%20f/ü"),
+        (Address(session="a/b#c@d%e f", page="ü"), "a%2Fb%23c%40d%25e%20f/ü"),
     ],
 )
-def test_there_is_one_printed_form(reference: Reference, text: str) -> None:
+def test_there_is_one_printed_form(reference: Address, text: str) -> None:
     """A full reference prints with vm://, a tail without, only what must be is encoded."""
     assert str(reference) == text
 
@@ -127,7 +127,7 @@ def test_a_wrong_reference_says_where_and_what_to_write(text: str, place: int, r
 def test_what_could_not_be_read_back_cannot_be_made(fields: dict[str, Any]) -> None:
     """A reference that has no printed form is refused when it is made."""
     with pytest.raises(InputError):
-        Reference(**fields)
+        Address(**fields)
 
 
 @given(st.integers(1, 2**63 - 1))

@@ -16,8 +16,8 @@ import pytest
 
 import vmstore
 from vmstore.debug import assets
-from vmstore.debug.api import Answers
-from vmstore.debug.serve import Listening
+from vmstore.debug.api import DebugApi
+from vmstore.debug.serve import BoundServer
 from vmstore.store.store import Store
 
 DEMO = "planning-220"
@@ -51,8 +51,8 @@ class Served(NamedTuple):
     """A debugger that answers."""
 
     store: Store
-    answers: Answers
-    listening: Listening
+    answers: DebugApi
+    listening: BoundServer
 
     @property
     def port(self) -> int:
@@ -102,8 +102,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def running(store: Store, page: Path, **told: Any) -> Iterator[Served]:
     """A debugger in a thread of its own, until the end of the block."""
-    answers = Answers(store, "agent.vms", "default", told.pop("redact", None))
-    listening = Listening(store, answers, assets.read(page), **{"port": 0, **told})
+    answers = DebugApi(store, "agent.vms", "default", told.pop("redact", None))
+    listening = BoundServer(store, answers, assets.read(page), **{"port": 0, **told})
     thread = threading.Thread(target=listening.run, daemon=True)
     thread.start()
     try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from vmstore.core.address import page_name
-from vmstore.debug.session_data import Film
+from vmstore.debug.session_data import SessionData
 from vmstore.store.session import Session
 
 Row = tuple[str, int, int]
 
 
-def shown(film: Film, at: int) -> list[Row]:
+def shown(film: SessionData, at: int) -> list[Row]:
     """Page, level and tokens of the context of a call's index, in order, as the film has it."""
     stays = film.stays
     here = [n for n in range(len(stays.page)) if stays.begin[n] <= at < stays.end[n]]
@@ -19,7 +19,7 @@ def shown(film: Film, at: int) -> list[Row]:
     return [(film.pages.page[stays.page[n]], stays.level[n], stays.tokens[n]) for n in here]
 
 
-def faults(film: Film, session: Session) -> list[str]:
+def faults(film: SessionData, session: Session) -> list[str]:
     """What a film says otherwise than its session: contexts, sums, tables, columns of unequal length."""
     found = []
     for at, call in enumerate(film.calls.call):
@@ -44,7 +44,7 @@ def faults(film: Film, session: Session) -> list[str]:
     return found + _columns(film)
 
 
-def _pages(film: Film, session: Session) -> list[str]:
+def _pages(film: SessionData, session: Session) -> list[str]:
     words, pages = film.words, film.pages
     told = [
         (page, words[type], words[role], words[modality], words[hint], turn, call, versions, bool(pinned))
@@ -64,7 +64,7 @@ def _pages(film: Film, session: Session) -> list[str]:
     return [] if told == right else ["the pages"]
 
 
-def _columns(film: Film) -> list[str]:
+def _columns(film: SessionData) -> list[str]:
     """Tables whose columns differ in length, events out of order, and indexes that lead nowhere."""
     found = []
     for name in ("turns", "calls", "pages", "stays", "events"):
@@ -80,7 +80,7 @@ def _columns(film: Film) -> list[str]:
     return found
 
 
-def events(film: Film, kind: str) -> list[tuple[int, str | None, str]]:
+def events(film: SessionData, kind: str) -> list[tuple[int, str | None, str]]:
     """Position, page and reason of the events of a kind."""
     told = film.events
     return [

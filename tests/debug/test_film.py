@@ -17,11 +17,11 @@ from tests.debug.films import events, faults, shown
 from tests.replay.lives import live
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.debug.events import TOLD
-from vmstore.debug.session_data import Film, film
+from vmstore.debug.session_data import SessionData, film
 from vmstore.store.store import Store
 from vmstore.testing.simulate import play
 from vmstore.testing.strategies import Life, lives
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import ANSWERS, ASKS, MOVES, PINS, decided
 
 FEWER = settings(max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
@@ -62,7 +62,7 @@ def test_a_film_of_a_live_session_has_what_its_kernel_decided(seed: int) -> None
             kinds = {MUTATION_NAMES[one] for one in {*ASKS, *PINS, *ANSWERS, *MOVES} - TOLD}
             right = [
                 (one.position, MUTATION_NAMES[one.kind])
-                for one in decided(Lane(store.admin.views, key), made.position, MUTATION_NAMES.keys() - TOLD)
+                for one in decided(Branch(store.admin.views, key), made.position, MUTATION_NAMES.keys() - TOLD)
             ]
             assert right and right == [
                 (position, word.replace("shorten", "evict"))
@@ -94,28 +94,28 @@ def test_the_film_of_a_real_session(data: Path) -> None:
         assert faults(film(store, store.session("pi")), store.session("pi")) == []
 
 
-def _later(made: Film) -> None:
+def _later(made: SessionData) -> None:
     made.stays.end[0] += 1 if made.stays.end[0] < len(made.calls.call) else -1
 
 
-def _other_rank(made: Film) -> None:
+def _other_rank(made: SessionData) -> None:
     made.stays.rank[0] += 1 << 40
 
 
-def _other_level(made: Film) -> None:
+def _other_level(made: SessionData) -> None:
     made.stays.level[-1] += 1
 
 
-def _shorter(made: Film) -> None:
+def _shorter(made: SessionData) -> None:
     made.events.why.pop()
 
 
-def _swapped(made: Film) -> None:
+def _swapped(made: SessionData) -> None:
     made.events.position.reverse()
 
 
 @pytest.mark.parametrize("spoil", [_later, _other_rank, _other_level, _shorter, _swapped])
-def test_a_spoilt_film_is_noticed(spoil: Callable[[Film], None]) -> None:
+def test_a_spoilt_film_is_noticed(spoil: Callable[[SessionData], None]) -> None:
     """What the tests above hold a film against finds each fault that is planted in one."""
     with vmstore.memory_store() as store:
         session = live(store, "s", turns=3)

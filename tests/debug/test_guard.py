@@ -13,7 +13,7 @@ import pytest
 
 from tests.debug.conftest import INDEX, SCRIPT, Serve, Served
 from vmstore.debug import assets
-from vmstore.debug.guard import Door, is_loopback
+from vmstore.debug.guard import ServerAddress, is_loopback
 from vmstore.debug.json_bytes import masked
 from vmstore.errors import InputError
 from vmstore.store.store import Store
@@ -218,17 +218,17 @@ def test_images_and_halves_of_secrets_stay_here(small: Store, serve: Serve) -> N
 @pytest.mark.parametrize(
     ("door", "host", "ours"),
     [
-        (Door("127.0.0.1", 80), "localhost", True),
-        (Door("127.0.0.1", 8000), "localhost", False),
-        (Door("box.local", 8000), "box.local:8000", True),
-        (Door("box.local", 8000), "other.local:8000", False),
-        (Door("::1", 8000), "[::1]:8000", True),
-        (Door("0.0.0.0", 8000), "192.168.1.7:8000", True),
-        (Door("0.0.0.0", 8000), "evil.example:8000", False),
-        (Door("127.0.0.1", 8000), "192.168.1.7:8000", False),
+        (ServerAddress("127.0.0.1", 80), "localhost", True),
+        (ServerAddress("127.0.0.1", 8000), "localhost", False),
+        (ServerAddress("box.local", 8000), "box.local:8000", True),
+        (ServerAddress("box.local", 8000), "other.local:8000", False),
+        (ServerAddress("::1", 8000), "[::1]:8000", True),
+        (ServerAddress("0.0.0.0", 8000), "192.168.1.7:8000", True),
+        (ServerAddress("0.0.0.0", 8000), "evil.example:8000", False),
+        (ServerAddress("127.0.0.1", 8000), "192.168.1.7:8000", False),
     ],
 )
-def test_whose_name_a_host_is(door: Door, host: str, ours: bool) -> None:
+def test_whose_name_a_host_is(door: ServerAddress, host: str, ours: bool) -> None:
     """Loopback and the host that was told are ours; open to all, so is every address, which nobody else can name."""
     assert door.is_ours(host) is ours
 

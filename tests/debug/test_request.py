@@ -12,8 +12,8 @@ import vmstore
 from tests.debug.test_export import told
 from tests.vm.protocol.script import Script
 from vmstore.debug import export
-from vmstore.debug.api import Answers
-from vmstore.debug.params import Asked
+from vmstore.debug.api import DebugApi
+from vmstore.debug.params import QueryParams
 from vmstore.debug.request import request
 from vmstore.erasure.erase import erase
 from vmstore.shell.main import main
@@ -49,7 +49,7 @@ def test_a_live_request_is_told_as_sent_everywhere(
     with vmstore.open(path) as store:
         sent = talked(store, shape)
         session = store.session("s")
-        answers = Answers(store, "a.vms", "default")
+        answers = DebugApi(store, "a.vms", "default")
         handed = told(export.exported(store, session, redact=False).content)["requests"]
         assert len(sent) == len(handed) == session.info().calls == 13
         for number in (*range(1, 14), 7, 3):  # back in time, too
@@ -57,7 +57,7 @@ def test_a_live_request_is_told_as_sent_everywhere(
             assert json.dumps(session.wire.request(call=number)) == body
             assert json.dumps(request(session, number)["request"]) == body
             assert json.dumps(session.context(call=number).to_dict(messages=True)["request"]) == body
-            asked = json.loads(answers.table["/api/request"](Asked({"session": "s", "call": str(number)})))
+            asked = json.loads(answers.table["/api/request"](QueryParams({"session": "s", "call": str(number)})))
             assert json.dumps(asked["request"]) == json.dumps(handed[str(number)]["request"]) == body
             conversation = sent[number - 1][CONVERSATION[shape]]
             assert session.wire.messages(call=number) == asked["messages"] == conversation
@@ -114,10 +114,10 @@ def test_what_is_left_of_an_erased_live_request_is_told(tmp_path: Path) -> None:
     """Where a page was erased, the debugger says why there is no request, and shows the messages that are left."""
     with vmstore.open(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
         talked(store, "chat")
-        answers = Answers(store, "a.vms", "default")
+        answers = DebugApi(store, "a.vms", "default")
 
         def asked(call: int) -> Any:
-            return json.loads(answers.table["/api/request"](Asked({"session": "s", "call": str(call)})))
+            return json.loads(answers.table["/api/request"](QueryParams({"session": "s", "call": str(call)})))
 
         before = asked(3)
         assert "what of topic 1" in json.dumps(before["request"])

@@ -17,7 +17,7 @@ from vmstore.debug import app
 from vmstore.debug.api import SWEEP_MAX
 from vmstore.replay import sweep as sweeping
 from vmstore.vmql.execution.executor import Runner
-from vmstore.vmql.execution.result import Watch
+from vmstore.vmql.execution.result import Cancellation
 from vmstore.vmql.syntax.errors import QueryError
 
 BUDGETS = ",".join(str(5_000 + 100 * step) for step in range(SWEEP_MAX))
@@ -103,9 +103,9 @@ def test_what_takes_long_keeps_others_from_nothing(served: Served, runs: tuple[l
 
 def test_a_statement_whose_asker_left_is_stopped(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement whose asker has left ends in its midst, and what another thread asked goes on."""
-    mine, watches, whole = served.store.query("PAGES IN SESSION 's'"), list[Watch](), Runner.viewed
+    mine, watches, whole = served.store.query("PAGES IN SESSION 's'"), list[Cancellation](), Runner.viewed
 
-    def viewed(self: Runner, sql: str, values: Any, watch: Watch, *wrong: Any) -> Any:
+    def viewed(self: Runner, sql: str, values: Any, watch: Cancellation, *wrong: Any) -> Any:
         watches.append(watch)
         until(lambda: watch.stopped)
         return whole(self, sql, values, watch, *wrong)

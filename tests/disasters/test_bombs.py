@@ -25,7 +25,7 @@ from vmstore.log.commit import genesis, seal
 from vmstore.log.frame import BOMB_BYTES, ZSTD, densely, opened, raw, unpacked
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance.archive import archive
-from vmstore.testing.chains import Told, chain
+from vmstore.testing.chains import CommitSpec, chain
 
 HUGE = 1 << 30
 PEAK_MIB_MAX = 200
@@ -220,7 +220,7 @@ def deflated_cell(path: Path) -> Path:
     """A log of format 0 with a cell of 1 GiB."""
     import zlib
 
-    old_log(path / "default/log.sqlite", chain([Told(contents=(b"a",))]))
+    old_log(path / "default/log.sqlite", chain([CommitSpec(contents=(b"a",))]))
     stream = zlib.compressobj(9)
     content = b"".join([*(stream.compress(bytes(1 << 20)) for _ in range(HUGE >> 20)), stream.flush()])
     sql(path / "default/log.sqlite", "UPDATE cells SET content = ?, form = 1 WHERE number = 1", content)

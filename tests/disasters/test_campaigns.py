@@ -40,8 +40,8 @@ from campaigns.disk import IO, Event, Fault, disk
 from campaigns.held import Broken
 from campaigns.script import script
 
-from vmstore.testing.simulate_live import Played
-from vmstore.vm.kernel.decide import Deciding
+from vmstore.testing.simulate_live import LiveRun
+from vmstore.vm.kernel.decide import DecisionRun
 
 TOOLS = Path(campaign.__file__).parent
 Short = Callable[[Path], Counter[str]]
@@ -99,7 +99,7 @@ def test_connections_that_children_share_are_seen(folder: Path) -> None:
 
 def test_a_killed_session_over_its_budget_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody makes room any more, the campaign of live sessions ends with the law that is broken."""
-    monkeypatch.setattr(Deciding, "settle", lambda self, cause: None)
+    monkeypatch.setattr(DecisionRun, "settle", lambda self, cause: None)
     with pytest.raises(Broken, match="within_budget"):
         live.batch(1, folder, 20)
 
@@ -114,13 +114,13 @@ def test_a_request_that_is_not_the_logged_one_is_seen(folder: Path, monkeypatch:
 
 def test_a_life_goes_on_as_it_was_configured(folder: Path) -> None:
     """Whoever goes on with a killed session whose pins have outgrown its first budget leaves it the budget it has."""
-    life = Played(folder / "a.vms", calm=True)
+    life = LiveRun(folder / "a.vms", calm=True)
     life.session.configure(l0_tokens_max=20_000)
     for n in range(8):
         (page, *_) = life.session.user(f"The tide of day {n} turns at nine. " * 100)
         life.session.pin(page)
     life.close()
-    life = Played(folder / "a.vms", calm=True, seed=2)
+    life = LiveRun(folder / "a.vms", calm=True, seed=2)
     assert life.runtime.state.settings.l0_tokens_max == 20_000
     life.close()
 

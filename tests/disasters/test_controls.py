@@ -24,11 +24,11 @@ from msgspec.structs import replace
 
 import vmstore
 from vmstore.cells import verify_proof
-from vmstore.engine.named_cells import OfBatch
+from vmstore.engine.named_cells import BatchContents
 from vmstore.seals.seal import Seal
 from vmstore.views.projectors import calls
-from vmstore.views.projectors.calls import Calls
-from vmstore.views.projectors.residency import Residency
+from vmstore.views.projectors.calls import CallsProjector
+from vmstore.views.projectors.residency import ResidencyProjector
 
 CUTS = 120
 
@@ -95,8 +95,8 @@ def later(name: str) -> Any:
 
 
 OFF_BY_ONE = {
-    "a call is numbered one too high": (Calls, "on_pack", later("call")),
-    "a page that left stays": (Residency, "on_pack", lambda pack: replace(pack, left=pack.left[1:])),
+    "a call is numbered one too high": (CallsProjector, "on_pack", later("call")),
+    "a page that left stays": (ResidencyProjector, "on_pack", lambda pack: replace(pack, left=pack.left[1:])),
 }
 
 
@@ -226,7 +226,7 @@ def test_an_answer_of_another_basis_is_noticed(folder: Path) -> None:
 
 def test_a_gate_that_looks_at_no_cell_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the gate lets any bytes into a cell, the campaign names the batch after which a question fails."""
-    monkeypatch.setattr(OfBatch, "wrong", lambda self, ref, form: None)
+    monkeypatch.setattr(BatchContents, "wrong", lambda self, ref, form: None)
     with pytest.raises(Broken, match=r"step \d+, batch in .*(verify|doctor)"):
         for seed in range(1, 4):
             (folder / str(seed)).mkdir()
@@ -239,7 +239,7 @@ def test_a_fold_that_raises_over_a_cell_is_seen(folder: Path, monkeypatch: pytes
     def told(content: bytes | None) -> Any:
         return json.loads(content or b"{}")
 
-    monkeypatch.setattr(OfBatch, "wrong", lambda self, ref, form: None)
+    monkeypatch.setattr(BatchContents, "wrong", lambda self, ref, form: None)
     monkeypatch.setattr(calls, "object_of", told)
     with pytest.raises(Broken):
         for seed in range(1, 4):

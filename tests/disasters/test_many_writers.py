@@ -16,7 +16,7 @@ from tests.engine.stories import answer, chat
 from vmstore.errors import ConflictError
 from vmstore.log.commit import genesis
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 
 EACH = 12
 
@@ -81,7 +81,7 @@ def test_a_reader_waits_for_nobody_and_sees_no_half(tmp_path: Path) -> None:
     path = tmp_path / "log.sqlite"
     SqliteLog.create(path)
     log, reader = SqliteLog(path), SqliteLog(path, readonly=True)
-    first = log.append(chain([Told(2, contents=(b"a",))]), 0, 0)
+    first = log.append(chain([CommitSpec(2, contents=(b"a",))]), 0, 0)
     log.close()
     writer = apsw.Connection(str(path))
     writer.execute("BEGIN IMMEDIATE; UPDATE commits SET body = x'00'; DELETE FROM frames").fetchall()
@@ -104,7 +104,7 @@ def test_appends_are_seen_whole(tmp_path: Path) -> None:
         log = SqliteLog(path)
         for number in range(150):
             try:
-                log.append(chain([Told(contents=(b"x",)) for _ in range(3)], genesis(b"%d" % number)), 0, 0)
+                log.append(chain([CommitSpec(contents=(b"x",)) for _ in range(3)], genesis(b"%d" % number)), 0, 0)
             except ConflictError:
                 os._exit(3)
         log.close()

@@ -19,9 +19,9 @@ from vmstore.log import sqlite
 from vmstore.log.commit import genesis, relink
 from vmstore.log.file import counted
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 
-TOLD = [Told(contents=(b"x" * 3_000, b"y" * 3_000)), Told(contents=(b"z",))]
+TOLD = [CommitSpec(contents=(b"x" * 3_000, b"y" * 3_000)), CommitSpec(contents=(b"z",))]
 
 
 def append(log: SqliteLog) -> int:

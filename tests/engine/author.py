@@ -43,7 +43,7 @@ from vmstore.core.mutation import (
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.views.projection import Projection
@@ -108,7 +108,7 @@ class Author:
         self.engine = engine
         self.known: dict[int, Known] = {}
         self.ends: list[tuple[int, int, Known]] = []  # session, position of a commit end, known there
-        self.batch: Batch = engine.begin(Opening("s0"), 0)
+        self.batch: Batch = engine.begin(NewSession("s0"), 0)
         self.now = Known()
         self.names = 1
         self.commit()

@@ -10,10 +10,10 @@ from tests.engine.author import engine_over
 from tests.engine.test_gate import opened, say, two_engines
 from vmstore.core.page import Origin
 from vmstore.engine.engine import Arrival, Engine, Ingested
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.engine.transfer import ingest as room
-from vmstore.engine.transfer.ingest import Commits, Gathering, adopt, content_of, standing
-from vmstore.engine.transfer.merge import Merge
+from vmstore.engine.transfer.ingest import CommitCollector, ForeignCommits, adopt, content_of, standing
+from vmstore.engine.transfer.merge import LogMerge
 from vmstore.engine.transfer.rewrite import opening_of, tell_anew
 from vmstore.errors import ConflictError, RefusedError
 from vmstore.log.memory import MemoryLog
@@ -48,10 +48,10 @@ def names(engine: Engine) -> dict[int, str]:
     return {int(key): str(name) for key, name in rows}
 
 
-def gathered(engine: Engine, upto: int = 99) -> Gathering:
+def gathered(engine: Engine, upto: int = 99) -> CommitCollector:
     """The commits of an engine's log, taken in one after the other."""
-    found, called = Gathering(MemoryLog()), names(engine)
-    for commit in Commits(engine.log, range(1, min(upto, engine.log.ordinal) + 1)):
+    found, called = CommitCollector(MemoryLog()), names(engine)
+    for commit in ForeignCommits(engine.log, range(1, min(upto, engine.log.ordinal) + 1)):
         found.take(called[commit.session], commit)
     assert found.prove()[1] == []
     return found
@@ -143,7 +143,7 @@ def test_told_anew_a_session_says_the_same(source: Engine) -> None:
         assert told == Ingested(names_of(target)[opening.name], len(commits))
         keys[foreign.uid] = told.session
         assert target.head(told.session).position == foreign.position
-        mine = [c for c in Commits(target.log, range(1, target.log.ordinal + 1)) if c.session == told.session]
+        mine = [c for c in ForeignCommits(target.log, range(1, target.log.ordinal + 1)) if c.session == told.session]
         assert [(c.first, c.count, c.at) for c in mine] == [(c.first, c.count, c.at) for c in commits]
         asked = [c.cells[c.request].content for c in commits if c.request >= 0]
         assert [c.cells[c.request].content for c in mine if c.request >= 0] == asked
@@ -164,13 +164,13 @@ def test_meta_and_spawning_go_along() -> None:
     """What a session was opened with is told of the new one: its meta, and the call it was spawned by."""
     engine = engine_over(seed=1)
     parent = opened(engine, "parent")
-    opening = Opening("s", {"user": "u"}, Origin.SPAWN, parent, 2, "elsewhere", spawned_by=2)
+    opening = NewSession("s", {"user": "u"}, Origin.SPAWN, parent, 2, "elsewhere", spawned_by=2)
     engine.begin(opening, 5).commit(5)
     engine.follow()
     there = gathered(engine)
     first, spawned = there.sessions()
     found = opening_of(there, spawned, {first.uid: 7}, "again", "here")
-    assert found == Opening("again", {"user": "u"}, Origin.SPAWN, 7, 2, "here", spawned_by=2)
+    assert found == NewSession("again", {"user": "u"}, Origin.SPAWN, 7, 2, "here", spawned_by=2)
 
 
 # ---- through the gate
@@ -208,7 +208,7 @@ def test_who_may_not_write_brings_nothing(source: Engine, tmp_path: Path, merged
 
     def bring() -> None:
         if merged:
-            merge = Merge(target, there.log, there.views)
+            merge = LogMerge(target, there.log, there.views)
             for guest in merge.guests():
                 merge.bring(guest)
         else:

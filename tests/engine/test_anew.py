@@ -16,7 +16,7 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Compress, Create, Update
 from vmstore.core.page import Level, Method
-from vmstore.engine.transfer.ingest import Gathering
+from vmstore.engine.transfer.ingest import CommitCollector
 from vmstore.engine.transfer.rewrite import opening_of, tell_anew
 from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.memory import MemoryLog
@@ -35,9 +35,9 @@ def hide(content: bytes) -> bytes:
     return content.replace(SECRET.encode(), SHOWN)
 
 
-def gathered(store: Store, raw: Cells | None = None) -> Gathering:
+def gathered(store: Store, raw: Cells | None = None) -> CommitCollector:
     """All sessions of a store; with `raw` cells as they lay there once."""
-    found = Gathering(MemoryLog())
+    found = CommitCollector(MemoryLog())
     for portion in portions_of(store._ns, [one.session for one in store.sessions()], Head()):
         for commit in commits_of(store._ns.projection, portion):
             cells = commit.cells
@@ -48,7 +48,7 @@ def gathered(store: Store, raw: Cells | None = None) -> Gathering:
     return found
 
 
-def retold(found: Gathering, hide: Hide | None = None) -> Store:
+def retold(found: CommitCollector, hide: Hide | None = None) -> Store:
     """A sound store in memory to which all that was gathered was told anew."""
     new, keys = kept(), dict[bytes, int]()
     for foreign in found.sessions():
@@ -185,7 +185,7 @@ def test_what_is_erased_elsewhere_ends_the_session() -> None:
         one.page for one in store.session("s").pages() if SECRET.encode() in store.session("s").content(one.page)
     )
     vmstore.erase(store, page=page, in_session="s")
-    found = Gathering(MemoryLog())
+    found = CommitCollector(MemoryLog())
     found.log.erased = {}  # type: ignore[attr-defined]
     (portion,) = portions_of(store._ns, ["s"], vmstore.Position(end))
     number = 0

@@ -11,7 +11,7 @@ from tests.engine.test_gate import opened, say, two_engines
 from vmstore.core.mutation import Open, decode
 from vmstore.core.page import Origin
 from vmstore.engine import engine as gate
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import InputError
 from vmstore.log.frame import RAW, ZSTD
 from vmstore.log.sqlite import SqliteLog
@@ -20,7 +20,7 @@ from vmstore.log.sqlite import SqliteLog
 def test_an_opening_told_nothing_says_nothing() -> None:
     """A session that is only named has no parent, no source and no key, is not hidden and was spawned by nothing."""
     engine = engine_over()
-    found = decode(engine.begin(Opening("s"), 5).commit(5)[0].body)[0]
+    found = decode(engine.begin(NewSession("s"), 5).commit(5)[0].body)[0]
     assert isinstance(found, Open)
     assert found == Open(uid=found.uid, name=0, origin=Origin.NEW)
     assert (found.parent, found.parent_position, found.hidden, found.spawned_by) == (None, 0, 0, None)
@@ -29,7 +29,7 @@ def test_an_opening_told_nothing_says_nothing() -> None:
 def test_a_source_with_half_a_character_is_kept_as_far_as_it_goes() -> None:
     """Where a file's name is no text, what is no text in it is replaced, and the session opens."""
     engine = engine_over()
-    commit = engine.begin(Opening("s", source="caf\u00e9 \udce9.jsonl"), 0).commit(0)[0]
+    commit = engine.begin(NewSession("s", source="caf\u00e9 \udce9.jsonl"), 0).commit(0)[0]
     assert engine.log.cells([commit.cell + 1])[commit.cell + 1].content == "caf\u00e9 ?.jsonl".encode()
 
 
@@ -37,7 +37,7 @@ def test_sessions_that_open_together_are_one_append() -> None:
     """Batches of new sessions begun at one end of the log are written with one flush, each as its own session."""
     engine = engine_over()
     opened(engine, "before")
-    batches = [engine.begin(Opening(name), 0) for name in "abc"]
+    batches = [engine.begin(NewSession(name), 0) for name in "abc"]
     say(batches[1], b"more")
     told = engine.append([batch for batch in batches if not batch.close(0)])
     assert [[commit.session for commit in one] for one in told if isinstance(one, list)] == [[2], [3], [4]]

@@ -15,7 +15,7 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.engine.verify import chain
 from vmstore.engine.verify.chain import Chain
 from vmstore.log.commit import Commit
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 
 Store = vmstore.Store
 
@@ -36,7 +36,7 @@ def store() -> Store:
 def chain_of(store: Store, name: str) -> Chain:
     """The chain of a session, not read yet."""
     key = store.admin.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get
-    return Chain(store.admin.log, store.admin.views, Lane(store.admin.views, key))
+    return Chain(store.admin.log, store.admin.views, Branch(store.admin.views, key))
 
 
 def changed(store: Store, ordinal: int, **told: Any) -> None:

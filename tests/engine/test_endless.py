@@ -7,7 +7,7 @@ import apsw
 from vmstore.engine.verify.verify import verify
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.memory import MemoryLog
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 from vmstore.views.projection import Projection
 
 
@@ -22,6 +22,6 @@ class Circle(MemoryLog):
 def test_a_log_that_begins_again_is_a_problem() -> None:
     """Verify names the commit that was given a second time, and ends."""
     log = Circle()
-    log.append(chain([Told(), Told()], genesis(b"one")), 0, 0)
+    log.append(chain([CommitSpec(), CommitSpec()], genesis(b"one")), 0, 0)
     _, problems = verify(log, Projection(log, apsw.Connection(":memory:")))
     assert any(problem.kind == "log" and "commit 2 after 2" in problem.what for problem in problems)

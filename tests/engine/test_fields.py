@@ -13,11 +13,10 @@ from tests.engine.author import engine_over
 from vmstore.core.decision import Why
 from vmstore.core.mutation import Configure, Create, Known, Link, Mark, Pack, Reply, decode
 from vmstore.core.page import Role
-from vmstore.engine.head import Head, Nothing
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import EmptyLookups, GateHead, NewSession
 from vmstore.engine.rules import field_types
 from vmstore.engine.rules.field_types import sound
-from vmstore.engine.rules.rules import RULES, Place, cells_exist, numbers_fit
+from vmstore.engine.rules.rules import RULES, MutationPlace, cells_exist, numbers_fit
 from vmstore.engine.rules.rules_by_kind import OF_FIELDS
 from vmstore.errors import RefusedError
 
@@ -44,10 +43,10 @@ def mutations(draw: st.DrawFn) -> Any:
 
 def objections(mutation: Any) -> list[str]:
     """The first rule about fields that a mutation breaks; a cell that is too far away is left to `cells_exist`."""
-    head = Head(b"u" * 16, Nothing(b"u" * 16))
+    head = GateHead(b"u" * 16, EmptyLookups(b"u" * 16))
     for rule in RULES:
-        if rule in OF_FIELDS and rule(head, mutation, Place()) is not None:
-            far = rule is numbers_fit and cells_exist(head, mutation, Place()) is not None and sound(mutation)
+        if rule in OF_FIELDS and rule(head, mutation, MutationPlace()) is not None:
+            far = rule is numbers_fit and cells_exist(head, mutation, MutationPlace()) is not None and sound(mutation)
             return [] if far else [rule.__name__]
     return []
 
@@ -79,7 +78,7 @@ def test_words_are_read_to_the_last(word: str) -> None:
 
 def test_a_wrong_type_is_named_before_anything_else() -> None:
     """A field of the wrong type is refused by one rule with the field's name, whatever another rule would meet."""
-    batch = engine_over().begin(Opening("s"), 0)
+    batch = engine_over().begin(NewSession("s"), 0)
     for mutation, field in (
         (Reply("1", 1), "call"),  # type: ignore[arg-type]
         (Mark([1]), "reason"),  # type: ignore[arg-type]

@@ -13,17 +13,17 @@ from vmstore.core.page import Origin
 from vmstore.engine import engine as gate
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import HEADS_MAX, Engine
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import ConflictError, RefusedError, UnknownError
 from vmstore.log.commit import genesis, relink
 from vmstore.log.memory import MemoryLog
 from vmstore.log.sqlite import SqliteLog
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 
 
 def opened(engine: Engine, name: str = "s") -> int:
     """Opens a session with one message; its key."""
-    batch = engine.begin(Opening(name), 0)
+    batch = engine.begin(NewSession(name), 0)
     batch.add(Message(0, 0, batch.cell(b'"hello %s"' % name.encode())))
     return batch.commit(0)[-1].session
 
@@ -187,7 +187,7 @@ def test_a_fork_may_stand_on_inherited_ground() -> None:
     child = engine.fork(key, engine.head(key).position, "f", 0)
     grandchild = engine.fork(child, low, "g", 0)
     assert engine.head(grandchild).position == low + 1
-    assert Lane(engine.projection.db, grandchild).owner(low) == key
+    assert Branch(engine.projection.db, grandchild).owner(low) == key
 
 
 def test_parent_and_child_go_their_ways() -> None:
@@ -248,7 +248,7 @@ def test_another_writer_moves_the_head(tmp_path: Path) -> None:
 def test_two_writers_cannot_open_one_name(tmp_path: Path) -> None:
     """Of two writers that open a session of one name the second is refused, or a name would mean two."""
     one, two = two_engines(tmp_path)
-    first, second = one.begin(Opening("s"), 0), two.begin(Opening("s"), 0)
+    first, second = one.begin(NewSession("s"), 0), two.begin(NewSession("s"), 0)
     first.commit(0)
     with pytest.raises(RefusedError):
         second.commit(0)
@@ -262,10 +262,10 @@ def test_opening_sessions_waits_for_no_view(tmp_path: Path) -> None:
     assert one.projection.ordinal == 0
     assert [one.opened(f"s{n}") for n in range(6)] == [*keys, None]
     with pytest.raises(RefusedError, match="rule name_is_free"):
-        one.begin(Opening("s3"), 0)
+        one.begin(NewSession("s3"), 0)
     opened(two, "t")
     with pytest.raises(RefusedError, match="rule name_is_free"):
-        one.begin(Opening("t"), 0)
+        one.begin(NewSession("t"), 0)
     assert (one.projection.ordinal, one.opened("s3")) == (6, None)
     batch = one.batch(keys[3])
     assert say(batch, b"more") == 3
@@ -275,10 +275,10 @@ def test_opening_sessions_waits_for_no_view(tmp_path: Path) -> None:
 def test_a_hidden_session_has_a_name_and_no_key(tmp_path: Path) -> None:
     """The name of an import under way is taken, and nobody is handed its session by it."""
     engine = two_engines(tmp_path)[0]
-    engine.begin(Opening("s", hidden=True), 0).commit(0)
+    engine.begin(NewSession("s", hidden=True), 0).commit(0)
     assert engine.opened("s") is None
     with pytest.raises(RefusedError, match="rule name_is_free"):
-        engine.begin(Opening("s"), 0)
+        engine.begin(NewSession("s"), 0)
 
 
 def test_the_views_follow_a_writer_that_never_asks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +314,7 @@ def test_what_held_views_do_not_hold_is_remembered() -> None:
         engine.follow()
         assert engine.head(key).has_message(said) and engine.opened("t") == later
         with pytest.raises(RefusedError, match="rule name_is_free"):
-            engine.begin(Opening("t"), 0)
+            engine.begin(NewSession("t"), 0)
     engine.follow()
     assert engine.head(key).has_message(said) and not engine.head(key).recent.mutations
 
@@ -365,7 +365,7 @@ def test_an_opening_tells_everything() -> None:
     """Origin, meta, source, key, parent and hiding of an opening stand in the first mutation."""
     engine = engine_over()
     parent = opened(engine, "parent")
-    told = Opening("s", {"user": "u"}, Origin.SPAWN, parent, 2, "file", b"k" * 16, True, 2)
+    told = NewSession("s", {"user": "u"}, Origin.SPAWN, parent, 2, "file", b"k" * 16, True, 2)
     commit = engine.begin(told, 5).commit(5)[0]
     found = decode(commit.body)[0]
     assert isinstance(found, Open)

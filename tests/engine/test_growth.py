@@ -14,18 +14,18 @@ from tests.engine.test_seal import followed
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import CorruptError
 from vmstore.log.port import Log
-from vmstore.namespace.signing_keys import Key, new_key
+from vmstore.namespace.signing_keys import SigningKey, new_key
 from vmstore.seals.consistency_proof import KIND, check_growth, growth
 from vmstore.seals.seal import Seal, sealed
 
 
 @pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
+def key(tmp_path_factory: pytest.TempPathFactory) -> SigningKey:
     """A key that repeats."""
     return new_key(tmp_path_factory.mktemp("key") / "key", ids=SeededIds(5))
 
 
-def seal_of(log: Log, key: Key) -> Seal:
+def seal_of(log: Log, key: SigningKey) -> Seal:
     """The seal of a log."""
     return sealed(followed(log), 7, key.public, key.sign)
 
@@ -39,7 +39,7 @@ def told(seed: int, *texts: str) -> vmstore.Store:
     return store
 
 
-def test_every_later_seal_grew_from_every_earlier_one(key: Key) -> None:
+def test_every_later_seal_grew_from_every_earlier_one(key: SigningKey) -> None:
     """Between any two seals of a store that only grew there is a proof, and none the other way."""
     store = told(1)
     seals = []
@@ -56,7 +56,7 @@ def test_every_later_seal_grew_from_every_earlier_one(key: Key) -> None:
                 growth(store.admin.log, earlier, older)
 
 
-def test_two_histories_are_joined_by_nothing(key: Key) -> None:
+def test_two_histories_are_joined_by_nothing(key: SigningKey) -> None:
     """Of two histories with one beginning neither grew from the other, whatever log or proof is handed in."""
     one, other = told(1, "begin", "left"), told(1, "begin", "right", "and on")
     seals = seal_of(one.admin.log, key), seal_of(other.admin.log, key)
@@ -74,7 +74,7 @@ def test_two_histories_are_joined_by_nothing(key: Key) -> None:
         check_growth(*seals, forged)
 
 
-def test_a_changed_proof_of_growth_is_refused(key: Key, tmp_path: Path) -> None:
+def test_a_changed_proof_of_growth_is_refused(key: SigningKey, tmp_path: Path) -> None:
     """With any one byte changed, a session left out or said twice, a proof of growth is refused."""
     store = told(2, "one", "two", "three")
     earlier = seal_of(store.admin.log, key)
@@ -93,7 +93,7 @@ def test_a_changed_proof_of_growth_is_refused(key: Key, tmp_path: Path) -> None:
             check_growth(earlier, later, told_again)
 
 
-def test_a_growth_names_sessions_of_one_namespace(key: Key) -> None:
+def test_a_growth_names_sessions_of_one_namespace(key: SigningKey) -> None:
     """A proof between seals of two namespaces is refused, though it names both and each of its hashes holds."""
     one, other = seal_of(told(1, "begin").admin.log, key), seal_of(told(2, "begin").admin.log, key)
     ways = [[head.uid.hex(), []] for head in one.heads]
@@ -102,7 +102,7 @@ def test_a_growth_names_sessions_of_one_namespace(key: Key) -> None:
         check_growth(one, other, proof)
 
 
-def test_a_session_as_long_is_the_same_to_the_last_field(key: Key) -> None:
+def test_a_session_as_long_is_the_same_to_the_last_field(key: SigningKey) -> None:
     """Where a session made no commit more, its position and its hash are those it had, or it is another one."""
     store = told(1, "begin")
     seal = seal_of(store.admin.log, key)
@@ -116,14 +116,14 @@ def test_a_session_as_long_is_the_same_to_the_last_field(key: Key) -> None:
 
 
 @pytest.mark.parametrize("proof", [b"", b"[]", b"{}", b"7", b"[" * 100_000, b'["vmstore growth 1",1,2,3]\n', b"\xff"])
-def test_what_is_no_growth_is_a_named_problem(proof: bytes, key: Key) -> None:
+def test_what_is_no_growth_is_a_named_problem(proof: bytes, key: SigningKey) -> None:
     """Bytes that are no proof of growth at all are refused like a wrong one."""
     seal = seal_of(told(1, "begin").admin.log, key)
     with pytest.raises(CorruptError, match="nothing shows"):
         check_growth(seal, seal, proof)
 
 
-def test_a_growth_is_written_in_one_way(key: Key) -> None:
+def test_a_growth_is_written_in_one_way(key: SigningKey) -> None:
     """The same proof with a blank or a line more, or its end missing, is refused by its bytes."""
     store = told(1, "begin")
     seal = seal_of(store.admin.log, key)

@@ -13,9 +13,8 @@ from vmstore.cells.merkle import EMPTY, leaf
 from vmstore.core.mutation import Create, Pack, Update
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
-from vmstore.engine.head import Head, Nothing
+from vmstore.engine.head import EmptyLookups, GateHead, NewSession
 from vmstore.engine.lookups import load_head
-from vmstore.engine.new_session import Opening
 from vmstore.engine.verify.verify import verify
 from vmstore.views.projection import Projection
 
@@ -24,7 +23,7 @@ FORKED = [Deed("say", 1, 1, 1, 3), Deed("pack", 1, 2), Deed("fork", 1), Deed("up
 TURNS = [Deed(what, 1) for what in ("turn", "end", "pack", "end", "turn", "end", "pack", "end", "say", "end", "say")]
 
 
-def state(head: Head) -> dict[str, object]:
+def state(head: GateHead) -> dict[str, object]:
     """Everything a head knows by itself."""
     return {
         "uid": head.uid,
@@ -41,7 +40,7 @@ def state(head: Head) -> dict[str, object]:
     }
 
 
-def answers(head: Head) -> list[object]:
+def answers(head: GateHead) -> list[object]:
     """What a head answers about every position."""
     span = range(head.position + 3)
     return [(head.content(p), head.version(p), head.has_message(p), head.residence(p)) for p in span]
@@ -164,7 +163,7 @@ def test_a_refused_batch_leaves_the_head() -> None:
 
 def test_a_new_head_knows_nothing() -> None:
     """A session that has just begun has no page, message, turn or call."""
-    head = Head(b"u" * 16, Nothing(b"u" * 16))
+    head = GateHead(b"u" * 16, EmptyLookups(b"u" * 16))
     assert (head.position, head.turn, head.call, head.opened, head.order) == (0, 0, 0, False, [])
     assert (head.session, head.known, head.hash, head.totals) == (0, 0, b"", (0, 0, EMPTY))
     assert answers(head) == [(None, None, False, None)] * 3
@@ -191,7 +190,7 @@ def test_entering_again_moves_a_page() -> None:
 
 def test_a_context_is_its_pages_in_the_order_of_their_ranks() -> None:
     """Whatever enters, moves and leaves, foreseen or done: so many leaves, their tokens, the root over them."""
-    batch = engine_over().begin(Opening("s"), 0)
+    batch = engine_over().begin(NewSession("s"), 0)
     pages = [batch.add(Create(0, 0, 1, 0, 0, batch.cell(b"page %d" % n), 6, 10**n)) for n in range(5)]
     head = batch.head
     (commit,) = batch.commit(0)
@@ -232,7 +231,7 @@ def test_a_context_is_its_pages_in_the_order_of_their_ranks() -> None:
 def test_a_page_keeps_its_name_when_its_content_changes() -> None:
     """A page that was changed is shown by the version and bytes of the change, under who made it and where it began."""
     engine = engine_over()
-    batch = engine.begin(Opening("s"), 0)
+    batch = engine.begin(NewSession("s"), 0)
     page = batch.add(Create(0, 0, 1, 0, 0, batch.cell(b"first"), 5, 2))
     parent = batch.commit(0)[0].session
     child = engine.fork(parent, page, "f", 0)

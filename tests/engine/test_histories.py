@@ -10,7 +10,7 @@ import pytest
 
 from tests.cells.test_merkle import reference
 from vmstore.core.mutation import Mark, Message, Mutation, Open, Pack, Turn, encode
-from vmstore.engine.verify.history_tree import Histories, SessionHead, leaf_of, leaf_read, opened_by, tree_of
+from vmstore.engine.verify.history_tree import HistoryTree, SessionHead, leaf_of, leaf_read, opened_by, tree_of
 from vmstore.log.commit import Commit
 
 PACK = Pack(call=3, fidelity=1, leaves=2, tokens=9, root=b"r" * 32, entered=(), left=())
@@ -84,7 +84,7 @@ def test_every_session_is_followed_from_its_open() -> None:
         commit(4, PACK, session=1, first=3),
         commit(5, Mark(0), session=9),  # of a session that nothing opened
     ]
-    followed = Histories({high: [2], low: [1, 5], b"n" * 16: [1]})
+    followed = HistoryTree({high: [2], low: [1, 5], b"n" * 16: [1]})
     assert (followed.ordinal, followed.first, followed.heads()) == (0, None, [])
     for one in told:
         followed.follow(one, [opening(high), opening(low), Message(0, 0, 0), PACK, Mark(0)][one.ordinal - 1 :][:1])
@@ -100,7 +100,7 @@ def test_every_session_is_followed_from_its_open() -> None:
 
 def test_a_session_is_opened_once_and_by_a_whole_uid() -> None:
     """A second `open` in a session is a commit of it like others, and one whose uid is cut short opens nothing."""
-    followed = Histories()
+    followed = HistoryTree()
     short, first, again = opening(b"s" * 15), opening(b"u" * 16), opening(b"v" * 16)
     followed.follow(commit(1, short, session=1), [short])
     assert (followed.first, followed.heads()) == (None, [])

@@ -12,11 +12,11 @@ from tests.engine.stories import answer, chat
 from vmstore.core.mutation import Create, Message, decode
 from vmstore.engine import dedup as known_module
 from vmstore.engine.batch import Batch
-from vmstore.engine.dedup import DIGEST_BYTES, Known, Sealed
+from vmstore.engine.dedup import DIGEST_BYTES, KnownContents, SealedContent
 from vmstore.engine.engine import Engine
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.namespace.namespace import KNOWN
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 
 LONG = "a long message, " * 200
 
@@ -146,7 +146,7 @@ def test_the_file_keeps_no_content(path: Path) -> None:
     digests = {row[at : at + DIGEST_BYTES] for row in rows for at in range(0, len(row), DIGEST_BYTES)}
     key = db.execute("SELECT key FROM key").get
     db.close()
-    other = Known()
+    other = KnownContents()
     assert len(digests) > 3 and other.digest(LONG.encode()) not in digests
     assert isinstance(key, bytes) and len(key) == 16
 
@@ -183,7 +183,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond its bound the oldest are forgotten, and what was noted is written in time."""
     monkeypatch.setattr(known_module, "CONTENTS_MAX", 10)
     monkeypatch.setattr(known_module, "NOTED_MAX", 4)
-    known = Known()
+    known = KnownContents()
     digests = [known.digest(b"%d" % n) for n in range(20)]
     for n, digest in enumerate(digests):
         known.note(1, n + 1, [digest], [b"c"])
@@ -191,8 +191,8 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert known.find(2, digests[-1]) is None
     db = apsw.Connection(":memory:")
     db.execute("CREATE TABLE sessions(session, origin, parent, fork_position, turn_before, call_before)")
-    known.load(Lane(db, 1))
-    assert known.find(1, digests[0]) == Sealed(1, 0, None)
+    known.load(Branch(db, 1))
+    assert known.find(1, digests[0]) == SealedContent(1, 0, None)
     known.close()
 
 
@@ -235,6 +235,6 @@ def test_a_file_that_is_no_use_is_no_hindrance(path: Path) -> None:
 def test_a_new_session_names_no_cell_it_lacks() -> None:
     """The first commit of a session cannot name a cell by a position that no commit holds."""
     with vmstore.memory_store() as store:
-        batch = engine_of(store).begin(Opening("new"), 0)
+        batch = engine_of(store).begin(NewSession("new"), 0)
         with pytest.raises(vmstore.RefusedError, match="rule cells_exist"):
             batch.add(Message(0, 0, (1, 0)))

@@ -47,9 +47,8 @@ from vmstore.core.mutation import (
 from vmstore.core.page import LinkKind
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
-from vmstore.engine.head import Head, Nothing
-from vmstore.engine.new_session import Opening
-from vmstore.engine.rules.rules import RULES, Place
+from vmstore.engine.head import EmptyLookups, GateHead, NewSession
+from vmstore.engine.rules.rules import RULES, MutationPlace
 from vmstore.engine.rules.rules_by_kind import ABOUT, OF_CONTENTS
 from vmstore.errors import RefusedError
 
@@ -62,7 +61,7 @@ WHY = Why(1, 8_000, 7_000, 900, PAGE, 12, 40, ((41, OPAQUE),))
 def scene() -> Engine:
     """An engine whose session 1 has two turns' worth of everything a rule may look at."""
     engine = engine_over()
-    batch = engine.begin(Opening("s"), 0)
+    batch = engine.begin(NewSession("s"), 0)
     batch.add(Turn(1))
     batch.add(Message(1, 2, batch.cell(b"{}"), 1))
     batch.add(Create(0, 0, 1, MESSAGE, 0, batch.cell(b"hello"), 5, 2))
@@ -267,7 +266,7 @@ def test_a_rule_is_about_its_kinds_alone(
     batch = scene().batch(1)
     before(batch)
     mutation = breaking(batch)
-    for stands in (Place(nth=7, before=Turn(1), name_taken=True), Place(name_taken=True), batch.place):
+    for stands in (MutationPlace(nth=7, before=Turn(1), name_taken=True), MutationPlace(name_taken=True), batch.place):
         for other, kinds in ABOUT.items():
             assert type(mutation) in kinds or other(batch.head, mutation, stands) is None
 
@@ -305,7 +304,7 @@ def test_a_taken_name_is_refused() -> None:
     """A second session of one name is refused by `name_is_free`, for new ones and forks."""
     engine = scene()
     with pytest.raises(RefusedError, match="rule name_is_free"):
-        engine.begin(Opening("s"), 0)
+        engine.begin(NewSession("s"), 0)
     with pytest.raises(RefusedError, match="rule name_is_free"):
         engine.fork(1, CALL, "s", 0)
     assert engine.log.ordinal == 1
@@ -314,7 +313,7 @@ def test_a_taken_name_is_refused() -> None:
 def test_a_session_begins_with_open() -> None:
     """Without an `open` before it nothing else is taken."""
     engine = engine_over()
-    batch = Batch(engine, Head(b"u" * 16, Nothing(b"u" * 16)))
+    batch = Batch(engine, GateHead(b"u" * 16, EmptyLookups(b"u" * 16)))
     with pytest.raises(RefusedError, match="open_comes_first"):
         batch.add(Turn(1))
 
@@ -332,7 +331,7 @@ def test_a_turn_may_follow_open_in_its_commit() -> None:
     """The first commit of a session holds `open` and then its turn; a turn after a third is refused."""
     engine = scene()
     assert engine.log.tail(0, 1)[0].count == CALL
-    batch = engine.begin(Opening("t"), 0)
+    batch = engine.begin(NewSession("t"), 0)
     batch.add(Configure(1, 2))
     with pytest.raises(RefusedError, match="rule turn_opens_its_commit"):
         batch.add(Turn(1))
@@ -341,7 +340,7 @@ def test_a_turn_may_follow_open_in_its_commit() -> None:
 def test_a_cell_beyond_its_commit_is_refused() -> None:
     """A reference past the cells of an earlier commit is refused, for it would name another session's cell."""
     engine = scene()
-    other = engine.begin(Opening("other"), 0)
+    other = engine.begin(NewSession("other"), 0)
     other.add(Message(0, 0, other.cell(b"a secret of another session")))
     other.commit(0)
     batch = engine.batch(1)

@@ -15,14 +15,14 @@ from tests.cells.test_merkle import reference
 from tests.engine.stories import LOG, answer, chat, copied, decide, edit, tell
 from vmstore.core.clock import SeededIds
 from vmstore.core.mutation import Open, Pack, decode, encode
-from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.history_tree import HistoryTree
 from vmstore.engine.verify.verify import ChainCheck, Finding
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
-from vmstore.namespace.signing_keys import Key
+from vmstore.namespace.signing_keys import SigningKey
 from vmstore.seals.seal import Seal, namespace_uid, read, sealed, watched
 
 
@@ -36,20 +36,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
+def key(tmp_path_factory: pytest.TempPathFactory) -> SigningKey:
     """A key that repeats."""
     return vmstore.new_key(tmp_path_factory.mktemp("key") / "key", ids=SeededIds(5))
 
 
-def followed(log: Log, seals: Sequence[Seal] = ()) -> Histories:
+def followed(log: Log, seals: Sequence[Seal] = ()) -> HistoryTree:
     """A log followed to its end."""
-    histories = Histories(watched(seals))
+    histories = HistoryTree(watched(seals))
     check = ChainCheck(log, histories)
     check.batch(log.tail(0, 10_000))
     return histories
 
 
-def seal_of(path: Path, key: Key, at: int = 77) -> Seal:
+def seal_of(path: Path, key: SigningKey, at: int = 77) -> Seal:
     """The seal of a store."""
     log = SqliteLog(path / LOG)
     try:
@@ -67,7 +67,7 @@ def problems(path: Path, seal: Seal) -> list[Finding]:
         log.close()
 
 
-def test_the_root_is_what_the_words_say(told: Path, key: Key) -> None:
+def test_the_root_is_what_the_words_say(told: Path, key: SigningKey) -> None:
     """Root, heads and signed bytes, worked out again from rows of the log, are those of the seal."""
     seal = seal_of(told, key)
     sessions: dict[int, list[tuple[bytes, Commit]]] = {}
@@ -97,13 +97,13 @@ def test_the_root_is_what_the_words_say(told: Path, key: Key) -> None:
     assert len(uids) > 3, "the story has forks"
 
 
-def test_a_seal_comes_back_from_its_file(told: Path, key: Key) -> None:
+def test_a_seal_comes_back_from_its_file(told: Path, key: SigningKey) -> None:
     """What is read is what was written, under the key that signed it or none."""
     seal = seal_of(told, key)
     assert read(seal.encoded()) == read(seal.encoded(), key.public) == seal
 
 
-def test_every_byte_of_a_seal_counts(told: Path, key: Key) -> None:
+def test_every_byte_of_a_seal_counts(told: Path, key: SigningKey) -> None:
     """With any one byte flipped a seal is refused."""
     content = seal_of(told, key).encoded()
     for at in range(len(content)):
@@ -118,7 +118,7 @@ def test_what_is_no_seal_is_refused(content: bytes) -> None:
         read(content)
 
 
-def test_a_seal_of_another_key_is_refused(told: Path, key: Key, tmp_path: Path) -> None:
+def test_a_seal_of_another_key_is_refused(told: Path, key: SigningKey, tmp_path: Path) -> None:
     """Two histories need two seals, and whoever lacks the key can sign neither under its name."""
     stranger = vmstore.new_key(tmp_path / "other", ids=SeededIds(6))
     seal = seal_of(told, stranger)
@@ -134,7 +134,7 @@ def test_a_seal_of_another_key_is_refused(told: Path, key: Key, tmp_path: Path) 
         read(fewer.encoded(), key.public)
 
 
-def test_a_store_that_grew_holds_its_seal(told: Path, key: Key, tmp_path: Path) -> None:
+def test_a_store_that_grew_holds_its_seal(told: Path, key: SigningKey, tmp_path: Path) -> None:
     """New calls, sessions and forks, packing and a reopened store leave every earlier seal true."""
     path = copied(told, tmp_path / "b.vms")
     seals = [seal_of(path, key)]
@@ -149,7 +149,7 @@ def test_a_store_that_grew_holds_its_seal(told: Path, key: Key, tmp_path: Path) 
         seals.append(seal_of(path, key))
 
 
-def test_every_cut_end_is_named(told: Path, key: Key, tmp_path: Path) -> None:
+def test_every_cut_end_is_named(told: Path, key: SigningKey, tmp_path: Path) -> None:
     """Without the last n commits, for every n, each session that lost one is named, and no other."""
     seal = seal_of(told, key)
     log = SqliteLog(told / LOG)
@@ -173,7 +173,7 @@ def forget_session(path: Path) -> None:
     edit(path, "DELETE FROM commits WHERE session = (SELECT max(session) FROM commits)")
 
 
-def test_a_dropped_session_is_named(told: Path, key: Key, tmp_path: Path) -> None:
+def test_a_dropped_session_is_named(told: Path, key: SigningKey, tmp_path: Path) -> None:
     """A session that is gone is named with the position it stood at."""
     path = copied(told, tmp_path / "b.vms")
     seal = seal_of(path, key)
@@ -182,7 +182,7 @@ def test_a_dropped_session_is_named(told: Path, key: Key, tmp_path: Path) -> Non
     assert problem.kind == "seal" and "the log holds no such session" in problem.what
 
 
-def test_another_namespace_is_named(told: Path, key: Key, tmp_path: Path) -> None:
+def test_another_namespace_is_named(told: Path, key: SigningKey, tmp_path: Path) -> None:
     """A seal of another namespace says that the log begins otherwise, and misses every session."""
     with vmstore.open(tmp_path / "c.vms") as store:
         store.record("plan", chat("Where to?"), None)
@@ -229,7 +229,7 @@ CHANGES: list[Callable[[Commit], Commit]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_past_written_anew_is_named(told: Path, key: Key, change: Callable[[Commit], Commit]) -> None:
+def test_a_past_written_anew_is_named(told: Path, key: SigningKey, change: Callable[[Commit], Commit]) -> None:
     """Whichever commit is another one, its session is named as written anew."""
     seal = seal_of(told, key)
     log = SqliteLog(told / LOG)
@@ -244,7 +244,7 @@ def test_a_past_written_anew_is_named(told: Path, key: Key, change: Callable[[Co
         )
 
 
-def test_a_uid_of_another_length_is_no_session(told: Path, key: Key) -> None:
+def test_a_uid_of_another_length_is_no_session(told: Path, key: SigningKey) -> None:
     """A session whose uid was made longer or shorter is missing, and nothing breaks."""
     seal = seal_of(told, key)
     log = SqliteLog(told / LOG)
@@ -261,4 +261,4 @@ def test_a_uid_of_another_length_is_no_session(told: Path, key: Key) -> None:
 def test_nothing_has_no_seal() -> None:
     """An empty log has nothing that could be sealed."""
     with pytest.raises(AssertionError, match="something to seal"):
-        sealed(Histories(), 0, b"", lambda message: message)
+        sealed(HistoryTree(), 0, b"", lambda message: message)

@@ -7,10 +7,9 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
-from vmstore.engine.verify.cell_check import Erased, nothing_erased, unsound
 from vmstore.engine.verify.chain import Chain
-from vmstore.engine.verify.verify import verify
-from vmstore.views.branch import Lane
+from vmstore.engine.verify.verify import Erased, nothing_erased, unsound, verify
+from vmstore.views.branch import Branch
 
 RIGHT = Cell(b"s" * 16, b"bytes")
 
@@ -42,7 +41,7 @@ def test_both_checks_keep_the_rule(recorded: bool) -> None:
     store.log._cells[3] = ERASED  # type: ignore[attr-defined]
     erased: Erased = (lambda number: number == 4) if recorded else nothing_erased
     store.admin.follow()
-    lane = Lane(store.admin.views, store.admin.log.tail(0, 1)[0].session)
+    lane = Branch(store.admin.views, store.admin.log.tail(0, 1)[0].session)
     _, whole = verify(store.admin.log, store._ns.projection, views=False, rules=False, erased=erased)
     alone = list(Chain(store.admin.log, store.admin.views, lane, erased).problems())
     assert len(whole) == len(alone) == (0 if recorded else 1)

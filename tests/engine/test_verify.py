@@ -390,12 +390,12 @@ def test_verify_writes_nothing(told: Path, tmp_path: Path) -> None:
 def test_a_long_session_is_checked_by_what_was_folded(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a session is longer than what is kept at hand its past is looked up in the fresh views, to the same end."""
     settled = list[int]()
-    settle = verify_module.Head.settle
+    settle = verify_module.GateHead.settle
 
     def counted(head: Any, lookups: ViewLookups) -> None:
         settled.append(head.session)
         settle(head, lookups)
 
-    monkeypatch.setattr(verify_module.Head, "settle", counted)
+    monkeypatch.setattr(verify_module.GateHead, "settle", counted)
     monkeypatch.setattr(verify_module, "RECENT_MAX", 1)
     assert problems(told) == [] and settled

@@ -10,7 +10,7 @@ import vmstore
 from tests.erasing.found import found_in
 from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
-from vmstore.replay.check import Checked
+from vmstore.replay.check import ReplayCheck
 from vmstore.store import replay
 from vmstore.testing.simulate_live import SETTINGS
 
@@ -19,7 +19,7 @@ PAGE = "p9"  # where it is said
 TOLD = {**SETTINGS, "l0_tokens_max": 1_200}
 
 
-def checked(store: vmstore.Store, name: str) -> Checked:
+def checked(store: vmstore.Store, name: str) -> ReplayCheck:
     """What `vmstore replay --check` finds."""
     ns = store._ns
     return replay.checked(ns, ns.key(name) or 0, name)

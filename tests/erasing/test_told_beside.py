@@ -12,9 +12,9 @@ import pytest
 import vmstore
 from tests.erasing.test_beside import BESIDE, LONG, SECRET, erasing, path
 from vmstore import Call
-from vmstore.debug.api import Answers
+from vmstore.debug.api import DebugApi
 from vmstore.debug.export import exported
-from vmstore.debug.params import Asked
+from vmstore.debug.params import QueryParams
 from vmstore.errors import ErasedError, RefusedError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -109,16 +109,16 @@ def looked_up(store: Store, session: Session) -> Iterator[bytes]:
 
 def served(store: Store, session: Session) -> Iterator[bytes]:
     """What the debugger hands a browser."""
-    table = Answers(store, "a.vms", "default").table
+    table = DebugApi(store, "a.vms", "default").table
     one = {"session": session.name}
     pages = ",".join(page.page[1:] for page in session.pages())
-    yield table["/api/store"](Asked({}))
-    yield table["/api/film"](Asked(one))
-    yield table["/api/film"](Asked({**one, "budget": "9000"}))
-    yield table["/api/texts"](Asked({**one, "at": pages}))
-    yield table["/api/vmql"](Asked({**one, "q": "PAGES page, text"}))
+    yield table["/api/store"](QueryParams({}))
+    yield table["/api/film"](QueryParams(one))
+    yield table["/api/film"](QueryParams({**one, "budget": "9000"}))
+    yield table["/api/texts"](QueryParams({**one, "at": pages}))
+    yield table["/api/vmql"](QueryParams({**one, "q": "PAGES page, text"}))
     with suppress(ErasedError):
-        yield table["/api/request"](Asked({**one, "call": "2"}))
+        yield table["/api/request"](QueryParams({**one, "call": "2"}))
 
 
 Way = Callable[[Store, Session], Iterator[bytes]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.store.kept import tell
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.namespace.reports import Import
+from vmstore.namespace.reports import ImportReport
 from vmstore.store.store import Store, memory_store
 from vmstore.views.projection import PROJECTORS
 
@@ -54,7 +54,7 @@ def taken(folder: Path, found: bytes, **told: Any) -> Store:
     return store
 
 
-def take(store: Store, folder: Path, found: bytes, **told: Any) -> Import:
+def take(store: Store, folder: Path, found: bytes, **told: Any) -> ImportReport:
     """Imports a bundle into a store."""
     file = folder / "bundle.jsonl"
     file.write_bytes(found)

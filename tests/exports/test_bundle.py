@@ -23,7 +23,7 @@ from vmstore.log.commit import seal
 from vmstore.store.store import memory_store
 from vmstore.testing.simulate import play
 from vmstore.testing.strategies import Life, lives
-from vmstore.transfer.bundle import VERSION, Inside, Reader, Writer
+from vmstore.transfer.bundle import VERSION, BundledSession, Reader, Writer
 
 GOLDEN = Path(__file__).parents[1] / "golden" / f"bundle-{VERSION}.jsonl"
 
@@ -166,7 +166,7 @@ def test_a_broken_rule_is_refused(tmp_path: Path) -> None:
     info = store.session("odd one").info()
     last = [c for _, c in Reader(io.BytesIO(bundle(store, "odd one")), "it").commits()][-1]
     added = seal(last.hash, info.position + 1, 1, 0, 0, encode([Turn(99)]), (), -1)
-    inside = Inside("odd one", json_uid(bundle(store, "odd one")), added.last, True)
+    inside = BundledSession("odd one", json_uid(bundle(store, "odd one")), added.last, True)
     writer = Writer([inside])
     lines = [writer.beginning()]
     lines += [writer.commit(name, c) for name, c in Reader(io.BytesIO(bundle(store, "odd one")), "it").commits()]

@@ -187,7 +187,7 @@ def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
 def test_commits_are_read_as_they_are_asked_for() -> None:
     """A slice of a session's commits reads as these commits, each with its cells."""
     source = filled_in_memory()
-    commits = ingest.Commits(source.admin.log, range(1, 6))
+    commits = ingest.ForeignCommits(source.admin.log, range(1, 6))
     assert [c.ordinal for c in commits[1:3]] == [2, 3] and len(commits[1:3]) == 2
     assert commits[1:3][0] == commits[1] and len(commits[0].cells) == commits[0].cell_count > 0
 

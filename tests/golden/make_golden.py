@@ -66,7 +66,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.log.commit import Commit
 from vmstore.log.frame import Frame, cut, packed, raw
-from vmstore.log.frame_encryption import Vault
+from vmstore.log.frame_encryption import FrameEncryption
 
 FOLDER = Path(__file__).resolve().parent
 SESSION = FOLDER / "format-1.json"
@@ -159,7 +159,7 @@ def locked(folder: Path) -> dict[str, Any]:
     ids = SeededIds(5)
     store_key = KeyAtHand(bytes(range(32)), ids)
     Keyring.create(folder / "keys.sqlite", store_key, ids)
-    vault = Vault(Keyring(folder / "keys.sqlite", store_key, ids), ids, lambda _: b"")
+    vault = FrameEncryption(Keyring(folder / "keys.sqlite", store_key, ids), ids, lambda _: b"")
     name = vault.keyring.in_use(vault.keyring.name(b"user\0ann"))
     salt, word, count = forms()["long"]
     long = Cell(bytes.fromhex(salt), word.encode() * count)

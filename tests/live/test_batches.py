@@ -15,7 +15,7 @@ from vmstore.core.mutation import Create, Evict, Message, Reference
 from vmstore.core.page import Level, Modality, Role
 from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
-from vmstore.vm.kernel.settings import BEFORE, Settings, decoded
+from vmstore.vm.kernel.settings import BEFORE, KernelSettings, decoded
 from vmstore.vm.policies.demand import Demand1
 
 TOLD: dict[str, Any] = {"l0_tokens_max": 6_000, "rules": "passive", "recall_share": 0.0}
@@ -114,7 +114,7 @@ def test_older_logs_let_pages_go_as_they_did() -> None:
     told = decoded(None, b'{"l0_tokens_max":3000}')
     assert (told.batches, told.mark_soft, told.mark_hard) == (False, 0.7, 0.85)
     assert told.recall_tokens_max > 10**8 and told.returned_tokens_max > 10**8
-    assert BEFORE.batches is not Settings().batches
+    assert BEFORE.batches is not KernelSettings().batches
 
 
 @pytest.mark.parametrize(("use", "most"), [(Use.QUOTE, 512), (Use.REUSE, 512), (Use.ASKED, 3_000), (Use.FAULT, 3_000)])

@@ -191,7 +191,7 @@ def test_two_awaited_runs_at_once() -> None:
             rows = await (await store.query("CALLS status", session="s")).to_dicts()
             return [*sorted(type(one).__name__ for one in ended), *(row["status"] for row in rows)]
 
-    assert asyncio.run(both()) == ["Ran", "RefusedError", "ok"]
+    assert asyncio.run(both()) == ["RefusedError", "RunResult", "ok"]
 
 
 @pytest.mark.parametrize("tool", ["page_fault", "read"])

@@ -17,7 +17,7 @@ import vmstore
 import vmstore.aio
 from vmstore.errors import InputError, RefusedError
 from vmstore.store.live.live_session import Live
-from vmstore.vm.kernel.eviction import Room
+from vmstore.vm.kernel.eviction import EvictionPlan
 
 DEEP: list[Any] = []
 for _ in range(100_000):
@@ -246,13 +246,13 @@ def test_an_answer_to_another_processes_call_is_not_taken(tmp_path: Path) -> Non
 def test_what_parallel_results_cost_grows_as_they_do(same: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice as many results of one answer are twice the work of deciding, whatever their ids: they come at once."""
     looked: Counter[str] = Counter()
-    tokens = Room.tokens
+    tokens = EvictionPlan.tokens
 
-    def counted(self: Room, held: Any) -> int:
+    def counted(self: EvictionPlan, held: Any) -> int:
         looked["pages"] += 1
         return tokens(self, held)
 
-    monkeypatch.setattr(Room, "tokens", counted)
+    monkeypatch.setattr(EvictionPlan, "tokens", counted)
 
     def work(count: int) -> int:
         looked.clear()

@@ -17,7 +17,7 @@ from hypothesis import Phase, given, settings
 
 from vmstore.store.live.live_session import Live
 from vmstore.testing import live_laws as laws
-from vmstore.testing.simulate_live import ACTS, SETTINGS, STEPS, Played, Step, clocked, played
+from vmstore.testing.simulate_live import ACTS, SETTINGS, STEPS, LiveRun, Step, clocked, played
 
 # Every act, in an order that leaves each something to do.
 BUSY: list[Step] = [
@@ -36,7 +36,7 @@ TRIED = settings(max_examples=max(1, settings.default.max_examples // 2))
 NO_LONG_SEARCH = settings(TRIED, phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
 
 
-def hold(law: Callable[[Played], None], steps: list[Step]) -> None:
+def hold(law: Callable[[LiveRun], None], steps: list[Step]) -> None:
     """Plays a life in memory, where a restart forgets all but the log, and looks at it."""
     life = played(steps)
     law(life)
@@ -105,7 +105,7 @@ def test_the_same_acts_write_the_same(steps: list[Step]) -> None:
     ],
     ids=lambda law: law.__name__,
 )
-def test_a_busy_life_keeps_every_law(law: Callable[[Played], None], tmp_path: Path) -> None:
+def test_a_busy_life_keeps_every_law(law: Callable[[LiveRun], None], tmp_path: Path) -> None:
     """A life with every act there is keeps the law."""
     life = played(BUSY, tmp_path / "agent.vms")
     assert life.failed and life.restarts and len(life.live) > 3 and len(life.packs) > 10
@@ -121,7 +121,7 @@ def test_a_life_is_told_again(steps: list[Step], tmp_path: Path) -> None:
 
 def test_two_processes_take_turns(tmp_path: Path) -> None:
     """Two handles on one session each decide on what the other wrote, and both see what a refold sees."""
-    life = Played(tmp_path / "agent.vms")
+    life = LiveRun(tmp_path / "agent.vms")
     with clocked(life.path, 77) as other:
         there = other.session("s")
         assert isinstance(there, Live)
@@ -141,7 +141,7 @@ def test_two_processes_take_turns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["it read", "it decided"])
 def test_who_was_overtaken_decides_again(tmp_path: Path, when: str) -> None:
     """An act that another process' write overtakes is decided anew on what that wrote, and nothing is lost."""
-    life = Played(tmp_path / "agent.vms")
+    life = LiveRun(tmp_path / "agent.vms")
     life.session.user("One.")
     with clocked(life.path, 78) as other:
         there = other.session("s")
@@ -188,7 +188,7 @@ def test_no_hash_seed_decides() -> None:
 
 def test_a_second_handle_goes_on(tmp_path: Path) -> None:
     """A session that is live is found as one by its name alone, with its settings, in another process."""
-    life = Played(tmp_path / "agent.vms")
+    life = LiveRun(tmp_path / "agent.vms")
     life.session.user("Hello.")
     with clocked(life.path, 79) as other:
         there = other.session("s")

@@ -12,13 +12,13 @@ import pytest
 from tests.live.test_laws import BUSY
 from vmstore.core.mutation import Evict
 from vmstore.live import messages
-from vmstore.live.content_cache import Forms
+from vmstore.live.content_cache import ContentCache
 from vmstore.live.runtime import Act
-from vmstore.live.transcript import Spoken
+from vmstore.live.transcript import Transcript
 from vmstore.testing import live_laws as laws
-from vmstore.testing.simulate_live import Played, played
-from vmstore.vm.kernel.decide import Deciding
-from vmstore.vm.kernel.eviction import Room
+from vmstore.testing.simulate_live import LiveRun, played
+from vmstore.vm.kernel.decide import DecisionRun
+from vmstore.vm.kernel.eviction import EvictionPlan
 from vmstore.vm.kernel.state import State
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -26,19 +26,19 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def no_pressure(patch: pytest.MonkeyPatch) -> None:
     """Nobody makes room."""
-    patch.setattr(Deciding, "settle", lambda self, cause: None)
+    patch.setattr(DecisionRun, "settle", lambda self, cause: None)
 
 
 def pins_that_yield(patch: pytest.MonkeyPatch) -> None:
     """What gives way is chosen without a look at pins."""
-    patch.setattr(Room, "_may", lambda self, page, winner: page in self.state.here and self.level(
+    patch.setattr(EvictionPlan, "_may", lambda self, page, winner: page in self.state.here and self.level(
         self.state.here[page]) < 4 and page not in self.kept)  # fmt: skip
 
 
 def cut_contents(patch: pytest.MonkeyPatch) -> None:
     """What is read again has lost its end."""
-    whole = Forms.all
-    patch.setattr(Forms, "all", lambda self, at: {one: data[:-1] for one, data in whole(self, at).items()})
+    whole = ContentCache.all
+    patch.setattr(ContentCache, "all", lambda self, at: {one: data[:-1] for one, data in whole(self, at).items()})
 
 
 def unheard_pins(patch: pytest.MonkeyPatch) -> None:
@@ -54,13 +54,13 @@ def unheard_pins(patch: pytest.MonkeyPatch) -> None:
 
 def unheard_words(patch: pytest.MonkeyPatch) -> None:
     """Words are heard when they are said, and not when they are read."""
-    whole, ticks = Spoken._create, count()
+    whole, ticks = Transcript._create, count()
 
-    def create(self: Spoken, position: int, made: Any) -> None:
+    def create(self: Transcript, position: int, made: Any) -> None:
         whole(self, position, made)
         self.answered += next(ticks)
 
-    patch.setattr(Spoken, "_create", create)
+    patch.setattr(Transcript, "_create", create)
 
 
 def counted_calls(patch: pytest.MonkeyPatch) -> None:
@@ -71,27 +71,27 @@ def counted_calls(patch: pytest.MonkeyPatch) -> None:
 
 def no_reason(patch: pytest.MonkeyPatch) -> None:
     """Nobody says why."""
-    whole = Room._write
+    whole = EvictionPlan._write
 
-    def write(self: Room, *told: Any) -> None:
+    def write(self: EvictionPlan, *told: Any) -> None:
         whole(self, *told)
         self.decided[:] = [
             msgspec.structs.replace(one, why=None) if isinstance(one, Evict) else one for one in self.decided
         ]
 
-    patch.setattr(Room, "_write", write)
+    patch.setattr(EvictionPlan, "_write", write)
 
 
 def false_reason(patch: pytest.MonkeyPatch) -> None:
     """A contest tells another number than there was."""
-    whole = Room._write
+    whole = EvictionPlan._write
 
-    def write(self: Room, *told: Any) -> None:
+    def write(self: EvictionPlan, *told: Any) -> None:
         self.used += 1
         whole(self, *told)
         self.used -= 1
 
-    patch.setattr(Room, "_write", write)
+    patch.setattr(EvictionPlan, "_write", write)
 
 
 def unpacked(patch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def unpacked(patch: pytest.MonkeyPatch) -> None:
     ids=lambda one: one.__name__,
 )
 def test_a_broken_runtime_is_caught(
-    law: Callable[[Played], None], plant: Plant, monkeypatch: pytest.MonkeyPatch
+    law: Callable[[LiveRun], None], plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the fault planted the law raises."""
     plant(monkeypatch)

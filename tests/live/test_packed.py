@@ -6,10 +6,10 @@ from typing import Any
 
 import vmstore
 from tests.live.small import FEW, LINE
-from vmstore.store.live.prompt import Packed
+from vmstore.store.live.prompt import Prompt
 
 
-def said(packed: Packed) -> tuple[Any, ...]:
+def said(packed: Prompt) -> tuple[Any, ...]:
     """All that a packed prompt says."""
     return (
         packed.tokens,

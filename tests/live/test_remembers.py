@@ -9,7 +9,7 @@ import pytest
 import vmstore
 from vmstore.store.live.copy_page import origin
 from vmstore.store.live.live_session import Live
-from vmstore.store.live.other_sessions import Elsewhere
+from vmstore.store.live.other_sessions import OtherSessions
 
 
 @pytest.fixture
@@ -68,10 +68,10 @@ def test_what_is_found_follows_from_the_log(store: vmstore.Store) -> None:
         other = store.session(names[n % 3], l0_tokens_max=4_000, user="ann")
         assert isinstance(other, Live)
         other.claim("Trains to Basel leave from platform nine.", name=f"trains_{n}")
-        lived = store._ns.elsewhere.setdefault("ann", Elsewhere(store._ns, "ann")).fitting(
+        lived = store._ns.elsewhere.setdefault("ann", OtherSessions(store._ns, "ann")).fitting(
             session._key, {"train": 1.0, "basel": 1.0}
         )
-    afresh = Elsewhere(store._ns, "ann").fitting(session._key, {"train": 1.0, "basel": 1.0})
+    afresh = OtherSessions(store._ns, "ann").fitting(session._key, {"train": 1.0, "basel": 1.0})
     assert len(lived) == 6 and lived == afresh
 
 

@@ -19,7 +19,7 @@ from vmstore.erasure.erase import erase
 from vmstore.live import runtime
 from vmstore.live.runtime import Runtime
 from vmstore.live.snapshots import codec, snapshot
-from vmstore.live.snapshots.snapshot import Folded, Snapshot, pictured, unfold
+from vmstore.live.snapshots.snapshot import FoldedSession, Snapshot, pictured, unfold
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.storekey import new_store_key
 from vmstore.store.encrypt import encrypt
@@ -30,10 +30,10 @@ from vmstore.vm.policies.registry import SHIPPED, full_name
 NAME = "Zanzibar"
 
 
-def folded(one: Runtime) -> Folded:
+def folded(one: Runtime) -> FoldedSession:
     """What a session is folded into now."""
     one.current()
-    return Folded(one.state, one.spoken, one.metrics, one.index)
+    return FoldedSession(one.state, one.spoken, one.metrics, one.index)
 
 
 def files(path: Path) -> list[Path]:
@@ -98,7 +98,7 @@ def test_a_snapshot_is_what_the_log_folds_into(tmp_path_factory: pytest.TempPath
         assert pictured(kept._replace(**same)) == pictured(folded(again))
         told = pictured(kept)
         fresh = Runtime(life.runtime._engine, life.runtime._lane)
-        into = Folded(fresh.state, fresh.spoken, fresh.metrics, fresh.index)
+        into = FoldedSession(fresh.state, fresh.spoken, fresh.metrics, fresh.index)
         unfold(told, into)
         assert pictured(into) == told
         with_snapshots = digest(life.store.admin.log)

@@ -19,7 +19,7 @@ from tests.live.streams import STREAMS, Call
 from vmstore.errors import InputError, RefusedError
 from vmstore.store.live.live_session import Live
 from vmstore.vm.protocol import unmarked
-from vmstore.vm.protocol.citation_filter import Unmarked
+from vmstore.vm.protocol.citation_filter import CitationFilter
 
 SHAPES = list(STREAMS)
 BUDGET: dict[str, Any] = {"l0_tokens_max": 8_000}
@@ -149,14 +149,14 @@ def test_a_citation_may_come_in_pieces(words: list[str], data: st.DataObject) ->
     text = "".join(words)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
     edges = [0, *cuts, len(text)]
-    waiting = Unmarked()
+    waiting = CitationFilter()
     shown = [waiting.feed(text[low:high]) for low, high in itertools.pairwise(edges)]
     assert "".join(shown) + waiting.end() == unmarked(text)
 
 
 def test_what_waits_is_short() -> None:
     """Text that can become no citation is handed on at once, so that a stream never stalls."""
-    waiting = Unmarked()
+    waiting = CitationFilter()
     assert [waiting.feed(piece) for piece in ("a [b", "] c [re", "ad] d")] == ["a [b", "] c", " [read] d"]
     assert waiting.feed("[ref: " + "x" * 2_001).startswith("[ref: ")
 

@@ -10,7 +10,7 @@ import pytest
 import vmstore
 from vmstore.core.decision import Signal, Use
 from vmstore.core.mutation import Cite, FaultDenied, FaultIn, Reference
-from vmstore.live.session_log import Facts
+from vmstore.live.session_log import SessionLog
 from vmstore.store.live.live_session import Live
 from vmstore.testing.live_laws import mutations
 
@@ -31,7 +31,7 @@ def begun(store: vmstore.Store, **settings: Any) -> Live:
 def uses(live: Live) -> list[tuple[str, str, str]]:
     """Each page that was used, how, and the words that show it, in order."""
     live._ns.follow()
-    facts, found = Facts(live._ns.log, live._lane()), []
+    facts, found = SessionLog(live._ns.log, live._lane()), []
     for told in facts.after(0):
         for position, one in told.mutations:
             if isinstance(one, Reference) and one.use != Use.SIGNAL:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
-from vmstore.log.archive.mover import Run, joined, runs_of
-from vmstore.log.archive_frame import Place, archived, kept, opened_there, place_of, without
+from vmstore.log.archive.mover import CellRun, joined, runs_of
+from vmstore.log.archive_frame import ArchivedRun, archived, kept, opened_there, place_of, without
 from vmstore.log.frame import ARCHIVED, FRAME_BYTES_MAX, Frame, densely, opened, raw
 
 UID = bytes(range(16))
@@ -41,8 +41,8 @@ def test_every_cell_is_what_it_was(told: list[tuple[Cell, bool]]) -> None:
     """Whichever cells are kept, each reads as it was, and the archive is asked for the others alone."""
     cells = [cell for cell, _ in told]
     there = There(cells)
-    frame = archived(100, Place(UID, 1), [cell if here or cell.erased else None for cell, here in told])
-    assert (frame.form, place_of(frame)) == (ARCHIVED, Place(UID, 1))
+    frame = archived(100, ArchivedRun(UID, 1), [cell if here or cell.erased else None for cell, here in told])
+    assert (frame.form, place_of(frame)) == (ARCHIVED, ArchivedRun(UID, 1))
     assert dict(opened_there(frame, range(100, 100 + len(cells)), there)) == dict(enumerate(cells, 100))
     assert there.asked == [at for at, (cell, here) in enumerate(told, 1) if not here and not cell.erased]
     near = dict(opened_there(frame, range(100, 100 + len(cells)), None))
@@ -51,7 +51,7 @@ def test_every_cell_is_what_it_was(told: list[tuple[Cell, bool]]) -> None:
 
 def test_destroyed_cells_are_not_asked_for() -> None:
     """Cells destroyed in a frame, kept or away, read as destroyed without their archive; no byte of them is left."""
-    frame = archived(1, Place(UID, 1), [cell if n % 2 else None for n, cell in enumerate(CELLS)])
+    frame = archived(1, ArchivedRun(UID, 1), [cell if n % 2 else None for n, cell in enumerate(CELLS)])
     less, there = without(frame, [4, 5]), There(CELLS)
     found = dict(opened_there(less, range(1, 21), there))
     assert found == {n: ERASED if n in (4, 5) else cell for n, cell in enumerate(CELLS, 1)}
@@ -62,7 +62,7 @@ def test_destroyed_cells_are_not_asked_for() -> None:
 @pytest.mark.parametrize("field", ["sizes", "salts", "content"])
 def test_a_damaged_row_gives_damaged_cells(field: str) -> None:
     """A row cut short, or with a flipped byte in what it keeps, gives cells that no commitment agrees with."""
-    frame = archived(1, Place(UID, 1), list(CELLS))
+    frame = archived(1, ArchivedRun(UID, 1), list(CELLS))
     cut = frame._replace(**{field: getattr(frame, field)[:-1]})
     assert set(dict(opened_there(cut, range(1, 21), There(CELLS))).values()) == {DAMAGED}
     assert kept(cut) is None and without(cut, [1]) == cut
@@ -70,19 +70,19 @@ def test_a_damaged_row_gives_damaged_cells(field: str) -> None:
 
 def test_neighbours_become_one() -> None:
     """Frames in a row in one archive become one; those of another, out of row, or between which others lie, do not."""
-    one, two = archived(1, Place(UID, 7), [None, CELLS[1]]), archived(3, Place(UID, 9), [None])
-    assert list(joined([one, two])) == [archived(1, Place(UID, 7), [None, CELLS[1], None])]
-    gap, other = archived(4, Place(UID, 99), [None]), archived(3, Place(bytes(16), 9), [None])
+    one, two = archived(1, ArchivedRun(UID, 7), [None, CELLS[1]]), archived(3, ArchivedRun(UID, 9), [None])
+    assert list(joined([one, two])) == [archived(1, ArchivedRun(UID, 7), [None, CELLS[1], None])]
+    gap, other = archived(4, ArchivedRun(UID, 99), [None]), archived(3, ArchivedRun(bytes(16), 9), [None])
     between = raw(3, CELLS[:1])
-    for frames in ([one, gap], [one, other], [one, between, archived(4, Place(UID, 9), [None])]):
+    for frames in ([one, gap], [one, other], [one, between, archived(4, ArchivedRun(UID, 9), [None])]):
         assert list(joined(frames)) == frames
-    long = [archived(n, Place(UID, n), [Cell(b"s" * 16, b"x" * FRAME_BYTES_MAX)]) for n in (1, 2)]
+    long = [archived(n, ArchivedRun(UID, n), [Cell(b"s" * 16, b"x" * FRAME_BYTES_MAX)]) for n in (1, 2)]
     assert list(joined(long)) == long
 
 
 def test_runs_are_as_few_as_can_be() -> None:
     """Commits whose cells lie in a row in the log are one run, and their numbers there go on."""
-    assert runs_of([(1, 2), (3, 1), (9, 4), (13, 0), (13, 1)], 5) == [Run(1, 3, 5), Run(9, 5, 8)]
+    assert runs_of([(1, 2), (3, 1), (9, 4), (13, 0), (13, 1)], 5) == [CellRun(1, 3, 5), CellRun(9, 5, 8)]
 
 
 def test_dense_frames_hold_everything() -> None:

@@ -13,7 +13,7 @@ from vmstore.log.blobs import CellFiles
 from vmstore.log.commit import Commit
 from vmstore.log.frame import FILE_BYTES_MIN
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 
 LATER = 1 << 60
 LONG = b"a long story, " * 9_000
@@ -30,7 +30,7 @@ def log(tmp_path: Path) -> Iterator[SqliteLog]:
 
 def commits(*contents: bytes) -> list[Commit]:
     """One commit with these cells."""
-    return chain([Told(contents=contents)])
+    return chain([CommitSpec(contents=contents)])
 
 
 def found(log: SqliteLog) -> list[Path]:
@@ -135,8 +135,8 @@ def test_what_a_crash_left_is_swept(log: SqliteLog) -> None:
 
 def test_a_conflict_leaves_a_stray(log: SqliteLog) -> None:
     """The file of a commit that was refused is a stray, and named again when the commit is made right."""
-    first = log.append(chain([Told()]), 0, 0)[0]
-    late = chain([Told(contents=(LONG,))], first.hash, 1)
+    first = log.append(chain([CommitSpec()]), 0, 0)[0]
+    late = chain([CommitSpec(contents=(LONG,))], first.hash, 1)
     with pytest.raises(Exception, match="position 1"):
         log.append(late, 1, 9)
     assert len(log.sweep(LATER, dry=True)) == 1

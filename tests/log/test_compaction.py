@@ -17,16 +17,16 @@ from vmstore.log import compaction, sqlite
 from vmstore.log.commit import genesis
 from vmstore.log.compaction import DUE_FRAMES, due, pack
 from vmstore.log.frame import FILE_BYTES_MIN, FRAME_BYTES_MAX, RAW, ZSTD
-from vmstore.log.port import Packed
+from vmstore.log.port import CompactionResult
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 
 TEXTS = [b"all work and no play %d makes frames %d " % (n, n * n) * (n % 7 * 10 + 1) for n in range(300)]
 
 
 def fill(log: SqliteLog, count: int) -> None:
     """Appends commits of a cell each to a session of their own."""
-    told = [Told(contents=(TEXTS[n % 300],)) for n in range(count)]
+    told = [CommitSpec(contents=(TEXTS[n % 300],)) for n in range(count)]
     previous, position, key, after = genesis(b"fill %d" % log.ordinal), 0, 0, 0
     for commit in chain(told, previous):
         stored = log.append([commit], key, position, after=after)[0]
@@ -93,7 +93,7 @@ def test_the_file_shrinks(log: SqliteLog, path: Path) -> None:
 
 def test_long_cells_and_damage_stay(log: SqliteLog) -> None:
     """Frames of files and damaged ones are passed over, and what lies between them is packed."""
-    log.append(chain([Told(contents=(b"x" * FILE_BYTES_MIN, b"y" * 99))], genesis(b"long")), 0, 0)
+    log.append(chain([CommitSpec(contents=(b"x" * FILE_BYTES_MIN, b"y" * 99))], genesis(b"long")), 0, 0)
     with log.file as db:
         db.execute("UPDATE frames SET salts = x'00' WHERE first = 50")
     cells = log.cells(range(999))
@@ -108,7 +108,7 @@ def test_long_cells_and_damage_stay(log: SqliteLog) -> None:
 def test_packing_goes_as_many_steps_as_it_is_told(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step takes the next frames and packs them; what no step came to is as it was, and none does nothing."""
     monkeypatch.setattr(compaction, "STEP_BYTES", 1)  # a step then is one reading of 64 frames
-    assert pack(log.file, log._hold, steps=0) == Packed() and set(forms(log)) == {RAW}
+    assert pack(log.file, log._hold, steps=0) == CompactionResult() and set(forms(log)) == {RAW}
     cells, told = log.cells(range(999)), list[tuple[int, int]]()
     done = pack(log.file, log._hold, 100, steps=2, progress=lambda *way: told.append(way))
     assert (done.frames_before, told) == (128, [(164, 300), (228, 300)])

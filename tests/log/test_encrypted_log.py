@@ -18,10 +18,10 @@ from vmstore.core.clock import SystemIds
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.frame import FILES, RAW, ZSTD, raw
-from vmstore.log.frame_encryption import ENCRYPTED, Vault
+from vmstore.log.frame_encryption import ENCRYPTED, FrameEncryption
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import LogContract, Told, chain
+from vmstore.testing.log_contract import CommitSpec, LogContract, chain
 
 KEY = KeyAtHand(bytes(range(32)), SystemIds())
 
@@ -44,12 +44,14 @@ def opened(folder: Path) -> SqliteLog:
     path = folder / "log.sqlite"
     if not path.exists():
         SqliteLog.create(path, encrypted=True)
-    return SqliteLog(path, vault=Vault(keyring(folder), SystemIds(), whose))
+    return SqliteLog(path, vault=FrameEncryption(keyring(folder), SystemIds(), whose))
 
 
 def wrote(log: SqliteLog, subject: bytes, *contents: bytes) -> Commit:
     """A new session of a subject."""
-    return log.append(chain([Told(contents=(subject, *contents))], genesis(subject + b"".join(contents))), 0, 0)[0]
+    return log.append(chain([CommitSpec(contents=(subject, *contents))], genesis(subject + b"".join(contents))), 0, 0)[
+        0
+    ]
 
 
 def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
@@ -77,7 +79,7 @@ class TestEncryptedLog(LogContract):
 
 def test_nothing_of_a_content_lies_in_a_file(tmp_path: Path) -> None:
     """Contents, long and short, raw and packed, and their salts are in no file, and are in those of a plain log."""
-    told = chain([Told(contents=(b"ann", b"a word that stands out", b"long and plain " * 9000))])
+    told = chain([CommitSpec(contents=(b"ann", b"a word that stands out", b"long and plain " * 9000))])
     salt = told[0].cells[1].salt
     plain, secret = tmp_path / "plain", tmp_path / "secret"
     for folder in (plain, secret):
@@ -96,8 +98,8 @@ def test_nothing_of_a_content_lies_in_a_file(tmp_path: Path) -> None:
 def test_each_form_is_encrypted(tmp_path: Path) -> None:
     """Raw, packed and long cells lie in frames of their forms plus 16, sizes and commitments in the clear."""
     log = opened(tmp_path)
-    first = log.append(chain([Told(contents=(b"ann", b"raw", b"x" * 70_000))]), 0, 0)[0]
-    log.append(chain([Told(contents=(b"bob", b"word " * 99))], genesis(b"2")), 0, 0, dense=True)
+    first = log.append(chain([CommitSpec(contents=(b"ann", b"raw", b"x" * 70_000))]), 0, 0)[0]
+    log.append(chain([CommitSpec(contents=(b"bob", b"word " * 99))], genesis(b"2")), 0, 0, dense=True)
     forms = rows(tmp_path, "SELECT form, count, length(salts) FROM frames")
     assert forms == [(RAW + ENCRYPTED, 2, 28), (FILES + ENCRYPTED, 1, 28), (ZSTD + ENCRYPTED, 2, 28)]
     content = rows(tmp_path, "SELECT content FROM frames WHERE first = 3")[0][0]
@@ -127,7 +129,7 @@ def test_sessions_of_one_user_share_a_key_and_others_have_their_own(tmp_path: Pa
     ann, _, more = wrote(log, b"ann", b"1"), wrote(log, b"bob", b"1"), wrote(log, b"ann", b"2")
     log.close()
     log = opened(tmp_path)
-    log.append(chain([Told(contents=(b"later",))], ann.hash, 1), ann.session, 1)
+    log.append(chain([CommitSpec(contents=(b"later",))], ann.hash, 1), ann.session, 1)
     names = [name for (name,) in rows(tmp_path, "SELECT substr(salts, 1, 16) FROM frames")]
     assert names[0] == names[2] == names[3] != names[1] and more.cell == 5
     log.close()
@@ -157,7 +159,7 @@ def test_nothing_is_written_under_a_key_that_another_handle_dropped(tmp_path: Pa
     log, other = opened(tmp_path), opened(tmp_path)
     ann = wrote(log, b"ann", b"before")
     other.vault.keyring.drop(other.vault.keyring.name(b"ann"))  # type: ignore[attr-defined]
-    log.append(chain([Told(contents=(b"after", b"y" * 70_000))], ann.hash, 1), 1, 1)
+    log.append(chain([CommitSpec(contents=(b"after", b"y" * 70_000))], ann.hash, 1), 1, 1)
     again = wrote(other, b"ann", b"back")
     for one in (log, other):
         assert {n: cell.content[:6] for n, cell in one.cells(range(9)).items()} == {
@@ -271,7 +273,7 @@ def flip(sound: bytes, at: int) -> bytes:
 def test_no_damage_of_a_frame_gives_another_content(tmp_path: Path, column: str) -> None:
     """Each byte of a row flipped, its cells are no more what was sealed, and nothing is raised."""
     log = opened(tmp_path)
-    first = log.append(chain([Told(contents=(b"ann", b"word " * 9, b"z" * 70_000))]), 0, 0)[0]
+    first = log.append(chain([CommitSpec(contents=(b"ann", b"word " * 9, b"z" * 70_000))]), 0, 0)[0]
     for row in (1, 3):
         db = apsw.Connection(str(tmp_path / "log.sqlite"))
         db.execute("PRAGMA synchronous = OFF").fetchall()
@@ -291,7 +293,7 @@ def test_no_damage_of_a_frame_gives_another_content(tmp_path: Path, column: str)
 def test_a_damaged_file_gives_no_content(tmp_path: Path) -> None:
     """A byte flipped in the file of a long cell, or a file cut short, leaves nothing that was sealed."""
     log = opened(tmp_path)
-    first = log.append(chain([Told(contents=(b"z" * 70_000,))]), 0, 0)[0]
+    first = log.append(chain([CommitSpec(contents=(b"z" * 70_000,))]), 0, 0)[0]
     file = log.files.path(first.commitment(0))
     sound = file.read_bytes()
     for held in (*(flip(sound, at) for at in (0, 20, 40, 70_000)), sound[:30], b""):
@@ -303,7 +305,7 @@ def test_a_damaged_file_gives_no_content(tmp_path: Path) -> None:
 def test_a_plain_frame_is_no_frame_of_an_encrypted_log(tmp_path: Path) -> None:
     """A row that somebody put there unencrypted gives damaged cells, so nothing plain goes unnoticed."""
     log = opened(tmp_path)
-    told = chain([Told(contents=(b"ann",))])
+    told = chain([CommitSpec(contents=(b"ann",))])
     log.append(told, 0, 0)
     log.close()
     db = apsw.Connection(str(tmp_path / "log.sqlite"))
@@ -326,7 +328,7 @@ def test_a_log_says_what_it_takes(tmp_path: Path) -> None:
     plain = tmp_path / "plain.sqlite"
     SqliteLog.create(plain)
     with pytest.raises(StoreError, match=r"is not encrypted; .* run `vmstore encrypt`"):
-        SqliteLog(plain, vault=Vault(keyring(tmp_path), SystemIds(), whose))
+        SqliteLog(plain, vault=FrameEncryption(keyring(tmp_path), SystemIds(), whose))
 
 
 def test_another_key_is_refused(tmp_path: Path) -> None:

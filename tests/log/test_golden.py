@@ -25,7 +25,7 @@ from vmstore.core.clock import SeededIds
 from vmstore.core.mutation import LATER_FIELDS, MUTATION_NAMES, Known, Open, decode, encode
 from vmstore.log.file import FORMAT
 from vmstore.log.frame import FILES, RAW, ZSTD, Frame, opened
-from vmstore.log.frame_encryption import Vault
+from vmstore.log.frame_encryption import FrameEncryption
 
 GOLDEN = json.loads(SESSION.read_text(encoding="utf-8"))
 GOLDEN_FRAMES = json.loads(FRAMES.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def test_the_golden_frames_are_read() -> None:
     assert dict(opened(frame("in a file"), [11], {long.commitment: long.content}.get)) == {11: long}
 
 
-def locked(folder: Path) -> Vault:
+def locked(folder: Path) -> FrameEncryption:
     """What opens the golden encrypted rows: a file of the golden keys."""
     store_key = KeyAtHand(bytes(range(32)), SeededIds(5))
     Keyring.create(folder / "keys.sqlite", store_key, SeededIds(5))
@@ -74,7 +74,7 @@ def locked(folder: Path) -> Vault:
     db.execute("DELETE FROM keys")
     db.executemany("INSERT INTO keys VALUES(?, ?)", [tuple(map(bytes.fromhex, row)) for row in GOLDEN_LOCKED["keys"]])
     db.close()
-    return Vault(Keyring(folder / "keys.sqlite", store_key, SeededIds(5)), SeededIds(5), lambda _: b"")
+    return FrameEncryption(Keyring(folder / "keys.sqlite", store_key, SeededIds(5)), SeededIds(5), lambda _: b"")
 
 
 def test_the_golden_encrypted_frames_are_read(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from vmstore.log.blobs import CellFiles
 from vmstore.log.commit import genesis
 from vmstore.log.frame import FILE_BYTES_MIN
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_packing_begins_every_so_many_writes_and_once_at_a_time(path: Path, monk
 
     def write(count: int) -> None:
         for _ in range(count):
-            log.append(chain([Told()], genesis(b"%d" % log.ordinal)), 0, 0)
+            log.append(chain([CommitSpec()], genesis(b"%d" % log.ordinal)), 0, 0)
 
     monkeypatch.setattr(sqlite, "TIDY_WRITES", 3)
     monkeypatch.setattr(SqliteLog, "_tidy", tidy)
@@ -57,14 +57,14 @@ def test_packing_begins_every_so_many_writes_and_once_at_a_time(path: Path, monk
 def test_a_long_cell_is_written_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file of a cell is written before its commit, and again only where somebody swept it away meanwhile."""
     kept, keep, log = list[bytes](), CellFiles.keep, SqliteLog(path)
-    (commit,) = chain([Told(contents=(b"x" * FILE_BYTES_MIN,))], genesis(b"long"))
+    (commit,) = chain([CommitSpec(contents=(b"x" * FILE_BYTES_MIN,))], genesis(b"long"))
     monkeypatch.setattr(
         CellFiles, "keep", lambda files, name, content, *key: (kept.append(name), keep(files, name, content, *key))
     )
     log.append([commit], 0, 0)
     assert kept == [commit.commitment(0)]
     monkeypatch.setattr(CellFiles, "holds", lambda files, name: False)
-    (again,) = chain([Told(contents=(b"y", b"y" * FILE_BYTES_MIN))], genesis(b"again"))
+    (again,) = chain([CommitSpec(contents=(b"y", b"y" * FILE_BYTES_MIN))], genesis(b"again"))
     log.append([again], 0, 0)
     assert kept[1:] == [again.commitment(1)] * 2
     assert log.cells([3])[3].content == b"y" * FILE_BYTES_MIN
@@ -75,8 +75,8 @@ def test_what_was_written_alone_is_not_written_again(path: Path) -> None:
     """An append made while everybody else waits is stored once, whoever writes next."""
     log = SqliteLog(path)
     with log.alone():
-        log.append(chain([Told()], genesis(b"alone")), 0, 0)
-        log.append(chain([Told()], genesis(b"alone too")), 0, 0)
-    log.append(chain([Told()], genesis(b"next")), 0, 0)
+        log.append(chain([CommitSpec()], genesis(b"alone")), 0, 0)
+        log.append(chain([CommitSpec()], genesis(b"alone too")), 0, 0)
+    log.append(chain([CommitSpec()], genesis(b"next")), 0, 0)
     assert (log.ordinal, [commit.session for commit in log.tail(0, 9)]) == (3, [1, 2, 3])
     log.close()

@@ -26,7 +26,7 @@ from vmstore.log.frame import (
     packed,
     raw,
 )
-from vmstore.log.port import Packed
+from vmstore.log.port import CompactionResult
 from vmstore.log.rows import frame_of
 
 WORDS = b"all work and no play makes dull frames "
@@ -145,7 +145,7 @@ def test_frames_that_do_not_meet_are_not_joined() -> None:
 def test_what_packing_did_adds_up() -> None:
     """Frames and bytes before and after are counted apart, on top of what was counted already."""
     old, new = [raw(1, [cell(1, 50)]), raw(2, [cell(2, 30)])], [raw(1, [cell(1, 7)])]
-    assert plus(Packed(1, 2, 3, 4), old, new) == Packed(3, 3, 83, 11)
+    assert plus(CompactionResult(1, 2, 3, 4), old, new) == CompactionResult(3, 3, 83, 11)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from vmstore.log.commit import genesis
 from vmstore.log.file import APPLICATION_ID, CHECKPOINT_PAGES, FORMAT, WAL_BYTES, write_again
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import LogContract, Told, chain
+from vmstore.testing.log_contract import CommitSpec, LogContract, chain
 
 FULL = 2
-STORY = [Told(2, contents=(b"a", b"b")), Told(1, contents=(b"c",)), Told(4)]
+STORY = [CommitSpec(2, contents=(b"a", b"b")), CommitSpec(1, contents=(b"c",)), CommitSpec(4)]
 
 
 class TestSqliteLog(LogContract):
@@ -140,7 +140,7 @@ def test_the_live_connection_flushes_every_commit(log: SqliteLog) -> None:
 def test_the_wal_is_gone_after_close(path: Path) -> None:
     """While a log is open its WAL lies beside it, and after the last handle closed only the log does."""
     first, second = SqliteLog(path), SqliteLog(path)
-    first.append(chain([Told(contents=(b"x" * 9_000,))], genesis(b"two")), 0, 0)
+    first.append(chain([CommitSpec(contents=(b"x" * 9_000,))], genesis(b"two")), 0, 0)
     assert path.with_name("log.sqlite-wal").stat().st_size > 9_000
     first.close()
     assert path.with_name("log.sqlite-wal").exists()
@@ -156,7 +156,7 @@ def test_a_writer_that_stays_writes_over_its_wal(path: Path) -> None:
     log = SqliteLog(path)
     sizes = []
     for n in range(40):
-        log.append(chain([Told(contents=(b"x" * 900,))], genesis(bytes([n]))), 0, 0)
+        log.append(chain([CommitSpec(contents=(b"x" * 900,))], genesis(bytes([n]))), 0, 0)
         sizes.append(path.with_name("log.sqlite-wal").stat().st_size)
     assert sizes[0] < sizes[1] == sizes[-1] == WAL_BYTES
     left = path.parent / "left"
@@ -173,7 +173,7 @@ def test_the_wal_stays_short(path: Path) -> None:
     """Many commits do not make the WAL grow: it is folded into the file as it goes."""
     log = SqliteLog(path)
     for n in range(60):
-        log.append(chain([Told(contents=(b"x" * 40_000,))], genesis(bytes([n]))), 0, 0)
+        log.append(chain([CommitSpec(contents=(b"x" * 40_000,))], genesis(bytes([n]))), 0, 0)
     assert path.with_name("log.sqlite-wal").stat().st_size < 3 * CHECKPOINT_PAGES * 4096
     log.close()
 
@@ -184,8 +184,8 @@ def test_the_wal_stays_short(path: Path) -> None:
 def test_two_handles_write_different_sessions(path: Path) -> None:
     """Two handles append in turn, and each reads what the other wrote."""
     one, two = SqliteLog(path), SqliteLog(path)
-    mine = one.append(chain([Told(contents=(b"one",))], genesis(b"one")), 0, 0)[0]
-    theirs = two.append(chain([Told(contents=(b"two",))], genesis(b"two")), 0, 0)[0]
+    mine = one.append(chain([CommitSpec(contents=(b"one",))], genesis(b"one")), 0, 0)[0]
+    theirs = two.append(chain([CommitSpec(contents=(b"two",))], genesis(b"two")), 0, 0)[0]
     assert (mine.ordinal, theirs.ordinal, mine.cell, theirs.cell) == (4, 5, 4, 5)
     assert one.ordinal == two.ordinal == 5
     assert one.tail(0, 9) == two.tail(0, 9)
@@ -198,7 +198,7 @@ def test_two_handles_write_different_sessions(path: Path) -> None:
 def test_a_session_another_handle_opened_is_found(path: Path) -> None:
     """A session that a shared view may name already has a head on every handle."""
     one, two = SqliteLog(path), SqliteLog(path)
-    opened = one.append(chain([Told(2)], genesis(b"two")), 0, 0)[0]
+    opened = one.append(chain([CommitSpec(2)], genesis(b"two")), 0, 0)[0]
     assert two.head(opened.session) == (2, opened.hash)
     one.close()
     two.close()
@@ -209,12 +209,12 @@ def test_two_handles_on_one_session_conflict_then_fit(path: Path) -> None:
     one, two = SqliteLog(path), SqliteLog(path)
     head = one.head(1)
     assert head is not None
-    added = one.append(chain([Told(2)], head.hash, 7), 1, 7)[0]
+    added = one.append(chain([CommitSpec(2)], head.hash, 7), 1, 7)[0]
     with pytest.raises(ConflictError, match="stands at position 9, not 7"):
-        two.append(chain([Told()], head.hash, 7), 1, 7)
+        two.append(chain([CommitSpec()], head.hash, 7), 1, 7)
     seen = two.head(1)
     assert seen == (9, added.hash)
-    assert two.append(chain([Told()], seen.hash, 9), 1, 9)[0].first == 10
+    assert two.append(chain([CommitSpec()], seen.hash, 9), 1, 9)[0].first == 10
     one.close()
     two.close()
 
@@ -232,7 +232,7 @@ def test_a_writer_waits_for_another(path: Path) -> None:
 
     thread = threading.Thread(target=let_go)
     thread.start()
-    log.append(chain([Told()], genesis(b"two")), 0, 0)
+    log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)
     assert held == ["let go"]
     thread.join()
     log.close()
@@ -246,9 +246,9 @@ def test_a_file_held_for_long_is_named(path: Path) -> None:
         db.setbusytimeout(10)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match=r"held by another writer.*try again"):
-        log.append(chain([Told()], genesis(b"two")), 0, 0)
+        log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)
     holder.execute("ROLLBACK")
-    assert log.append(chain([Told()], genesis(b"two")), 0, 0)[0].ordinal == 4
+    assert log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)[0].ordinal == 4
     log.close()
     holder.close()
 
@@ -280,7 +280,7 @@ def test_a_reader_cannot_write(path: Path) -> None:
     """A handle for reading refuses an append and says how to open the log for writing."""
     log = SqliteLog(path, readonly=True)
     with pytest.raises(ReadOnlyError, match=r"log\.sqlite was opened for reading; open it with mode 'rw'"):
-        log.append(chain([Told()], genesis(b"two")), 0, 0)
+        log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)
     assert log.ordinal == 3
     log.close()
 
@@ -300,7 +300,7 @@ def test_reading_leaves_the_file_as_it_is(path: Path) -> None:
 def test_a_reader_follows_a_writer(path: Path) -> None:
     """A handle for reading sees what is appended while it is open."""
     reader, writer = SqliteLog(path, readonly=True), SqliteLog(path)
-    writer.append(chain([Told(contents=(b"new",))], genesis(b"two")), 0, 0)
+    writer.append(chain([CommitSpec(contents=(b"new",))], genesis(b"two")), 0, 0)
     assert (reader.ordinal, reader.cells([4])[4].content) == (4, b"new")
     writer.close()
     assert reader.ordinal == 4
@@ -322,7 +322,7 @@ def test_any_folder_name_is_read(tmp_path: Path, path: Path, name: str) -> None:
 def test_pages_that_changed_places_are_named(path: Path) -> None:
     """Where the pages of the commits lie in another order, a tail names the file and gives none of them."""
     log = SqliteLog(path)
-    log.append(chain([Told(contents=(b"x",)) for _ in range(400)], genesis(b"u")), 0, 0)
+    log.append(chain([CommitSpec(contents=(b"x",)) for _ in range(400)], genesis(b"u")), 0, 0)
     log.close()
     db = apsw.Connection(str(path))
     size = db.pragma("page_size")

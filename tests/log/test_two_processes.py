@@ -9,7 +9,7 @@ from tests.disasters.child import joined, start
 from vmstore.errors import ConflictError
 from vmstore.log.commit import genesis, relink
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 
 EACH = 25
 
@@ -19,7 +19,7 @@ def own(path: Path, uid: bytes) -> None:
     log = SqliteLog(path)
     key, previous, position = 0, genesis(uid), 0
     for number in range(EACH):
-        commit = log.append(chain([Told(2, at=number, contents=(uid,))], previous, position), key, position)[0]
+        commit = log.append(chain([CommitSpec(2, at=number, contents=(uid,))], previous, position), key, position)[0]
         key, previous, position = commit.session, commit.hash, commit.last
     log.close()
 
@@ -32,7 +32,9 @@ def shared(path: Path, told: int) -> None:
             head = log.head(1)
             assert head is not None
             try:
-                log.append(chain([Told(1, at=number, contents=(b"x",))], head.hash, head.position), 1, head.position)
+                log.append(
+                    chain([CommitSpec(1, at=number, contents=(b"x",))], head.hash, head.position), 1, head.position
+                )
                 break
             except ConflictError:
                 os.write(told, b"c")
@@ -85,7 +87,7 @@ def _write_one_session(path: Path) -> bool:
     """Lets two processes write a session; whether one was ever second."""
     SqliteLog.create(path)
     log = SqliteLog(path)
-    log.append(chain([Told(contents=(b"one",))], genesis(b"one")), 0, 0)
+    log.append(chain([CommitSpec(contents=(b"one",))], genesis(b"one")), 0, 0)
     log.close()
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

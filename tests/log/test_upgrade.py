@@ -22,7 +22,7 @@ from vmstore.log.frame import FILE_BYTES_MIN
 from vmstore.log.rows import row_of
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.upgrade import upgrade
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 
 OLD = f"""
 PRAGMA page_size = 4096;
@@ -65,8 +65,8 @@ def golden() -> list[Commit]:
 
 def story() -> list[Commit]:
     """Commits with many cells, empty and long ones among them."""
-    told = [Told(contents=tuple(b"text %d " % n * n for n in range(at))) for at in range(1, 40)]
-    told.append(Told(contents=(b"", b"long" * FILE_BYTES_MIN)))
+    told = [CommitSpec(contents=tuple(b"text %d " % n * n for n in range(at))) for at in range(1, 40)]
+    told.append(CommitSpec(contents=(b"", b"long" * FILE_BYTES_MIN)))
     found: list[Commit] = []
     cell = 1
     for ordinal, commit in enumerate(chain(told), 1):

@@ -15,7 +15,7 @@ from vmstore.log.commit import genesis
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import Append
 from vmstore.log.sqlite import SqliteLog
-from vmstore.testing.log_contract import Told, Torn, chain
+from vmstore.testing.log_contract import CommitSpec, TornAppend, chain
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "log.sqlite"
     SqliteLog.create(path)
     log = SqliteLog(path)
-    log.append(chain([Told()]), 0, 0)
+    log.append(chain([CommitSpec()]), 0, 0)
     log.close()
     return path
 
@@ -51,11 +51,11 @@ def test_appends_that_are_handed_over_together_share_one_transaction(path: Path)
     log = SqliteLog(path)
     first = log.tail(0, 1)[0]
     told = [
-        ("one", chain([Told(contents=(b"a",)), Told()], genesis(b"one")), 0, 0),
-        ("moved", chain([Told()], first.hash, 1), 1, 1),
-        ("late", chain([Told()], first.hash, 1), 1, 1),
-        ("wrong", chain([Told()], first.hash, 7), 1, 7),
-        ("two", chain([Told(contents=(b"b",))], genesis(b"two")), 0, 0),
+        ("one", chain([CommitSpec(contents=(b"a",)), CommitSpec()], genesis(b"one")), 0, 0),
+        ("moved", chain([CommitSpec()], first.hash, 1), 1, 1),
+        ("late", chain([CommitSpec()], first.hash, 1), 1, 1),
+        ("wrong", chain([CommitSpec()], first.hash, 7), 1, 7),
+        ("two", chain([CommitSpec(contents=(b"b",))], genesis(b"two")), 0, 0),
     ]
     transactions = log._writes
     outcomes = log.together([Append(commits, session, expected, 1) for _, commits, session, expected in told])
@@ -76,8 +76,8 @@ def test_commits_are_read_before_anybody_waits(path: Path) -> None:
     """Commits that cannot be made fail where they are handed in, and disturb no other writer."""
     log = SqliteLog(path)
     with pytest.raises(InterruptedError):
-        log.append(Torn(chain([Told(), Told()], genesis(b"two"))), 0, 0)
-    assert log.append(chain([Told()], genesis(b"two")), 0, 0)[0].ordinal == 2
+        log.append(TornAppend(chain([CommitSpec(), CommitSpec()], genesis(b"two"))), 0, 0)
+    assert log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)[0].ordinal == 2
     log.close()
 
 
@@ -94,7 +94,7 @@ def test_a_killed_holder_lets_go(path: Path) -> None:
     os.read(told, 1)
     log = SqliteLog(path)
     threading.Timer(0.05, kill, (child,)).start()
-    assert log.append(chain([Told()], genesis(b"two")), 0, 0)[0].ordinal == 2
+    assert log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)[0].ordinal == 2
     log.close()
 
 
@@ -106,7 +106,7 @@ def test_no_writer_is_starved(path: Path) -> None:
         log, end = SqliteLog(path), time.monotonic() + 1.5
         key, previous, position, after, count = 0, genesis(bytes([number])), 0, 0, 0
         while time.monotonic() < end:
-            commit = log.append(chain([Told()], previous, position), key, position, after=after)[0]
+            commit = log.append(chain([CommitSpec()], previous, position), key, position, after=after)[0]
             key, previous, position, after = commit.session, commit.hash, commit.last, commit.ordinal
             count += 1
         os.write(tell, b"%d " % count)
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_locked_is_named(path: Path, suffix: str) -> Non
     path.with_suffix(suffix).mkdir()
     log, before = SqliteLog(path), len(os.listdir("/dev/fd"))
     with pytest.raises(StoreError, match=rf"log\{suffix} cannot be locked .*open the store with mode 'r'"):
-        log.append(chain([Told()], genesis(b"two")), 0, 0)
+        log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)
     assert len(os.listdir("/dev/fd")) == before
     log.close()
 
@@ -132,11 +132,11 @@ def test_a_folder_that_cannot_be_locked_is_named(path: Path, suffix: str) -> Non
 def test_opening_reads_no_past(path: Path) -> None:
     """A handle takes in nothing at open, older heads only where somebody asks for them, and then once."""
     log = SqliteLog(path)
-    last = log.append(chain([Told() for _ in range(50)], genesis(b"two")), 0, 0)[-1]
+    last = log.append(chain([CommitSpec() for _ in range(50)], genesis(b"two")), 0, 0)[-1]
     log.close()
     log = SqliteLog(path)
     assert (log._heads.start, log._heads.end, log._heads._seen) == (51, 51, {})
-    commits = chain([Told()], last.hash, last.last)
+    commits = chain([CommitSpec()], last.hash, last.last)
     assert log.append(commits, last.session, last.last, after=51)[0].ordinal == 52
     assert set(log._heads._seen) == {last.session}
     head = log.head(1)
@@ -147,14 +147,14 @@ def test_opening_reads_no_past(path: Path) -> None:
 
 def test_heads_are_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A handle that sees more sessions than it keeps forgets them, and finds them again when asked."""
-    monkeypatch.setattr("vmstore.log.heads.SESSIONS_MAX", 5)
+    monkeypatch.setattr("vmstore.log.sqlite.SESSIONS_MAX", 5)
     log = SqliteLog(path)
-    keys = [log.append(chain([Told(2)], genesis(bytes([n]))), 0, 0)[0] for n in range(20)]
+    keys = [log.append(chain([CommitSpec(2)], genesis(bytes([n]))), 0, 0)[0] for n in range(20)]
     assert len(log._heads._seen) <= 5
     heads = [log.head(commit.session) for commit in keys]
     assert heads == [(2, commit.hash) for commit in keys]
     with pytest.raises(ConflictError):
-        log.append(chain([Told()], keys[0].hash, 9), keys[0].session, 9, after=0)
+        log.append(chain([CommitSpec()], keys[0].hash, 9), keys[0].session, 9, after=0)
     log.close()
 
 
@@ -170,11 +170,11 @@ def test_an_interrupted_writer_holds_up_nobody(path: Path, monkeypatch: pytest.M
 
     def write(name: bytes) -> None:
         try:
-            log.append(chain([Told(contents=(name,))], genesis(name)), 0, 0)
+            log.append(chain([CommitSpec(contents=(name,))], genesis(name)), 0, 0)
         except BaseException as error:
             said.append(error)
 
-    log.append(chain([Told()], genesis(b"first")), 0, 0)
+    log.append(chain([CommitSpec()], genesis(b"first")), 0, 0)
     with other:
         threads = [threading.Thread(target=write, args=(name,)) for name in (b"one", b"two", b"three")]
         for thread in threads:
@@ -185,7 +185,7 @@ def test_an_interrupted_writer_holds_up_nobody(path: Path, monkeypatch: pytest.M
         thread.join()
     assert [type(error).__name__ for error in said] == ["KeyboardInterrupt"]
     assert (log.ordinal, log.last_cell) == (4, 2)
-    assert log.append(chain([Told(contents=(b"x",))], genesis(b"more")), 0, 0)[0].ordinal == 5
+    assert log.append(chain([CommitSpec(contents=(b"x",))], genesis(b"more")), 0, 0)[0].ordinal == 5
     log.close()
     other.close()
 
@@ -196,7 +196,7 @@ def test_a_file_that_refuses_writes_is_named(path: Path) -> None:
     with log.file as db:
         db.execute("PRAGMA query_only = ON")
     with pytest.raises(ReadOnlyError, match=r"log\.sqlite is not writable .*mode 'r'"):
-        log.append(chain([Told()], genesis(b"two")), 0, 0)
+        log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)
     with log.file as db:
         db.execute("PRAGMA query_only = OFF")
     assert log.ordinal == 1

@@ -16,10 +16,10 @@ from tests.redact.labelled import lines
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import Create, Redact
 from vmstore.core.page import Modality, PageType, Role
-from vmstore.core.redaction import TAG, By, Found, Redaction
+from vmstore.core.redaction import TAG, HiddenKind, Redaction, RedactionSource
 from vmstore.errors import InputError, RefusedError
-from vmstore.redact.redactor import Door
-from vmstore.redact.span import Kind
+from vmstore.redact.redactor import Redactor
+from vmstore.redact.span import SecretKind
 
 PASSWORD, KEY, MAIL = "tango-77-foxtrot", "sk-ant-api03-" + "aB3" * 12, "ada@lovelace.dev"
 VALUES = (PASSWORD, KEY, MAIL)
@@ -168,8 +168,8 @@ def test_the_record_says_what_was_done() -> None:
     content = session.content(page.page)
     assert content == b'my password: "[PASSWORD 1]", key [API_KEY 1]'
     (told,) = [entry.mutation for entry in store.tail() if entry.kind == "redact" and entry.mutation["page"]]
-    assert told["found"] == ((Found.API_KEY, 1, 1), (Found.PASSWORD, 1, 1))
-    assert (told["count"], told["recoverable"], told["policy"], told["by"]) == (2, 0, None, By.DETECTORS_2)
+    assert told["found"] == ((HiddenKind.API_KEY, 1, 1), (HiddenKind.PASSWORD, 1, 1))
+    assert (told["count"], told["recoverable"], told["policy"], told["by"]) == (2, 0, None, RedactionSource.DETECTORS_2)
     assert told["tokens_after"] == page.tokens == 11
     assert abs(told["tokens_before"] - len(str(ASK["content"])) / 4) <= 1
     (event,) = [event for event in session.lineage.history(page.page) if event.event == "redact"]
@@ -263,15 +263,15 @@ def test_a_masked_live_session_is_decided_again_alike() -> None:
 
 def test_the_log_knows_every_kind() -> None:
     """Each kind the detectors find has a number of its own in the log."""
-    assert [kind.name for kind in Kind] == [found.name for found in Found if found is not Found.OTHER]
+    assert [kind.name for kind in SecretKind] == [found.name for found in HiddenKind if found is not HiddenKind.OTHER]
 
 
 def test_masking_twice_is_masking_once() -> None:
     """What passed a door passes it again unchanged, as text and within JSON."""
     for text, _ in lines():
-        door = Door(Redaction.MASK)
+        door = Redactor(Redaction.MASK)
         once = door.text(text, "")
-        assert door.text(once, "") == Door(Redaction.MASK).text(once, "") == once
+        assert door.text(once, "") == Redactor(Redaction.MASK).text(once, "") == once
         told = json.dumps({"said": [text]}).encode()
         again = door.content(told, "")
         assert door.content(again, "") == again
@@ -284,7 +284,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(), 
 @given(JSON)
 def test_what_holds_nothing_is_not_touched(value: Any) -> None:
     """Bytes in which nothing is found stay the very same, however they are written."""
-    door = Door(Redaction.MASK)
+    door = Redactor(Redaction.MASK)
     told = json.dumps(value, indent=1).encode()
     if not door.counts or door.value(value, "") == value:
         assert door.content(told, "") == told

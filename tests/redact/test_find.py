@@ -13,10 +13,10 @@ import vmstore
 from tests.growing import grows_at_most
 from vmstore.redact.find import apart, spans
 from vmstore.redact.national_ids import luhn
-from vmstore.redact.span import Kind, Span
+from vmstore.redact.span import SecretKind, SecretSpan
 
 
-def found(text: str, kinds: set[Kind] | None = None) -> list[tuple[str, str]]:
+def found(text: str, kinds: set[SecretKind] | None = None) -> list[tuple[str, str]]:
     """What is found, by kind."""
     listed = spans(text) if kinds is None else spans(text, kinds)
     return [(span.kind.value, text[span.start : span.end]) for span in listed]
@@ -50,14 +50,14 @@ def test_our_own_digests_and_names_stay() -> None:
 )
 def test_machines_only_where_asked(text: str, expected: list[tuple[str, str]]) -> None:
     """Addresses of machines are found where they are asked for, and only then."""
-    assert found(text, set(Kind)) == expected
+    assert found(text, set(SecretKind)) == expected
     assert found(text) == []
 
 
 def test_kinds_are_chosen() -> None:
     """What is not asked for is not found."""
     text = "ada@lovelace.dev, 4111 1111 1111 1111"
-    assert found(text, {Kind.CARD}) == [("card", "4111 1111 1111 1111")]
+    assert found(text, {SecretKind.CARD}) == [("card", "4111 1111 1111 1111")]
     assert found(text, set()) == []
 
 
@@ -88,10 +88,10 @@ def test_luhn_sees_every_wrong_digit(number: int) -> None:
     assert len(right) == 1
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.sampled_from(list(Kind))), max_size=8))
-def test_spans_do_not_touch_each_other(told: list[tuple[int, int, Kind]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.sampled_from(list(SecretKind))), max_size=8))
+def test_spans_do_not_touch_each_other(told: list[tuple[int, int, SecretKind]]) -> None:
     """Whatever overlaps becomes one span, and nothing that was found is left uncovered."""
-    listed = [Span(start, start + long, kind) for start, long, kind in told]
+    listed = [SecretSpan(start, start + long, kind) for start, long, kind in told]
     joined = apart(iter(listed))
     assert all(one.end <= other.start for one, other in pairwise(joined))
     covered = {place for span in joined for place in range(span.start, span.end)}
@@ -109,7 +109,7 @@ PIECES = (
 def test_any_text_is_read(text: str) -> None:
     """Whatever stands in a text, what is found lies in it, in order, and is never empty."""
     last = 0
-    for span in spans(text, set(Kind)):
+    for span in spans(text, set(SecretKind)):
         assert last <= span.start < span.end <= len(text)
         last = span.end
 
@@ -128,6 +128,6 @@ def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
 
     def work(length: int) -> Callable[[], object]:
         text = (piece * (length // len(piece) + 1))[:length]
-        return lambda: spans(text, set(Kind))
+        return lambda: spans(text, set(SecretKind))
 
     assert grows_at_most(work(1_000), work(8_000), 20)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.growing import grows_at_most
 from tests.lanes import tries
 from vmstore.redact.find import KEYS, LOW, spans
-from vmstore.redact.span import Kind, Literal
+from vmstore.redact.span import Literal, SecretKind
 
 NIGHT = tries(1) > 1  # time is measured then, of longer texts
 LITERALS = sorted(
@@ -38,7 +38,7 @@ WORST = (
 def work(piece: str, length: int) -> Callable[[], object]:
     """Reads a text of a length that is one piece again and again."""
     text = (piece * (length // len(piece) + 1))[:length]
-    return lambda: spans(text, set(Kind))
+    return lambda: spans(text, set(SecretKind))
 
 
 @pytest.mark.parametrize("piece", WORST)

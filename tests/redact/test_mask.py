@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.redact.labelled import lines
-from vmstore.redact.mask import Mask, Masked
-from vmstore.redact.span import Kind, Span
+from vmstore.redact.mask import Mask, MaskedValue
+from vmstore.redact.span import SecretKind, SecretSpan
 
 
 def test_the_same_value_has_the_same_placeholder() -> None:
@@ -26,7 +26,7 @@ def test_the_record_never_holds_a_value() -> None:
     mask = Mask()
     mask.text("password=hunter2 password=hunter2", "p1")
     mask.text("password=hunter2", "request of call 3")
-    assert mask.record == [Masked(Kind.PASSWORD, 1, 3, {"p1": 2, "request of call 3": 1})]
+    assert mask.record == [MaskedValue(SecretKind.PASSWORD, 1, 3, {"p1": 2, "request of call 3": 1})]
     assert mask.counts == {"password": 3}
     assert "hunter2" not in json.dumps(mask.record)
 
@@ -97,8 +97,11 @@ def test_text_without_secrets_is_untouched(text: str) -> None:
 def test_another_finder_comes_after_ours() -> None:
     """What only another finder finds is masked as it says, and what we find keeps our kind."""
 
-    def names(text: str) -> list[Span]:
-        return [Span(found.start(), found.end(), Kind.SECRET) for found in re.finditer(r"prod/db|hunter\w*", text)]
+    def names(text: str) -> list[SecretSpan]:
+        return [
+            SecretSpan(found.start(), found.end(), SecretKind.SECRET)
+            for found in re.finditer(r"prod/db|hunter\w*", text)
+        ]
 
     text = "in prod/db: password=hunter2xyz"
     assert Mask().text(text, "") == "in prod/db: password=[PASSWORD 1]"

@@ -13,7 +13,7 @@ from vmstore.redact import national_ids
 from vmstore.redact.assignments import is_placeholder
 from vmstore.redact.find import spans
 from vmstore.redact.headers import COMMANDS
-from vmstore.redact.span import Kind
+from vmstore.redact.span import SecretKind
 from vmstore.redact.vendor_keys import SAMPLE
 from vmstore.redact.vendors import AROUND, VENDORS
 
@@ -90,7 +90,7 @@ WRONG = tuple(one for one in NUMBERS if not one.startswith(("ITIN", "Steuer", "P
 
 def of_a_person(text: str) -> list[str]:
     """What is found to be the number of a person."""
-    return [text[span.start : span.end] for span in spans(text) if span.kind is Kind.SSN]
+    return [text[span.start : span.end] for span in spans(text) if span.kind is SecretKind.SSN]
 
 
 @pytest.mark.parametrize("told", NUMBERS)

@@ -10,9 +10,9 @@ import pytest
 
 from tests.replay.told import Life, lived, shorten
 from vmstore.core import mutation as m
-from vmstore.replay.check import Checked, check
-from vmstore.replay.stimuli import Commit, Stimuli, is_decision, stimuli
-from vmstore.testing.simulate_live import ACTS, Played
+from vmstore.replay.check import ReplayCheck, check
+from vmstore.replay.stimuli import RecordedCommit, Stimuli, is_decision, stimuli
+from vmstore.testing.simulate_live import ACTS, LiveRun
 
 At = tuple[int, m.AnyMutation]
 Plant = Callable[[m.AnyMutation], list[m.AnyMutation]]
@@ -52,14 +52,14 @@ def planted(life: Life, kind: type, plant: Plant, nth: int = 5) -> tuple[Stimuli
             for each in told:
                 mutations.append((mutations[-1][0] + 1 if mutations else position + moved, each))
             moved += len(told) - 1
-        commits.append(Commit(commit.at, mutations, commit.cell))
+        commits.append(RecordedCommit(commit.at, mutations, commit.cell))
         if where:
             break  # the rest names positions that have moved
     assert where, f"the session has no {kind.__name__} number {nth}"
     return stimuli("s", commits), where
 
 
-def named(found: Checked, where: int) -> tuple[str, str]:
+def named(found: ReplayCheck, where: int) -> tuple[str, str]:
     """What a check says of its first difference, which is at a position."""
     assert found.difference is not None and not found.ok
     assert found.difference.position == where, found.difference
@@ -156,7 +156,7 @@ BUSY = tuple(act for act in ACTS if act in ("user", "pack", "fault", "configure"
 @pytest.mark.parametrize(("seed", "acts"), [(17, BUSY), (31, BUSY), (61, BUSY), (571, CALM)])
 def test_what_is_written_past_the_kernel_is_decided_on_at_the_next_act(seed: int, acts: tuple[str, ...]) -> None:
     """A note, a link or a fork that comes while a decision is due leaves it to the next act, then and when checked."""
-    chance, life = random.Random(seed), Played(calm=True, seed=seed)
+    chance, life = random.Random(seed), LiveRun(calm=True, seed=seed)
     for _ in range(40):
         act = chance.choice(acts if chance.random() < 0.8 else ["stand_in", "annotate"])
         life.play((act, chance.randint(0, 500), chance.randint(0, 7)))

@@ -12,16 +12,16 @@ import pytest
 import vmstore
 from tests.replay.lives import live
 from vmstore.errors import StoreError
-from vmstore.replay.worker_pool import AHEAD, Crew
+from vmstore.replay.worker_pool import AHEAD, WorkerPool
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from vmstore.replay.sweep import Task, sweep
-from vmstore.store.replay_sweep import Reading
+from vmstore.store.replay_sweep import NamespaceReader
 
 tasks = [Task("s", 1, {"l0_tokens_max": budget}) for budget in (4_000, 9_000, 16_000)]
-print(*(run.budget for run in sweep(Reading(Path(sys.argv[1]), "default"), tasks, processes=2)))
+print(*(run.budget for run in sweep(NamespaceReader(Path(sys.argv[1]), "default"), tasks, processes=2)))
 """
 
 
@@ -33,7 +33,7 @@ def test_every_task_is_answered() -> None:
         given[nth] += bool(tasks)
         return tasks.pop() if tasks else None
 
-    with Crew(2, abs) as crew:
+    with WorkerPool(2, abs) as crew:
         crew.give(next_of)
         assert given == [AHEAD, AHEAD]
         while crew.busy:
@@ -44,14 +44,14 @@ def test_every_task_is_answered() -> None:
 
 def test_what_a_task_raises_is_raised_here() -> None:
     """An error of the work comes back as itself."""
-    with pytest.raises(ValueError, match="'many'"), Crew(1, int) as crew:
+    with pytest.raises(ValueError, match="'many'"), WorkerPool(1, int) as crew:
         crew.give(lambda nth: "many")
         list(crew.answers(waiting=True))
 
 
 def test_a_process_that_ended_is_named() -> None:
     """A process that went away says with which code, and is not waited for."""
-    with pytest.raises(StoreError, match="ended with 3 before it answered"), Crew(1, os._exit) as crew:
+    with pytest.raises(StoreError, match="ended with 3 before it answered"), WorkerPool(1, os._exit) as crew:
         crew.give(lambda nth: 3)
         list(crew.answers(waiting=True))
 

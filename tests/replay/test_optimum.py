@@ -6,8 +6,7 @@ import itertools
 
 from tests.replay import simulator
 from tests.replay.told import shorten
-from vmstore.replay.optimum import optimum
-from vmstore.replay.whatif import what_if
+from vmstore.replay.whatif import optimum, what_if
 
 
 def fewest(uses: list[int], room: int) -> int:

@@ -12,9 +12,9 @@ from tests.replay.told import lived, shorten
 from vmstore.errors import InputError
 from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
-from vmstore.replay.sweep import Task, Waiting, sweep
+from vmstore.replay.sweep import Task, TaskQueue, sweep
 from vmstore.replay.whatif import Run, as_recorded, what_if
-from vmstore.store.replay_sweep import Here, Reading, live_sessions, replays, what_ifs
+from vmstore.store.replay_sweep import NamespaceReader, OpenNamespaceReader, live_sessions, replays, what_ifs
 
 
 class Told:
@@ -96,15 +96,15 @@ def test_two_processes_say_what_one_does(store_path: Path, tmp_path: Path) -> No
             for name in ("s1", "s2")
             for changed in (None, *changes)
         ]
-        together = sweep(Reading(store_path, "default"), tasks, processes=2, results=tmp_path / "r.jsonl")
+        together = sweep(NamespaceReader(store_path, "default"), tasks, processes=2, results=tmp_path / "r.jsonl")
         assert together == [*alone["s1"], *alone["s2"]]
         assert any(run.fallbacks for run in together)
-        assert sweep(Here(store._ns), tasks, processes=1) == together
+        assert sweep(OpenNamespaceReader(store._ns), tasks, processes=1) == together
 
 
 def test_a_process_stays_with_its_session() -> None:
     """Each process goes on with the session it has read, takes one nobody has begun, and helps where all are begun."""
-    waiting = Waiting([Task(name, 1, {"l0_tokens_max": n}) for name in "ab" for n in range(3)])
+    waiting = TaskQueue([Task(name, 1, {"l0_tokens_max": n}) for name in "ab" for n in range(3)])
     taken = [(worker, waiting.next(worker)) for worker in (0, 1, 0, 1, 1, 1, 0, 0)]
     assert [(worker, task and task.session) for worker, task in taken] == [
         (0, "a"), (1, "b"), (0, "a"), (1, "b"), (1, "b"), (1, "a"), (0, None), (0, None),

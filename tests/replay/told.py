@@ -8,11 +8,11 @@ from typing import Any
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, FaultReason, Holder, Signal, Use
 from vmstore.core.page import Modality, PageType, Role
-from vmstore.replay.sink import Made
-from vmstore.replay.stimuli import Commit, Stimuli, stimuli
+from vmstore.replay.sink import ReplayForm
+from vmstore.replay.stimuli import RecordedCommit, Stimuli, stimuli
 from vmstore.vm.kernel.eviction import Compression
 from vmstore.vm.kernel.kernel import Kernel
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.settings import encoded
 from vmstore.vm.kernel.state import State
 
@@ -24,19 +24,19 @@ def short(tokens: int, level: int) -> int:
     return max(5, tokens // (4, 8, 60)[level - 1])
 
 
-def shorten(held: Held, page: int, content: int, level: int) -> Made:
+def shorten(held: ManagedPage, page: int, content: int, level: int) -> ReplayForm:
     """A form of nothing but a length."""
     full = held.forms[0]
     assert full is not None
     tokens = short(full.tokens, level)
-    return Made(level, 1, 1, b"x" * tokens, tokens)
+    return ReplayForm(level, 1, 1, b"x" * tokens, tokens)
 
 
 class Life:
     """A session that lives in a list of commits."""
 
     def __init__(self, budget: int = 8_000, policy: str = "lru", *, bare: bool = False, **settings: Any) -> None:
-        self.commits: list[Commit] = []
+        self.commits: list[RecordedCommit] = []
         self.position = 0
         self._under_way: list[tuple[int, m.AnyMutation]] = []
         self._cells: dict[int, bytes] = {}
@@ -78,7 +78,9 @@ class Life:
         """Ends a commit."""
         if self._under_way:
             cells = self._cells
-            self.commits.append(Commit(len(self.commits), self._under_way, lambda position, ref: cells[position]))
+            self.commits.append(
+                RecordedCommit(len(self.commits), self._under_way, lambda position, ref: cells[position])
+            )
             self._under_way = []
         self.kernel = Kernel(self.state, self._write, self._perform)
 

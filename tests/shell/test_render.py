@@ -14,7 +14,7 @@ import pytest
 import vmstore
 from tests.shell.conftest import ROOT, Process, answer
 from vmstore.shell.terminal.format import bar, change, clean, count, cut, dollars, listing, number, seconds, size, wide
-from vmstore.shell.terminal.layout import Column, Span, Table, lines_of, text_of
+from vmstore.shell.terminal.layout import StyledText, TableColumn, TextTable, lines_of, text_of
 from vmstore.shell.terminal.render import Screen, json_text
 from vmstore.shell.terminal.transcript import transcript
 
@@ -96,12 +96,12 @@ def test_binary_is_not_written_to_a_terminal(store_path: Path) -> None:
 
 def test_a_table_fits_its_width() -> None:
     """The last column is cut to the width, wide characters count double, numbers stand to the right."""
-    table = Table([Column("n", right=True), Column("text")], [("1", "short"), ("10", "漢字" * 20)])
+    table = TextTable([TableColumn("n", right=True), TableColumn("text")], [("1", "short"), ("10", "漢字" * 20)])
     lines = ["".join(span.text for span in line) for line in lines_of(table, 30)]
     assert lines[0] == " n  text" and lines[1] == " 1  short"
     assert wide(lines[2]) <= 30 and lines[2].endswith("…")
-    assert text_of(("a", Span("b", "bold"), ("c", ("d",)))) == "abcd"
-    assert [span.text for span in lines_of(Table([Column("")], [("x",)]), None)[0]] == ["x"]
+    assert text_of(("a", StyledText("b", "bold"), ("c", ("d",)))) == "abcd"
+    assert [span.text for span in lines_of(TextTable([TableColumn("")], [("x",)]), None)[0]] == ["x"]
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.core.asof import Call
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.debug.api import Answers
-from vmstore.debug.params import Asked
+from vmstore.debug.api import DebugApi
+from vmstore.debug.params import QueryParams
 from vmstore.errors import VmstoreError
-from vmstore.namespace.signing_keys import Key, new_key
+from vmstore.namespace.signing_keys import SigningKey, new_key
 from vmstore.shell.commands.completion import candidates
 from vmstore.shell.main import main
 from vmstore.store.completions import Candidates
@@ -226,7 +226,7 @@ def writes(w: Words) -> Doors:
     }
 
 
-def key() -> Key:
+def key() -> SigningKey:
     """A key to seal with, the same every time."""
     if not _KEYS:
         with TemporaryDirectory() as folder:
@@ -234,7 +234,7 @@ def key() -> Key:
     return _KEYS[0]
 
 
-_KEYS: list[Key] = []
+_KEYS: list[SigningKey] = []
 
 
 def _live(store: vmstore.Store) -> vmstore.Live:
@@ -290,5 +290,5 @@ def _command(words: list[str], h: Handle) -> str:
 
 
 def _served(address: str, told: dict[str, str], h: Handle) -> str:
-    answers = Answers(h.store, "STORE", h.namespace)
-    return answers.table[address](Asked(told)).decode("utf-8", "replace")
+    answers = DebugApi(h.store, "STORE", h.namespace)
+    return answers.table[address](QueryParams(told)).decode("utf-8", "replace")

@@ -10,10 +10,10 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.inner import inner_batch
-from vmstore.core.grants import Scope, Verb
+from vmstore.core.grants import GrantScope, Verb
 from vmstore.core.mutation import Revoke, Share, Turn
 from vmstore.engine.batch import Batch
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import ConflictError, InputError, RefusedError, VmstoreError
 from vmstore.namespace import system_session
 
@@ -22,7 +22,7 @@ def shared(name: str, verbs: int = Verb.READ) -> Callable[[Batch], None]:
     """What writes a share with a user."""
 
     def write(batch: Batch) -> None:
-        batch.add(Share(Scope.USER, batch.cell(name.encode()), verbs))
+        batch.add(Share(GrantScope.USER, batch.cell(name.encode()), verbs))
 
     return write
 
@@ -92,9 +92,9 @@ def test_its_kinds_stand_nowhere_else(store_path: Path) -> None:
     with vmstore.open(store_path) as store:
         session = store.session("s", create=True)
         with pytest.raises(RefusedError, match="charter_stands_apart"), inner_batch(session) as batch:
-            batch.add(Share(Scope.GLOBAL, None, Verb.READ))
+            batch.add(Share(GrantScope.GLOBAL, None, Verb.READ))
         with pytest.raises(RefusedError, match="`vmstore share`"), session.batch() as batch:
-            batch.add(Share(Scope.GLOBAL, None, Verb.READ))
+            batch.add(Share(GrantScope.GLOBAL, None, Verb.READ))
 
 
 def test_its_name_is_kept(store_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_session_that_had_its_name_keeps_it(store_path: Path, monkeypatch: pyt
 def test_two_handles_open_one(store_path: Path) -> None:
     """Of two that need it at the same time one opens it, and the other goes on in it."""
     with vmstore.open(store_path) as one, vmstore.open(store_path) as other:
-        late = one._ns.engine.begin(Opening("vmstore", hidden=2), 0)
+        late = one._ns.engine.begin(NewSession("vmstore", hidden=2), 0)
         system_session.append(other._ns, shared("ann"))
         with pytest.raises(ConflictError):
             late.commit(0)

@@ -20,7 +20,7 @@ from tests.test_house import WALL
 from vmstore.columns import page_table
 from vmstore.columns import schema as table
 from vmstore.columns import segments as shelf
-from vmstore.columns.segment_writer import Cut
+from vmstore.columns.segment_writer import SegmentWriter
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.errors import InputError, UnknownError
 from vmstore.shell.main import main
@@ -224,7 +224,7 @@ def test_verify_holds_columns_against_a_fresh_cut(store_path: Path, monkeypatch:
     """Rows that a faulty cut sealed are named by column and position, although every digest holds."""
     tell(store_path)
     with monkeypatch.context() as patch:
-        patch.setattr(Cut, "on_turn", lambda cut, fact, turn: None)
+        patch.setattr(SegmentWriter, "on_turn", lambda cut, fact, turn: None)
         cut(store_path.with_name("faulty.vms"))
     ((kind, where, what),) = problems(store_path.with_name("faulty.vms"))
     assert (kind, where) == ("columns", segments(store_path.with_name("faulty.vms"))[0].name)

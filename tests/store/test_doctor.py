@@ -20,7 +20,7 @@ from tests.engine.stories import answer, chat
 from tests.log.test_upgrade import golden, old_log
 from tests.store.archives import told_at
 from vmstore.core.clock import ManualClock
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import StoreError
 from vmstore.log import compaction
 from vmstore.log.sqlite import SqliteLog
@@ -135,7 +135,7 @@ def lost_archive(path: Path) -> None:
 def hidden_import(path: Path) -> None:
     """An import that was never finished."""
     log = SqliteLog(path / "default/log.sqlite")
-    engine_over(log, seed=3).begin(Opening("half", hidden=True), 5).commit(5)
+    engine_over(log, seed=3).begin(NewSession("half", hidden=True), 5).commit(5)
     log.close()
     with vmstore.open(path) as store:
         store.admin.follow()

@@ -17,15 +17,15 @@ from tests.engine.stories import chat
 from tests.store.secretive import asked, found_in, made
 from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import SeededIds
-from vmstore.engine.data_subject import subject_of
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.encrypt_in_place import encrypt as encrypt_log
 from vmstore.log.file import ENCRYPTED_FORMAT, FORMAT, HALF_ENCRYPTED_FORMAT, format_of
-from vmstore.log.frame_encryption import Vault
+from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.encryption import subject_of
 from vmstore.namespace.storekey import new_store_key, read_store_key
 from vmstore.store.encrypt import encrypt, rekey
-from vmstore.testing.log_contract import Told, chain
+from vmstore.testing.log_contract import CommitSpec, chain
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_handle_that_let_go_of_its_file_meets_the_encrypted_one(tmp_path: Path
     log.file.poison()
     encrypt(tmp_path / "a.vms", key)
     with pytest.raises(StoreError, match="was encrypted meanwhile"):
-        log.append(chain([Told(contents=(b"plain",))]), 0, 0)
+        log.append(chain([CommitSpec(contents=(b"plain",))]), 0, 0)
     log.close()
 
 
@@ -97,7 +97,7 @@ def test_what_it_cannot_encrypt_is_refused_before_it_begins(tmp_path: Path, key:
     ids, keys = SeededIds(1), path.with_name("keys.sqlite")
     Keyring.create(keys, read_store_key(key, ids), ids)
     with pytest.raises(StoreError, match="holds frames of form 3, which cannot be encrypted; bring archives back"):
-        encrypt_log(path, Vault(Keyring(keys, read_store_key(key, ids), ids), ids, subject_of), lambda: None)
+        encrypt_log(path, FrameEncryption(Keyring(keys, read_store_key(key, ids), ids), ids, subject_of), lambda: None)
     assert format_of(path) == FORMAT
 
 

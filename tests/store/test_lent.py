@@ -16,7 +16,7 @@ from vmstore.maintenance.archive import archive
 from vmstore.namespace.signing_keys import new_key
 from vmstore.seals.seals import seal
 from vmstore.shares.regions import revoke, share
-from vmstore.testing.chains import Told, chain
+from vmstore.testing.chains import CommitSpec, chain
 
 
 def test_who_may_read_writes_nothing_past_the_gate(store_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_who_may_read_writes_nothing_past_the_gate(store_path: Path) -> None:
         assert log.ordinal == keeper.admin.log.ordinal and log.tail(0, 9) == keeper.admin.log.tail(0, 9)
         assert log.cells([1]) == keeper.admin.log.cells([1])
         for act in (
-            lambda: log.append(chain([Told()]), 0, 0),
+            lambda: log.append(chain([CommitSpec()]), 0, 0),
             lambda: log.destroy({1: 1}),
             lambda: log.compact(),
             lambda: log.alone(),

@@ -14,12 +14,12 @@ from tests.engine.author import engine_over
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from tests.store.archives import everything, told_at
-from vmstore.engine.new_session import Opening
-from vmstore.engine.transfer.merge import Merge
+from vmstore.engine.head import NewSession
+from vmstore.engine.transfer.merge import LogMerge
 from vmstore.errors import CorruptError, InputError, RefusedError, StoreError
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance.archive import archive
-from vmstore.namespace.reports import Merged
+from vmstore.namespace.reports import MergeReport
 from vmstore.seals.seals import read_seal
 from vmstore.transfer.merge import merge
 
@@ -40,7 +40,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path / "here.vms"
 
 
-def outcomes(found: Merged) -> dict[str, tuple[str, int]]:
+def outcomes(found: MergeReport) -> dict[str, tuple[str, int]]:
     """What became of each session, and how many commits came."""
     return {one.session: (one.outcome, one.commits) for one in found.sessions}
 
@@ -140,7 +140,7 @@ def test_hidden_imports_and_namespaces(here: Path, there: Path) -> None:
         store.record("job", chat("Go"), answer("Gone."))
     log = SqliteLog(there / "default/log.sqlite")
     engine = engine_over(log, seed=3)
-    engine.begin(Opening("half", hidden=True), 5).commit(5)
+    engine.begin(NewSession("half", hidden=True), 5).commit(5)
     log.close()
     assert {one.namespace for one in merge(here, there, namespace="work").sessions} == {"work"}
     with vmstore.open(here) as store:
@@ -230,9 +230,9 @@ def test_what_is_no_pair_of_stores(here: Path, there: Path, tmp_path: Path) -> N
 
 def test_others_write_meanwhile(here: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another handle writes, or takes a name, between looking and writing, it is looked at again."""
-    standing, times = Merge.standing, []
+    standing, times = LogMerge.standing, []
 
-    def meddled(self: Merge, *told: object) -> object:
+    def meddled(self: LogMerge, *told: object) -> object:
         found = standing(self, *told)  # type: ignore[arg-type]
         if len(times) < 2:
             times.append(1)
@@ -240,7 +240,7 @@ def test_others_write_meanwhile(here: Path, there: Path, monkeypatch: pytest.Mon
                 store.record("long" if len(times) == 2 else "mine", chat("In between"), None)
         return found
 
-    monkeypatch.setattr(Merge, "standing", meddled)
+    monkeypatch.setattr(LogMerge, "standing", meddled)
     found = outcomes(merge(here, there))
     assert len(times) == 2 and sum(told[0] == "taken" for told in found.values()) == 1
     with vmstore.open(here) as store:

@@ -12,7 +12,7 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.store.reads import calls
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.calls import calls_of
 
@@ -23,7 +23,7 @@ def asked_while_another_folds(path: Path, monkeypatch: pytest.MonkeyPatch) -> li
         store.record("s", chat("one"), answer("1"))
         right = calls_of
 
-        def seen(lane: Lane) -> Any:
+        def seen(lane: Branch) -> Any:
             found = list(right(lane))
             if lane is session._lane():
                 other.record("s", chat("one", "1", "two"), answer("2"))

@@ -236,7 +236,7 @@ def test_a_live_session_is_opened_by_a_call_of_its_own() -> None:
 
 def test_the_keywords_of_settings_are_the_settings() -> None:
     """A type checker sees every setting there is, with its type."""
-    fields = typing.get_type_hints(vmstore.Settings)
+    fields = typing.get_type_hints(vmstore.KernelSettings)
     assert typing.get_type_hints(LiveSettings) == fields
     assert typing.get_type_hints(WhatIf) == {name: one for name, one in fields.items() if name != "policy"}
 

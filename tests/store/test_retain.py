@@ -17,7 +17,7 @@ from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.namespace import system_session
 from vmstore.retention.apply import apply, drop, keep, rules
-from vmstore.retention.rules import Rule, span, words
+from vmstore.retention.rules import RetentionRule, span, words
 from vmstore.store.store import Store
 
 DAY = 86_400_000_000
@@ -51,7 +51,10 @@ def test_a_rule_is_stated_listed_replaced_and_taken_away(store_path: Path) -> No
         keep(store, "90d")
         keep(store, "2w", where="role = tool", user="ann", name="tools")
     with opened(store_path, 1) as store:
-        assert rules(store) == [Rule("default", 90 * DAY), Rule("tools", 14 * DAY, "role = tool", "ann")]
+        assert rules(store) == [
+            RetentionRule("default", 90 * DAY),
+            RetentionRule("tools", 14 * DAY, "role = tool", "ann"),
+        ]
         ordinal = store.admin.log.ordinal
         keep(store, "90d")
         assert store.admin.log.ordinal == ordinal, "what is so already is not stated again"
@@ -76,7 +79,7 @@ def test_a_rule_is_a_policy_of_the_namespace(store_path: Path) -> None:
 def test_a_rule_of_an_earlier_version_holds_until_another_is_stated(store_path: Path) -> None:
     """Marks that stated rules before there was a kind for them keep their meaning, and policies go on from there."""
 
-    def marked(name: str, rule: Rule | None) -> Callable[[Batch], object]:
+    def marked(name: str, rule: RetentionRule | None) -> Callable[[Batch], object]:
         note = None if rule is None else msgspec.json.encode(rule)
         return lambda batch: batch.add(
             Mark(Mark.NAMED, name=batch.cell(name.encode()), note=None if note is None else batch.cell(note))
@@ -85,18 +88,18 @@ def test_a_rule_of_an_earlier_version_holds_until_another_is_stated(store_path: 
     with opened(store_path, 0) as store:
         told(store, "s", 0, "Hello.", user="ann")
         for name in ("a", "b", "c"):
-            system_session.append(store._ns, marked(f"retention:{name}", Rule(name, DAY, user="ann")))
-        system_session.append(store._ns, marked("else:d", Rule("d", DAY)))
+            system_session.append(store._ns, marked(f"retention:{name}", RetentionRule(name, DAY, user="ann")))
+        system_session.append(store._ns, marked("else:d", RetentionRule("d", DAY)))
         system_session.append(store._ns, marked("retention:c", None))
-        assert rules(store) == [Rule("a", DAY, user="ann"), Rule("b", DAY, user="ann")]
+        assert rules(store) == [RetentionRule("a", DAY, user="ann"), RetentionRule("b", DAY, user="ann")]
         keep(store, "2d", name="a")
         drop(store, "b")
-        assert rules(store) == [Rule("a", 2 * DAY)]
+        assert rules(store) == [RetentionRule("a", 2 * DAY)]
         keep(store, "3d", name="b", user="ann")
-        system_session.append(store._ns, marked("retention:a", Rule("a", 4 * DAY)))
-        assert rules(store) == [Rule("a", 4 * DAY), Rule("b", 3 * DAY, user="ann")]
+        system_session.append(store._ns, marked("retention:a", RetentionRule("a", 4 * DAY)))
+        assert rules(store) == [RetentionRule("a", 4 * DAY), RetentionRule("b", 3 * DAY, user="ann")]
         vmstore.erase(store, user="ann")
-        assert rules(store) == [Rule("a", 4 * DAY)] and store.verify().ok
+        assert rules(store) == [RetentionRule("a", 4 * DAY)] and store.verify().ok
     assert found(store_path, b'"user":"ann"') == []
 
 

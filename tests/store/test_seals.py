@@ -15,7 +15,7 @@ from vmstore.cells.verify_proof import check
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import CorruptError, InputError, RefusedError, UnknownError
 from vmstore.log.sqlite import SqliteLog
-from vmstore.namespace.signing_keys import Key
+from vmstore.namespace.signing_keys import SigningKey
 from vmstore.seals.seal import Seal
 
 
@@ -23,7 +23,7 @@ class Told(NamedTuple):
     """A store on disk, the key it is sealed with, and the clock seals look at."""
 
     path: Path
-    key: Key
+    key: SigningKey
     clock: ManualClock
 
     def seal(self) -> Seal:

@@ -20,7 +20,7 @@ from vmstore.engine.engine import Engine
 from vmstore.errors import ConflictError, InputError, StoreError, VmstoreError
 from vmstore.log.commit import Commit
 from vmstore.log.sqlite import SqliteLog
-from vmstore.namespace.group_commit import Decision, PendingWrite
+from vmstore.namespace.group_commit import PendingWrite, WriteDecision
 from vmstore.store import recorder
 from vmstore.testing.simulate import full_disk
 
@@ -159,7 +159,7 @@ def test_a_thread_that_holds_the_store_writes_at_once(tmp_path: Path) -> None:
 
 def unwanted(name: str) -> PendingWrite[None]:
     """A write that nobody decides."""
-    return PendingWrite(name, Decision(lambda: pytest.fail("nobody waits for it"), lambda commits: None))
+    return PendingWrite(name, WriteDecision(lambda: pytest.fail("nobody waits for it"), lambda commits: None))
 
 
 @pytest.mark.parametrize("woken", [False, True])
@@ -304,7 +304,7 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
         keys = {name: store._ns.key(name) for name in "ab"}  # asked now: the lock is held meanwhile
 
         def write(name: str) -> object:
-            return group.write(name, Decision(lambda: engine.batch(keys[name] or 0), lambda commits: None))
+            return group.write(name, WriteDecision(lambda: engine.batch(keys[name] or 0), lambda commits: None))
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Engine, "append", cut)

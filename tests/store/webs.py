@@ -7,7 +7,7 @@ from typing import NamedTuple
 import vmstore
 from vmstore.core.mutation import Cite, Create, Link
 from vmstore.core.page import LinkKind, Modality, Origin, PageType, Role
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.store.store import Store
 
 CARRYING = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.CAUSED_BY, LinkKind.PART_OF)
@@ -68,7 +68,7 @@ class Web:
         ns = self.store._ns
         now, key = ns.clock.now(), ns.key(parent)
         assert key is not None
-        told = Opening(name, origin=Origin.SPAWN, parent=key, parent_position=call, spawned_by=call)
+        told = NewSession(name, origin=Origin.SPAWN, parent=key, parent_position=call, spawned_by=call)
         ns.begin(told, now).commit(now)
         self.pages[name], self.lines[name] = [], []
         self.spawned.append((parent, name, call))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tests.engine.author import engine_over
 from vmstore.core.mutation import Create, Link, Message, Pack, Turn, Update
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Slot
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 
 
 class Pen:
@@ -17,13 +17,13 @@ class Pen:
 
     def __init__(self, log: Log | None = None) -> None:
         self.engine = engine_over(log)
-        self.session = self.engine.begin(Opening("s"), 0).commit(0)[-1].session
+        self.session = self.engine.begin(NewSession("s"), 0).commit(0)[-1].session
 
     @property
-    def lane(self) -> Lane:
+    def lane(self) -> Branch:
         """What the session under the hand sees."""
         self.engine.follow()
-        return Lane(self.engine.projection.db, self.session)
+        return Branch(self.engine.projection.db, self.session)
 
     def turn(self, at: int = 0) -> int:
         """Opens the next turn; its position."""

@@ -14,11 +14,11 @@ from vmstore.engine.engine import Engine
 from vmstore.errors import VmstoreError
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.store import Store
-from vmstore.views.projectors.decisions import Decisions
-from vmstore.views.projectors.lineage import Lineage
-from vmstore.views.projectors.messages import Messages
-from vmstore.views.projectors.pages import Pages
-from vmstore.views.projectors.residency import Residency
+from vmstore.views.projectors.decisions import DecisionsProjector
+from vmstore.views.projectors.lineage import LineageProjector
+from vmstore.views.projectors.messages import MessagesProjector
+from vmstore.views.projectors.pages import PagesProjector
+from vmstore.views.projectors.residency import ResidencyProjector
 
 ROUND = [
     Deed("say", 0, 1, 2, 3),
@@ -85,17 +85,17 @@ def test_views_follow_the_whole_alphabet(story: list[Deed]) -> None:
 
 SKIPPED = [
     *[
-        (Residency, "on_pack"),
-        (Lineage, "on_link"),
-        (Lineage, "on_unlink"),
-        (Lineage, "on_flush"),
-        (Messages, "on_message"),
-        (Pages, "on_annotate"),
+        (ResidencyProjector, "on_pack"),
+        (LineageProjector, "on_link"),
+        (LineageProjector, "on_unlink"),
+        (LineageProjector, "on_flush"),
+        (MessagesProjector, "on_message"),
+        (PagesProjector, "on_annotate"),
     ],
-    *[(Decisions, f"on_{kind}") for kind in ("settings", "reference", "fault_in", "fault_denied", "prefetch")],
-    *[(Decisions, f"on_{kind}") for kind in ("evict", "pin", "unpin", "cite", "recall", "delete")],
-    (Pages, "on_delete"),
-    *[(Decisions, f"on_{kind}") for kind in ("search", "segment", "pressure")],
+    *[(DecisionsProjector, f"on_{kind}") for kind in ("settings", "reference", "fault_in", "fault_denied", "prefetch")],
+    *[(DecisionsProjector, f"on_{kind}") for kind in ("evict", "pin", "unpin", "cite", "recall", "delete")],
+    (PagesProjector, "on_delete"),
+    *[(DecisionsProjector, f"on_{kind}") for kind in ("search", "segment", "pressure")],
 ]
 
 

@@ -8,13 +8,13 @@ import pytest
 from tests.engine.author import Author, engine_over
 from tests.views.test_alphabet import STORY
 from vmstore.core.erasure import Erase, ErasureReason
-from vmstore.core.redaction import Approve, Artifact, Found, Redact, Redaction
+from vmstore.core.redaction import Approve, Artifact, HiddenKind, Redact, Redaction
 from vmstore.errors import UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.views import projection as fold
 from vmstore.views.projection import PROJECTORS, Projection, fingerprint
-from vmstore.views.projectors.pages import Pages
+from vmstore.views.projectors.pages import PagesProjector
 
 VIEWS = [projector.name for projector in PROJECTORS]
 
@@ -35,7 +35,7 @@ def log() -> MemoryLog:
     session, page = engine.projection.db.execute(sql).get
     batch = engine.batch(session)
     batch.add(Redact(policy=Redaction.MASK))
-    batch.add(Redact(page, count=1, found=((int(Found.EMAIL), 1, 1),)))
+    batch.add(Redact(page, count=1, found=((int(HiddenKind.EMAIL), 1, 1),)))
     batch.add(Approve(1, Artifact.HTML))
     batch.commit(0)
     return log
@@ -105,7 +105,7 @@ def test_rows_and_position_stand_or_fall_together(log: MemoryLog, monkeypatch: p
     """A fold that breaks off leaves neither a row nor a step of its position, and goes on from there."""
     monkeypatch.setattr(fold, "BATCH", 4)
     whole, views = dumps(views_of(log)), Projection(log, apsw.Connection(":memory:"))
-    right, seen = Pages.on_create, []
+    right, seen = PagesProjector.on_create, []
 
     def breaks(*given: object) -> None:
         seen.append(given)
@@ -113,7 +113,7 @@ def test_rows_and_position_stand_or_fall_together(log: MemoryLog, monkeypatch: p
             raise OSError("the power went")
         right(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Pages, "on_create", breaks)
+    monkeypatch.setattr(PagesProjector, "on_create", breaks)
     broken = 0
     for _ in range(200):
         try:
@@ -124,7 +124,7 @@ def test_rows_and_position_stand_or_fall_together(log: MemoryLog, monkeypatch: p
             reached = set(views.positions().values())
             assert len(reached) == 1, "no view is ahead of another"
             assert views.db.execute("SELECT coalesce(max(ordinal), 0) FROM commits").get == reached.pop()
-    monkeypatch.setattr(Pages, "on_create", right)
+    monkeypatch.setattr(PagesProjector, "on_create", right)
     views.catch_up()
     assert broken
     assert dumps(views) == whole

@@ -17,9 +17,9 @@ from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
 from vmstore.views import cell_resolver, dispatch, fold, projection
-from vmstore.views.dispatch import Walk
+from vmstore.views.dispatch import Dispatcher
 from vmstore.views.projection import Projection
-from vmstore.views.projectors.residency import Residency
+from vmstore.views.projectors.residency import ResidencyProjector
 
 SALT = b"s" * 16
 
@@ -71,14 +71,14 @@ def test_a_stay_forgotten_would_be_missed(monkeypatch: pytest.MonkeyPatch) -> No
     Author(engine_over(log)).write(STORY)
     whole = folded(log)
     monkeypatch.setattr(fold, "SESSIONS_MAX", 0)
-    right = Residency._load
+    right = ResidencyProjector._load
 
-    def load(self: Residency, session: int, position: int) -> object:
+    def load(self: ResidencyProjector, session: int, position: int) -> object:
         here = right(self, session, position)
         here.stays.clear()
         return here
 
-    monkeypatch.setattr(Residency, "_load", load)
+    monkeypatch.setattr(ResidencyProjector, "_load", load)
     assert folded(log, 1) != whole
 
 
@@ -193,15 +193,17 @@ def test_a_name_that_cannot_be_read_is_named(cells: list[Cell], message: str) ->
 def test_a_handler_that_nothing_calls_is_refused(name: str) -> None:
     """A projector with a handler for no kind of mutation is refused as its class is made, one that inherits too."""
     with pytest.raises(TypeError, match=rf"Misspelt\.{name} would never be called"):
-        type("Misspelt", (Residency,), {name: lambda *_: None})
+        type("Misspelt", (ResidencyProjector,), {name: lambda *_: None})
     handlers = type("Handlers", (), {"on_create": lambda *_: None, name: lambda *_: None})
     with pytest.raises(TypeError, match=rf"Mixed\.{name} would never be called"):
-        type("Mixed", (handlers, Residency), {})
-    assert type("Sound", (Residency,), {"on_mark": lambda *_: None}).kinds() == sorted([*Residency.kinds(), "mark"])
+        type("Mixed", (handlers, ResidencyProjector), {})
+    assert type("Sound", (ResidencyProjector,), {"on_mark": lambda *_: None}).kinds() == sorted(
+        [*ResidencyProjector.kinds(), "mark"]
+    )
 
 
 def test_a_listener_that_is_no_projector_is_refused_as_well() -> None:
     """Whoever walks the log with a handler for no kind of mutation is refused before the first commit."""
     listener = type("Listener", (), {"on_commit": lambda *_: None, "on_turns": lambda *_: None})
     with pytest.raises(TypeError, match=r"Listener\.on_turns would never be called"):
-        Walk([listener()], lambda commit, first: (0, 0, b""), None)  # type: ignore[arg-type]
+        Dispatcher([listener()], lambda commit, first: (0, 0, b""), None)  # type: ignore[arg-type]

@@ -7,12 +7,12 @@ import pytest
 from tests.views.pen import Pen
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.errors import UnknownError
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.views.reads.resolve_asof import packed as packed_call
 
 
-def packed(lane: Lane, as_of: AsOf) -> tuple[int, int, int]:
+def packed(lane: Branch, as_of: AsOf) -> tuple[int, int, int]:
     """Position, turn and number of the call that a context shows."""
     call = packed_call(lane, as_of)
     return call.position, call.turn, call.call

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.views.pen import Pen
-from vmstore.views.projectors.residency import Residency, resident_at
+from vmstore.views.projectors.residency import ResidencyProjector, resident_at
 
 
 def table(pen: Pen, sql: str) -> list[tuple[Any, ...]]:
@@ -50,16 +50,16 @@ def test_a_stay_lies_in_the_class_of_its_length() -> None:
 
 def test_a_stay_in_the_wrong_class_would_be_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests above can fail: a stay filed one class too low is not found in its middle."""
-    right: Callable[..., Any] = Residency._close
+    right: Callable[..., Any] = ResidencyProjector._close
 
-    def close(self: Residency, *given: Any) -> int:
+    def close(self: ResidencyProjector, *given: Any) -> int:
         since: int = right(self, *given)
         session, k, *rest = self.rows["spans"].pop()
         self.rows["spans"].append((session, k - 1, *rest))
         self.rows["classes"].append((session, k - 1))
         return since
 
-    monkeypatch.setattr(Residency, "_close", close)
+    monkeypatch.setattr(ResidencyProjector, "_close", close)
     pen, told = long_life()
     assert {position: shown(pen, position) for position in told} != told
 

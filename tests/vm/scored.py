@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from vmstore.core.page import Role
 from vmstore.core.text.stems import terms
-from vmstore.vm.claims.claims import Claim, ClaimKind, Known, Said, find
+from vmstore.vm.claims.claims import Claim, ClaimKind, ClaimSource, KnownClaim, find
 
 TALKS = Path(__file__).with_name("decisions.jsonl")
 
@@ -45,14 +45,14 @@ def talks(half: str) -> Iterator[dict[str, Any]]:
 
 def heard(talk: list[dict[str, str]]) -> list[tuple[int, Claim]]:
     """The claims of a talk, each with the number of the message it came from."""
-    said = [Said(number, Role[one["role"].upper()], one["text"]) for number, one in enumerate(talk)]
-    known: dict[str, Known] = {}
+    said = [ClaimSource(number, Role[one["role"].upper()], one["text"]) for number, one in enumerate(talk)]
+    known: dict[str, KnownClaim] = {}
     claims = []
     for number, one in enumerate(said):
         for claim in find([one], said[:number], list(known.values())):
             known.pop(claim.supersedes, None)
             known.pop(claim.name, None)
-            known[claim.name] = Known(claim.name, claim.topic, claim.text)
+            known[claim.name] = KnownClaim(claim.name, claim.topic, claim.text)
             claims.append((number, claim))
     return claims
 

@@ -13,9 +13,9 @@ import msgspec
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Use, Why
 from vmstore.core.page import PageType, Role
-from vmstore.vm.kernel.managed_page import Held
-from vmstore.vm.kernel.page_shortness import may_shorten
-from vmstore.vm.kernel.settings import BEFORE, Settings
+from vmstore.vm.kernel.eviction import may_shorten
+from vmstore.vm.kernel.managed_page import ManagedPage
+from vmstore.vm.kernel.settings import BEFORE, KernelSettings
 from vmstore.vm.kernel.state import State
 
 Told = tuple[int, m.AnyMutation]
@@ -32,7 +32,7 @@ class Facts:
         for position, mutation in log:
             if isinstance(mutation, m.Settings):
                 told |= msgspec.json.decode(cells[position])
-        self.settings = msgspec.convert(msgspec.structs.asdict(BEFORE) | told, Settings)
+        self.settings = msgspec.convert(msgspec.structs.asdict(BEFORE) | told, KernelSettings)
         self.factor = next((one.factor_ppm for _, one in reversed(log) if isinstance(one, m.Configure)), 1_000_000)
         self.turn = max((one.number for _, one in log if isinstance(one, m.Turn)), default=0)
         self.created = {at: one for at, one in log if isinstance(one, m.Create)}
@@ -170,7 +170,8 @@ def contests(log: Sequence[Told]) -> Iterator[Contest]:
     yield from found.values()
 
 
-def held_true(contest: Contest, facts: Facts, order: list[tuple[int, int]], kept: set[int], pages: dict[int, Held],
+def held_true(contest: Contest, facts: Facts, order: list[tuple[int, int]], kept: set[int],
+               pages: dict[int, ManagedPage],
               number: int) -> None:  # fmt: skip
     """Holds every number of a contest against what is counted and simulated here.
 

@@ -7,7 +7,7 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.vm.metrics.belady import NEVER, Asked, Cost, belady, next_uses
+from vmstore.vm.metrics.belady import NEVER, Cost, PageReference, belady, next_uses
 
 pages = st.lists(st.integers(1, 5), max_size=12)
 
@@ -32,7 +32,7 @@ def fewest(trace: tuple[int, ...], room: int) -> int:
 @given(pages, st.integers(1, 4))
 def test_nothing_is_better_where_pages_are_alike(trace: list[int], room: int) -> None:
     """With pages of one size it has as few faults as the best of all possible choices."""
-    asked = [Asked(page, 100) for page in trace]
+    asked = [PageReference(page, 100) for page in trace]
     found = belady(asked, 100 * room + 50)
     assert found.faults == fewest(tuple(trace), room)
     assert found.tokens == 100 * found.faults
@@ -41,7 +41,7 @@ def test_nothing_is_better_where_pages_are_alike(trace: list[int], room: int) ->
 @given(st.lists(st.tuples(st.integers(1, 8), st.integers(0, 300)), max_size=40), st.integers(0, 500))
 def test_less_room_never_costs_less_than_all_room(trace: list[tuple[int, int]], budget: int) -> None:
     """With room for everything each page comes once and none goes; with less, whatever the sizes, it is no cheaper."""
-    asked = [Asked(*one) for one in trace]
+    asked = [PageReference(*one) for one in trace]
     enough, found = belady(asked, 300 * 8), belady(asked, budget)
     assert enough.faults == len({page for page, _ in trace})
     assert enough.evictions == 0
@@ -52,13 +52,19 @@ def test_less_room_never_costs_less_than_all_room(trace: list[tuple[int, int]], 
 
 def test_the_farthest_next_use_goes_first() -> None:
     """Of two pages the one that is needed later makes room, large or small; then those that nobody needs again."""
-    trace = [Asked(1, 60), Asked(2, 40), Asked(3, 60), Asked(2, 40), Asked(1, 60)]
+    trace = [
+        PageReference(1, 60),
+        PageReference(2, 40),
+        PageReference(3, 60),
+        PageReference(2, 40),
+        PageReference(1, 60),
+    ]
     assert belady(trace, 100) == Cost(faults=4, tokens=220, evictions=3)
 
 
 def test_a_page_larger_than_the_budget_is_brought_in_each_time() -> None:
     """It is never kept, and sends nothing away."""
-    trace = [Asked(1, 10), Asked(2, 500), Asked(2, 500), Asked(1, 10)]
+    trace = [PageReference(1, 10), PageReference(2, 500), PageReference(2, 500), PageReference(1, 10)]
     assert belady(trace, 100) == Cost(faults=3, tokens=1_010, evictions=0)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from vmstore.core.page import Method, Modality, PageType
-from vmstore.vm.compressors.callback import Answer, Outcome, ask
-from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, Reason
+from vmstore.vm.compressors.callback import CallbackAnswer, Outcome, ask
+from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, NoFormReason
 from vmstore.vm.compressors.registry import compressed
 
 PROSE = "The cache of the server is full. The server reads the cache at night. A sentence beside that. " * 6
@@ -90,7 +90,9 @@ def test_a_callback_that_hangs_is_left_alone() -> None:
 )
 def test_what_a_callback_writes_is_taken(said: str | bytes) -> None:
     """Text or bytes shorter than the page are its form, without spaces around and without control characters."""
-    assert ask(saying(said), MATERIAL, 2) == Answer(Form(b"The cache is full.", Method.WRITTEN), Outcome.ANSWERED)
+    assert ask(saying(said), MATERIAL, 2) == CallbackAnswer(
+        Form(b"The cache is full.", Method.WRITTEN), Outcome.ANSWERED
+    )
 
 
 def test_a_callback_is_told_what_it_needs() -> None:
@@ -105,7 +107,9 @@ def test_a_callback_may_caption_an_image() -> None:
     image = Material(content=b"\x89PNG\r\n\x1a\n" + bytes(5_000), modality=Modality.IMAGE, mime="image/png")
     assert ask(saying("A chart of sales."), image, 2).form == Form(b"A chart of sales.", Method.WRITTEN)
     failed = ask(saying(""), image, 2)
-    assert failed.outcome is Outcome.EMPTY and failed.form == NoForm(Reason.NOT_GIVEN, "nobody handed in a caption")
+    assert failed.outcome is Outcome.EMPTY and failed.form == NoForm(
+        NoFormReason.NOT_GIVEN, "nobody handed in a caption"
+    )
 
 
 def test_what_may_not_be_compressed_is_not_asked_for() -> None:

@@ -15,23 +15,33 @@ from tests.growing import grows_at_most
 from tests.vm.sayings import DECISIONS, DIALOGUES, NO_DECISIONS
 from vmstore.core.page import Role, Standing
 from vmstore.errors import InputError
-from vmstore.vm.claims.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of, topic_of
+from vmstore.vm.claims.claims import (
+    Claim,
+    ClaimKind,
+    ClaimSource,
+    KnownClaim,
+    find,
+    handed_in,
+    key_of,
+    name_of,
+    topic_of,
+)
 
 U, A = Role.USER, Role.ASSISTANT
-DATABASE = Known("claim_database", "database", "Decision: use PostgreSQL for the database")
+DATABASE = KnownClaim("claim_database", "database", "Decision: use PostgreSQL for the database")
 
 
 @pytest.mark.parametrize(("said", "decided", "name"), DECISIONS, ids=[row[0] for row in DECISIONS])
 def test_a_decision_is_found(said: str, decided: str, name: str) -> None:
     """A sentence that decides becomes one claim, said so that it needs no context, named by its topic."""
-    found = find([Said(7, U, said)])
+    found = find([ClaimSource(7, U, said)])
     assert [(claim.text, claim.name, claim.sources) for claim in found] == [(f"Decision: {decided}", name, (7,))]
 
 
 @pytest.mark.parametrize("said", NO_DECISIONS)
 def test_no_decision_is_found_where_there_is_none(said: str) -> None:
     """Questions, conditions, quotations, tasks and other people's decisions are no claims."""
-    assert find([Said(7, U, said)]) == ()
+    assert find([ClaimSource(7, U, said)]) == ()
 
 
 PLAIN = [row for row in DECISIONS if not row[0].startswith("- ") and ". " not in row[0]]
@@ -41,26 +51,29 @@ WRAPPED = ["If {}", "> {}", "```\n{}\n```", "    {}", 'She wrote: "{} And that w
 @pytest.mark.parametrize("wrapping", WRAPPED)
 def test_the_same_words_elsewhere_decide_nothing(wrapping: str) -> None:
     """A decision under a condition, in a quotation, in code or in a table is no claim."""
-    found = {row[0]: find([Said(7, U, "Hello.\n\n" + wrapping.format(row[0]) + "\n\nBye.")]) for row in PLAIN}
+    found = {row[0]: find([ClaimSource(7, U, "Hello.\n\n" + wrapping.format(row[0]) + "\n\nBye.")]) for row in PLAIN}
     assert {said: claims for said, claims in found.items() if claims} == {}
 
 
 def test_a_decision_asked_is_no_decision() -> None:
     """A sentence that decides, said with a question mark, waits for an answer and is no claim."""
-    assert [row[0] for row in DECISIONS if find([Said(7, U, row[0].rstrip(".!") + "?")])] == []
+    assert [row[0] for row in DECISIONS if find([ClaimSource(7, U, row[0].rstrip(".!") + "?")])] == []
 
 
 def test_words_around_a_decision_change_nothing() -> None:
     """A greeting before it and thanks after it leave a decision as it is."""
     for said, decided, name in PLAIN:
-        (claim,) = find([Said(7, U, f"Hi there. {said}\n\nThanks a lot! What is next?")])
+        (claim,) = find([ClaimSource(7, U, f"Hi there. {said}\n\nThanks a lot! What is next?")])
         assert (claim.text, claim.name) == (f"Decision: {decided}", name)
 
 
 @pytest.mark.parametrize("said", [row[0] for row in DECISIONS])
 def test_tools_and_systems_decide_nothing(said: str) -> None:
     """The same sentences in the output of a tool or in a system prompt are no claims."""
-    assert find([Said(1, Role.TOOL, said), Said(2, Role.SYSTEM, said), Said(3, Role.DEVELOPER, said)]) == ()
+    assert (
+        find([ClaimSource(1, Role.TOOL, said), ClaimSource(2, Role.SYSTEM, said), ClaimSource(3, Role.DEVELOPER, said)])
+        == ()
+    )
 
 
 def test_the_tables_are_long_enough() -> None:
@@ -68,10 +81,10 @@ def test_the_tables_are_long_enough() -> None:
     assert len(DECISIONS) >= 60 <= len(NO_DECISIONS)
 
 
-def dialogue(messages: list[str]) -> list[Said]:
+def dialogue(messages: list[str]) -> list[ClaimSource]:
     """Messages as they are handed to the finder, pages counted from 1."""
     return [
-        Said(at, A if message.startswith("A: ") else U, message.removeprefix("A: "))
+        ClaimSource(at, A if message.startswith("A: ") else U, message.removeprefix("A: "))
         for at, message in enumerate(messages, 1)
     ]
 
@@ -115,8 +128,8 @@ REVERSALS = [
 @pytest.mark.parametrize("said", REVERSALS)
 def test_a_reversal_supersedes_the_claim_of_its_topic(said: str) -> None:
     """What takes a decision back is a claim of the same name that supersedes the earlier one."""
-    other = Known("claim_cache", "cache", "Decision: use Redis for the cache")
-    (claim,) = find([Said(9, U, said)], known=[other, DATABASE])
+    other = KnownClaim("claim_cache", "cache", "Decision: use Redis for the cache")
+    (claim,) = find([ClaimSource(9, U, said)], known=[other, DATABASE])
     assert (claim.kind, claim.name, claim.supersedes) == (ClaimKind.REVERSAL, "claim_database", "claim_database")
     assert "MySQL" in claim.text and "database" in claim.text and "PostgreSQL" not in claim.text
 
@@ -127,35 +140,35 @@ SWAPS = ["Let's replace PostgreSQL with MySQL.", "Let's swap PostgreSQL for MySQ
 @pytest.mark.parametrize("said", SWAPS)
 def test_to_swap_what_was_decided_is_a_reversal(said: str) -> None:
     """One thing in the place of another supersedes the claim that named it; of what nobody decided it is a task."""
-    (claim,) = find([Said(9, U, said)], known=[DATABASE])
+    (claim,) = find([ClaimSource(9, U, said)], known=[DATABASE])
     assert (claim.text, claim.supersedes) == ("Decision: use MySQL for database", "claim_database")
-    assert find([Said(9, U, said)]) == ()
+    assert find([ClaimSource(9, U, said)]) == ()
 
 
 def test_a_name_is_enough_to_take_back() -> None:
     """A claim of which only the name and the text were kept is superseded, by its topic or by nothing but a word."""
     for said in ("Actually, let's use NATS instead for the orders queue.", "Actually, use NATS instead."):
-        (first,) = find([Said(1, U, "Let's use Kafka for the orders queue.")])
-        known = [DATABASE, Known(first.name, topic_of(first.name), first.text)]
-        (claim,) = find([Said(9, U, said)], known=known)
+        (first,) = find([ClaimSource(1, U, "Let's use Kafka for the orders queue.")])
+        known = [DATABASE, KnownClaim(first.name, topic_of(first.name), first.text)]
+        (claim,) = find([ClaimSource(9, U, said)], known=known)
         assert (claim.name, claim.supersedes) == ("claim_orders_queue", "claim_orders_queue")
         assert claim.text.startswith("Decision: use NATS for") and "orders queue" in claim.text
 
 
 def test_saying_it_again_is_no_new_claim() -> None:
     """A decision that is known in the same words is not made twice."""
-    assert find([Said(9, U, "Let's use PostgreSQL for the database.")], known=[DATABASE]) == ()
+    assert find([ClaimSource(9, U, "Let's use PostgreSQL for the database.")], known=[DATABASE]) == ()
 
 
 def test_another_topic_is_left_alone() -> None:
     """A decision about something else supersedes nothing, though the topics share a word."""
-    (claim,) = find([Said(9, U, "Let's use ClickHouse for the analytics database.")], known=[DATABASE])
+    (claim,) = find([ClaimSource(9, U, "Let's use ClickHouse for the analytics database.")], known=[DATABASE])
     assert (claim.kind, claim.supersedes) == (ClaimKind.DECISION, "")
 
 
 def test_one_sentence_may_decide_twice() -> None:
     """Two things with a topic each are two claims."""
-    found = find([Said(3, U, "Let's use FastAPI for the API and React for the frontend.")])
+    found = find([ClaimSource(3, U, "Let's use FastAPI for the API and React for the frontend.")])
     assert [claim.name for claim in found] == ["claim_api", "claim_frontend"]
 
 
@@ -169,7 +182,11 @@ def test_two_topics_are_one_by_their_words() -> None:
 @given(st.text(max_size=300), st.text(max_size=100))
 def test_any_text_is_read(text: str, other: str) -> None:
     """Whatever is said, the same claims come out twice, short, named, with sources among the pages."""
-    turn = [Said(1, A, other + "?"), Said(2, U, text), Said(3, U, f"Let's use {other} for {text}.")]
+    turn = [
+        ClaimSource(1, A, other + "?"),
+        ClaimSource(2, U, text),
+        ClaimSource(3, U, f"Let's use {other} for {text}."),
+    ]
     found = find(turn)
     assert found == find(turn)
     for claim in found:
@@ -201,7 +218,7 @@ def test_no_sentence_takes_long(sentence: str) -> None:
     fresh = count()  # a sentence that was read before is not read again
 
     def work(text: str) -> Callable[[], object]:
-        return lambda: find([Said(1, U, f"{text}\n\n{next(fresh)}.") for _ in range(5)])
+        return lambda: find([ClaimSource(1, U, f"{text}\n\n{next(fresh)}.") for _ in range(5)])
 
     assert grows_at_most(work("plain words " * (len(sentence) // 12)), work(sentence), 300)
 
@@ -209,7 +226,7 @@ def test_no_sentence_takes_long(sentence: str) -> None:
 def test_a_long_message_is_read_at_its_ends() -> None:
     """In a message with something pasted into it, the words before and after count, the middle does not."""
     pasted = "We decided to use Cobol for everything.\n" * 2_000
-    found = find([Said(1, U, "Let's use Go for the server.\n" + "x\n" * 5_000 + pasted + "\n" * 5_000 + "Bye.")])
+    found = find([ClaimSource(1, U, "Let's use Go for the server.\n" + "x\n" * 5_000 + pasted + "\n" * 5_000 + "Bye.")])
     assert [claim.name for claim in found] == ["claim_server"]
 
 
@@ -255,7 +272,7 @@ def test_customers_of_an_airline_decide_little(data: Path) -> None:
     """Of an airline's customers' messages one in twenty-five at most names a choice, and one in twelve decides."""
     runs = json.loads((data / "tau-bench" / "airline_even_tasks.json").read_text())
     turns = [turn for run in runs for turn in run["traj"] if turn["role"] == "user"]
-    found = [claim for at, turn in enumerate(turns) for claim in find([Said(at, U, turn["content"])])]
+    found = [claim for at, turn in enumerate(turns) for claim in find([ClaimSource(at, U, turn["content"])])]
     choices = [claim for claim in found if claim.text.startswith("Decision: use ")]
     assert 0 < len(choices) * 25 < len(turns), [claim.text for claim in choices]
     assert len(choices) < len(found) and len(found) * 12 < len(turns), [claim.text for claim in found]
@@ -271,13 +288,13 @@ CHANGES_OF_SUBJECT = (
 @pytest.mark.parametrize("text", CHANGES_OF_SUBJECT)
 def test_a_change_takes_the_place_of_what_it_names(text: str) -> None:
     """A message that names a claim's whole subject and what it was takes its place, whatever way it gives way."""
-    known = (Known("claim_tours_room", "tours room", "Decision: use Klee for the tours room"),)
-    (claim,) = find([Said(9, Role.USER, text)], known=known)
+    known = (KnownClaim("claim_tours_room", "tours room", "Decision: use Klee for the tours room"),)
+    (claim,) = find([ClaimSource(9, Role.USER, text)], known=known)
     assert claim.supersedes == "claim_tours_room" and "Goya" in claim.text
 
 
 def test_a_change_of_another_subject_leaves_a_claim() -> None:
     """The same value decided of another subject supersedes nothing."""
-    known = (Known("claim_tours_freeze", "tours freeze", "Decision: use Thursday for the tours freeze"),)
+    known = (KnownClaim("claim_tours_freeze", "tours freeze", "Decision: use Thursday for the tours freeze"),)
     text = "No more debates on the shop freeze, please: the shop freeze is Thursday from now on."
-    assert [claim.supersedes for claim in find([Said(9, Role.USER, text)], known=known)] in ([], [""])
+    assert [claim.supersedes for claim in find([ClaimSource(9, Role.USER, text)], known=known)] in ([], [""])

@@ -60,7 +60,7 @@ def test_the_work_grows_with_the_text(shape: Callable[[int], str]) -> None:
 SEEDED = """
 import json, sys
 from vmstore.core.page import Modality
-from vmstore.vm.claims.claims import Said, find
+from vmstore.vm.claims.claims import ClaimSource, find
 from vmstore.vm.compressors.form import Material
 from vmstore.vm.compressors.registry import compressed
 from vmstore.vm.recall.postings import Postings
@@ -70,7 +70,8 @@ prose, rows = json.load(sys.stdin)
 for level in (1, 2, 3):
     print(compressed(Material(content=prose.encode()), level))
     print(compressed(Material(content=rows.encode(), modality=Modality.STRUCTURED), level))
-print(topics(prose), find([Said(1, 1, prose), Said(2, 1, "Let's use Go for the server and Rust for the parser.")]))
+print(topics(prose), find([ClaimSource(1, 1, prose), ClaimSource(
+    2, 1, "Let's use Go for the server and Rust for the parser.")]))
 postings = Postings()
 for page, text in enumerate(("limit", "bucket", "bucket of limits"), 1):
     postings.add(page, text)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vmstore.core.page import METHODS, Level, Method, Modality, PageType
 from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError
-from vmstore.vm.compressors.form import Form, Material, NoForm, Reason
+from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason
 from vmstore.vm.compressors.page_types import COMPRESSION
 from vmstore.vm.compressors.registry import COMPRESSORS, compressed, compressor
 from vmstore.vm.recall.text_pieces import without_controls
@@ -131,7 +131,7 @@ def test_a_form_undercuts_those_below() -> None:
     material = Material(content=PROSE.encode())
     below = [Form(b"Files are kept for 90 days.", Method.WRITTEN)]
     assert isinstance(compressed(material, 2), Form)
-    assert compressed(material, 2, below=below) == NoForm(Reason.NO_SHORTER, "no shorter form")
+    assert compressed(material, 2, below=below) == NoForm(NoFormReason.NO_SHORTER, "no shorter form")
 
 
 def test_what_went_wrong_stays() -> None:
@@ -149,7 +149,7 @@ NO_SHORTER = ["ok", "Yes.", "One sentence that cannot be cut anywhere at all", "
 @pytest.mark.parametrize("content", NO_SHORTER, ids=[repr(content[:12]) for content in NO_SHORTER])
 def test_what_cannot_be_shorter_is_said_so(content: str) -> None:
     """A text without a shorter summary has none, and the reason is named."""
-    assert text(content, 1) == NoForm(Reason.NO_SHORTER, "no shorter form")
+    assert text(content, 1) == NoForm(NoFormReason.NO_SHORTER, "no shorter form")
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -157,13 +157,15 @@ def test_what_cannot_be_shorter_is_said_so(content: str) -> None:
 def test_nothing_has_no_form(modality: Modality, level: Level) -> None:
     """A page without content has no form at any level, and the reason is named."""
     found = compressed(Material(content=b"", modality=modality, transcript="spoken"), level)
-    assert isinstance(found, NoForm) and found.reason in (Reason.EMPTY, Reason.NOT_GIVEN)
+    assert isinstance(found, NoForm) and found.reason in (NoFormReason.EMPTY, NoFormReason.NOT_GIVEN)
 
 
 def test_bytes_that_are_no_text_have_a_reference() -> None:
     """Of a text that is no UTF-8 only a line is made, that says what it is."""
     material = Material(content=b"\xff\xd8\xff" + b"\x80" * 500, name="photo.txt")
-    assert [compressed(material, level) for level in (1, 2)] == [NoForm(Reason.NO_TEXT, "the bytes are no UTF-8")] * 2
+    assert [compressed(material, level) for level in (1, 2)] == [
+        NoForm(NoFormReason.NO_TEXT, "the bytes are no UTF-8")
+    ] * 2
     line = compressed(material, 3)
     assert line == Form(b"[text/plain: image/jpeg by its bytes, 503 bytes, photo.txt, no UTF-8]", Method.REFERENCE)
 
@@ -343,7 +345,9 @@ def test_a_type_is_compressed_as_far_as_it_may(page_type: PageType) -> None:
         if level <= COMPRESSION[page_type].level_max:
             assert isinstance(found, Form)
         else:
-            assert isinstance(found, NoForm) and found.reason is Reason.NOT_ALLOWED and page_type.word in found.found
+            assert (
+                isinstance(found, NoForm) and found.reason is NoFormReason.NOT_ALLOWED and page_type.word in found.found
+            )
 
 
 def test_indexes_and_summaries_stay_whole() -> None:

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import random
 
-from vmstore.vm.kernel.batch_cut import Cut, Going, cut
+from vmstore.vm.kernel.eviction import BatchCut, CutCandidate, cut
 
 
 def test_what_stands_last_goes_before_what_a_cache_would_lose_more_for() -> None:
     """Of two pages the policy likes about as little, that one goes which has less behind it."""
-    order = [Going(1, 100, 0), Going(9, 100, 500)]
+    order = [CutCandidate(1, 100, 0), CutCandidate(9, 100, 500)]
     kept = [(1, 100), (5, 800), (9, 100)]
-    assert cut(order, kept, 100, 0) == Cut(9, 100)
-    assert cut(order, [(1, 100), (5, 0), (9, 0)], 100, 0) == Cut(1, 100), "what no call has shown is lost by nobody"
+    assert cut(order, kept, 100, 0) == BatchCut(9, 100)
+    assert cut(order, [(1, 100), (5, 0), (9, 0)], 100, 0) == BatchCut(1, 100), (
+        "what no call has shown is lost by nobody"
+    )
 
 
 def test_a_cut_frees_what_must_be_free_where_any_does() -> None:
     """The cheapest place is no place where it frees too little; where all do, the one that frees most is taken."""
-    order = [Going(1, 300, 0), Going(9, 100, 500)]
+    order = [CutCandidate(1, 300, 0), CutCandidate(9, 100, 500)]
     kept = [(1, 300), (5, 800), (9, 100)]
-    assert cut(order, kept, 400, 50) == Cut(9, 100)
-    assert cut(order, kept, 400, 350) == Cut(1, 400)
-    assert cut(order, kept, 900, 700) == Cut(1, 400)
+    assert cut(order, kept, 400, 50) == BatchCut(9, 100)
+    assert cut(order, kept, 400, 350) == BatchCut(1, 400)
+    assert cut(order, kept, 900, 700) == BatchCut(1, 400)
     assert cut([], kept, 900, 0) is None
 
 
@@ -32,7 +34,7 @@ def test_a_cut_is_a_page_that_may_go() -> None:
         kept = [(rank, chance.randrange(900)) for rank in range(chance.randrange(1, 60))]
         may = [rank for rank, _ in kept if chance.random() < 0.6]
         chance.shuffle(may)
-        order = [Going(rank, chance.randrange(1, 900), nth * 1000 // len(may)) for nth, rank in enumerate(may)]
+        order = [CutCandidate(rank, chance.randrange(1, 900), nth * 1000 // len(may)) for nth, rank in enumerate(may)]
         need = chance.randrange(1, 20_000)
         found = cut(order, kept, need, chance.randrange(need))
         assert (found is None) is (not order)

@@ -11,8 +11,8 @@ import pytest
 from tests.vm.played import Played
 from tests.vm.test_kernel import CROWDED, fields, played, reasons_hold, refolded, same_as_counted, within_budget
 from vmstore.vm.kernel import eviction
-from vmstore.vm.kernel.decide import Deciding, decide
-from vmstore.vm.kernel.eviction import Contest, Room
+from vmstore.vm.kernel.decide import DecisionRun, decide
+from vmstore.vm.kernel.eviction import Contest, EvictionPlan
 from vmstore.vm.kernel.state import State
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -49,13 +49,13 @@ def forgotten_tokens(patch: pytest.MonkeyPatch) -> None:
 
 def pins_that_yield(patch: pytest.MonkeyPatch) -> None:
     """Pins are counted and not looked at."""
-    patch.setattr(Room, "_may", lambda self, page, winner: page in self.state.here and self.level(
+    patch.setattr(EvictionPlan, "_may", lambda self, page, winner: page in self.state.here and self.level(
         self.state.here[page]) < 4 and page not in self.kept)  # fmt: skip
 
 
 def no_pressure(patch: pytest.MonkeyPatch) -> None:
     """Nobody makes room."""
-    patch.setattr(Deciding, "settle", lambda self, cause: None)
+    patch.setattr(DecisionRun, "settle", lambda self, cause: None)
 
 
 def no_losers(patch: pytest.MonkeyPatch) -> None:
@@ -65,48 +65,48 @@ def no_losers(patch: pytest.MonkeyPatch) -> None:
 
 def more_candidates(patch: pytest.MonkeyPatch) -> None:
     """One candidate too many."""
-    whole = Room._free
+    whole = EvictionPlan._free
 
-    def free(self: Room, winner: int) -> Contest:
+    def free(self: EvictionPlan, winner: int) -> Contest:
         told = whole(self, winner)
         return told._replace(candidates=told.candidates + 1)
 
-    patch.setattr(Room, "_free", free)
+    patch.setattr(EvictionPlan, "_free", free)
 
 
 def out_of_order(patch: pytest.MonkeyPatch) -> None:
     """The policy's last goes first."""
-    whole = Room._free
+    whole = EvictionPlan._free
 
-    def free(self: Room, winner: int) -> Contest:
+    def free(self: EvictionPlan, winner: int) -> Contest:
         told = whole(self, winner)
         return told._replace(order=iter(list(told.order)[::-1]))
 
-    patch.setattr(Room, "_free", free)
+    patch.setattr(EvictionPlan, "_free", free)
 
 
 def too_many(patch: pytest.MonkeyPatch) -> None:
     """More goes than is needed."""
-    whole = Room._take
+    whole = EvictionPlan._take
 
-    def take(self: Room, need: int, *rest: Any) -> None:
+    def take(self: EvictionPlan, need: int, *rest: Any) -> None:
         whole(self, need + 1_000, *rest)
 
-    patch.setattr(Room, "_take", take)
+    patch.setattr(EvictionPlan, "_take", take)
 
 
 def no_reason(patch: pytest.MonkeyPatch) -> None:
     """Nobody says why."""
-    whole = Room._write
+    whole = EvictionPlan._write
 
-    def write(self: Room, *told: Any) -> None:
+    def write(self: EvictionPlan, *told: Any) -> None:
         whole(self, *told)
         self.decided[:] = [
             type(one)(**{**{name: getattr(one, name) for name in one.__struct_fields__}, "why": None})
             if hasattr(one, "why") else one for one in self.decided
         ]  # fmt: skip
 
-    patch.setattr(Room, "_write", write)
+    patch.setattr(EvictionPlan, "_write", write)
 
 
 def hidden_clock(patch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,9 @@ def hidden_clock(patch: pytest.MonkeyPatch) -> None:
 
 def meddling(patch: pytest.MonkeyPatch) -> None:
     """Asking which pages may go lets time pass."""
-    patch.setattr(Room, "make", lambda self, *told, **more: setattr(self.state, "rank", self.state.rank + 1) is None)
+    patch.setattr(
+        EvictionPlan, "make", lambda self, *told, **more: setattr(self.state, "rank", self.state.rank + 1) is None
+    )
 
 
 @pytest.mark.parametrize(

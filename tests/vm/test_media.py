@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vmstore.core.page import Method, Modality
 from vmstore.core.text.token_estimate import estimate
-from vmstore.vm.compressors.form import Form, Material, NoForm, Reason
+from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason
 from vmstore.vm.compressors.reference_line import length, type_by_bytes
 from vmstore.vm.compressors.registry import compressed
 
@@ -104,14 +104,14 @@ def wrong(name: str) -> bytes:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("a web page", Reason.MISMATCH),
-        ("nothing", Reason.EMPTY),
-        ("half an image", Reason.MISMATCH),
-        ("a bomb", Reason.TOO_LARGE),
-        ("too many pixels", Reason.TOO_LARGE),
+        ("a web page", NoFormReason.MISMATCH),
+        ("nothing", NoFormReason.EMPTY),
+        ("half an image", NoFormReason.MISMATCH),
+        ("a bomb", NoFormReason.TOO_LARGE),
+        ("too many pixels", NoFormReason.TOO_LARGE),
     ],
 )
-def test_what_is_no_image_has_no_thumbnail(name: str, reason: Reason) -> None:
+def test_what_is_no_image_has_no_thumbnail(name: str, reason: NoFormReason) -> None:
     """Bytes that are not what the content type says, broken or far too large ones give a reason, not an error."""
     found = compressed(Material(content=wrong(name), modality=Modality.IMAGE, mime="image/png"), 1)
     assert isinstance(found, NoForm) and found.reason is reason and found.found
@@ -137,13 +137,13 @@ def test_a_caption_is_handed_in() -> None:
     found = compressed(Material(content=content, modality=Modality.IMAGE, caption="A chart:\n  sales by month."), 2)
     assert found == Form(b"A chart: sales by month.", Method.CAPTION)
     none = compressed(Material(content=content, modality=Modality.IMAGE), 2)
-    assert none == NoForm(Reason.NOT_GIVEN, "nobody handed in a caption")
+    assert none == NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a caption")
 
 
 def test_a_tiny_image_has_no_shorter_form() -> None:
     """An image smaller than its thumbnail would be stays as it is."""
     found = compressed(Material(content=drawn("PNG", 2, 2), modality=Modality.IMAGE, mime="image/png"), 1)
-    assert isinstance(found, NoForm) and found.reason is Reason.NO_SHORTER
+    assert isinstance(found, NoForm) and found.reason is NoFormReason.NO_SHORTER
 
 
 def test_without_pillow_there_is_no_thumbnail() -> None:
@@ -193,13 +193,13 @@ def test_sound_and_film_have_what_was_handed_in(modality: Modality) -> None:
 def test_nobody_listens_here(level: int) -> None:
     """Without a transcript sound has its line alone, and the reason says what is missing."""
     found = compressed(Material(content=b"x" * 9_999, modality=Modality.AUDIO, mime="audio/mpeg"), level)
-    assert found == NoForm(Reason.NOT_GIVEN, "nobody handed in a transcript")
+    assert found == NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a transcript")
 
 
 def test_a_transcript_longer_than_its_sound_is_no_shorter_form() -> None:
     """Where the words take more than the sound would, there is no shorter form."""
     found = compressed(Material(content=b"x" * 3_000, modality=Modality.AUDIO, transcript=TRANSCRIPT), 1)
-    assert found == NoForm(Reason.NO_SHORTER, "no shorter form")
+    assert found == NoForm(NoFormReason.NO_SHORTER, "no shorter form")
 
 
 def test_types_and_lengths_are_read() -> None:

@@ -12,8 +12,7 @@ import vmstore
 from vmstore.core.mutation import Create, Message, Turn, wire
 from vmstore.core.page import IMPORTANCE
 from vmstore.store.live.live_session import Live
-from vmstore.vm.metrics.overhead import SEAL_BYTES, Overhead
-from vmstore.vm.metrics.rates import MINUTE_US, Pace
+from vmstore.vm.metrics.metrics import MINUTE_US, SEAL_BYTES, CommitTimes, Overhead
 
 START = 1_795_301_701_000_000
 
@@ -21,7 +20,7 @@ START = 1_795_301_701_000_000
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=40))
 def test_latencies_are_those_of_a_sorted_list(took: list[int]) -> None:
     """The time that 95 of 100 faults keep is that of the obvious list, each from its fault to the next call."""
-    pace, now = Pace(), 0
+    pace, now = CommitTimes(), 0
     for one in took:
         pace.begin(now)
         pace.served()
@@ -34,7 +33,7 @@ def test_latencies_are_those_of_a_sorted_list(took: list[int]) -> None:
 
 def test_nobody_waits_within_a_commit() -> None:
     """What was asked for and shown in one commit took no time that is known, and a clock that stands has no minute."""
-    pace = Pace()
+    pace = CommitTimes()
     pace.begin(START)
     pace.tick()
     pace.served()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vmstore.vm.recall.text_pieces import (
     CHARS_MAX,
-    Kind,
+    PieceKind,
     bounded,
     looks_like_code,
     pieces,
@@ -71,15 +71,15 @@ After.
 def test_a_page_comes_apart_into_its_pieces() -> None:
     """Headings, sentences, items, quotations and code come as they stand, code with its blank lines."""
     assert [(piece.kind, piece.text, piece.line) for piece in pieces(PAGE)] == [
-        (Kind.HEADING, "# Title", 0),
-        (Kind.SENTENCE, "First sentence.", 2),
-        (Kind.SENTENCE, "Second one that is long enough to be wrapped\nruns on.", 2),
-        (Kind.ITEM, "- an item\n  with a second line", 5),
-        (Kind.ITEM, "1. another", 7),
-        (Kind.QUOTE, "> quoted\n> twice", 9),
-        (Kind.CODE, "```python\nx = 1\n\ny = 2\n```", 12),
-        (Kind.CODE, "def f(a):\n    return a\n\n    return b", 17),
-        (Kind.SENTENCE, "After.", 21),
+        (PieceKind.HEADING, "# Title", 0),
+        (PieceKind.SENTENCE, "First sentence.", 2),
+        (PieceKind.SENTENCE, "Second one that is long enough to be wrapped\nruns on.", 2),
+        (PieceKind.ITEM, "- an item\n  with a second line", 5),
+        (PieceKind.ITEM, "1. another", 7),
+        (PieceKind.QUOTE, "> quoted\n> twice", 9),
+        (PieceKind.CODE, "```python\nx = 1\n\ny = 2\n```", 12),
+        (PieceKind.CODE, "def f(a):\n    return a\n\n    return b", 17),
+        (PieceKind.SENTENCE, "After.", 21),
     ]
 
 

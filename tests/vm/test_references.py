@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.vm.recall.used_pages import Evidence, Used, Written, references
+from vmstore.vm.recall.used_pages import Evidence, PageUse, WrittenPage, references
 
 TEXT = "the night train leaves Kyoto at ten and arrives in Tokyo at six in the morning"
 
 
 def used(*texts: str, ids: tuple[str, ...] = ()) -> list[tuple[int, int, Evidence]]:
     """What the pages use, numbered from 1; the first has the ids."""
-    written = [Written(n, text, ids if n == 1 else ()) for n, text in enumerate(texts, 1)]
+    written = [WrittenPage(n, text, ids if n == 1 else ()) for n, text in enumerate(texts, 1)]
     return [tuple(one) for one in references(written)]  # type: ignore[misc]
 
 
@@ -83,8 +83,8 @@ def test_within_a_page_older_uses_come_first() -> None:
 @given(st.lists(st.text(alphabet="ab/ 1\\n", max_size=60), max_size=8))
 def test_only_earlier_pages_are_used(texts: list[str]) -> None:
     """Whatever the texts, a use goes back, is told once, and is the same when told again."""
-    written = [Written(n, text) for n, text in enumerate(texts)]
+    written = [WrittenPage(n, text) for n, text in enumerate(texts)]
     found = list(references(written))
     assert found == list(references(written))
-    assert all(isinstance(one, Used) and one.page < one.by for one in found)
+    assert all(isinstance(one, PageUse) and one.page < one.by for one in found)
     assert len({(one.by, one.page) for one in found}) == len(found)

@@ -186,7 +186,7 @@ def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]
 
 
 @st.composite
-def asked(draw: st.DrawFn, relations: tuple[str, ...] = MORE) -> tuple[str, tuple[s.Column, ...], s.Tail]:
+def asked(draw: st.DrawFn, relations: tuple[str, ...] = MORE) -> tuple[str, tuple[s.SelectItem, ...], s.Tail]:
     """One of some relations, its columns and its tail, scope and moment left out."""
     relation = draw(st.sampled_from(relations))
     names = COLUMNS[relation]
@@ -196,12 +196,12 @@ def asked(draw: st.DrawFn, relations: tuple[str, ...] = MORE) -> tuple[str, tupl
         by = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
         applied = draw(st.lists(_aggregates(relation), min_size=1, max_size=3, unique_by=repr))
         ordered = draw(st.lists(st.sampled_from([*applied, *(s.Word(path=(name,)) for name in by)]), max_size=2))
-        columns = tuple(s.Column(expr=apply) for apply in applied)
+        columns = tuple(s.SelectItem(expr=apply) for apply in applied)
         words = tuple(s.Word(path=(name,)) for name in by)
         order = tuple(s.Order(expr=expr, descending=draw(st.booleans())) for expr in ordered)
         return relation, columns, s.Tail(where=where, by=words, order=order, limit=limit)
     shown = draw(st.lists(st.sampled_from(names), min_size=1, max_size=5, unique=True))
-    columns = tuple(s.Column(expr=s.Word(path=(name,))) for name in shown)
+    columns = tuple(s.SelectItem(expr=s.Word(path=(name,))) for name in shown)
     keys = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
     order = tuple(s.Order(expr=s.Word(path=(name,)), descending=draw(st.booleans())) for name in keys)
     return relation, columns, s.Tail(where=where, order=order, limit=limit)

@@ -115,7 +115,7 @@ def aggregate(apply: s.Apply, rows: list[Row]) -> Any:
     return values[low] + (values[min(low + 1, len(values) - 1)] - values[low]) * (place - low)
 
 
-def answer(rows: Iterable[Row], columns: tuple[s.Column, ...], tail: s.Tail) -> list[tuple[Any, ...]]:
+def answer(rows: Iterable[Row], columns: tuple[s.SelectItem, ...], tail: s.Tail) -> list[tuple[Any, ...]]:
     """What a statement gives of rows that are in their relation's order."""
     kept = [row for row in rows if tail.where is None or holds(tail.where, row) is True]
     summed = tail.by or any(isinstance(column.expr, s.Apply) for column in columns)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vmstore.testing import queries
 from vmstore.vmql.diagnostics.complete import completions
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.lalr import Stuck, run
+from vmstore.vmql.syntax.lalr import ParseFailure, run
 from vmstore.vmql.syntax.nodes import Statement
 from vmstore.vmql.syntax.printer import show
 
@@ -122,7 +122,7 @@ def comes_to_its_end(text: str) -> bool:
     """Whether nothing in a text stops the parser."""
     try:
         run(text)
-    except Stuck as stuck:
+    except ParseFailure as stuck:
         return stuck.token.kind in ("$END", "BAD")
     except QueryError:
         pass

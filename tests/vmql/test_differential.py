@@ -21,7 +21,7 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import VmstoreError
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.store import Store
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projection import Projection
 from vmstore.vmql.planner import plan
 from vmstore.vmql.relations import ctes
@@ -104,7 +104,7 @@ def scoped(
 
 
 def context(
-    data: st.DataObject, model: Model, naive: Naive, columns: tuple[nodes.Column, ...], tail: nodes.Tail
+    data: st.DataObject, model: Model, naive: Naive, columns: tuple[nodes.SelectItem, ...], tail: nodes.Tail
 ) -> tuple[nodes.Statement, list[Row]] | None:
     """The context of a call, and its rows; None where nobody called yet."""
     names = sorted(name for name in model.names.values() if model.calls(name))
@@ -144,7 +144,7 @@ def disagreement(
         statement, rows = found
     else:
         tail, rows = scoped(data, model, naive, relation, tail)
-        statement = nodes.Relation(name=relation, columns=columns, tail=tail)
+        statement = nodes.RelationQuery(name=relation, columns=columns, tail=tail)
     text = show(statement)
     got, wanted = list(store.query(text)), answer(rows, columns, tail)
     return None if same(got, wanted) else f"{text}\n  got    {got}\n  wanted {wanted}"
@@ -160,7 +160,7 @@ def test_every_answer_is_the_naive_one(story: list[Deed], data: st.DataObject) -
         assert (found := disagreement(store, model, naive, data)) is None, found
 
 
-def nulls_first(key: plan.Key) -> str:
+def nulls_first(key: plan.SortKey) -> str:
     """An order with its nulls at the wrong end."""
     return f"{key.sql} DESC NULLS FIRST" if key.descending else f"{key.sql} NULLS FIRST"
 
@@ -178,12 +178,12 @@ def wrong(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
         ever = {shape: sql.replace("WHERE held", "WHERE 1") for shape, sql in ctes.TABLES["held"].items()}
         monkeypatch.setitem(ctes.TABLES, "held", ever)
     elif fault == "a fork does not see its past":
-        monkeypatch.setattr(Lane, "upto", lambda lane, position: upto(lane, position)[:1])
+        monkeypatch.setattr(Branch, "upto", lambda lane, position: upto(lane, position)[:1])
     else:
         monkeypatch.setattr(plan, "_ordered", nulls_first)
 
 
-upto = Lane.upto
+upto = Branch.upto
 FAULTS = (
     "a stay holds at its end",
     "every filter on a level is of the prompt",

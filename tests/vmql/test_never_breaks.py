@@ -103,9 +103,9 @@ def test_any_column_meets_any_value(store: Store, relation: str, data: st.DataOb
     )
     applied = st.sampled_from(["count", "sum", "min", "max", "avg", "first", "last"])
     apply = s.Apply(name=data.draw(applied), args=(column,))
-    columns = data.draw(st.sampled_from([(), (s.Column(expr=column),), (s.Column(expr=apply),)]))
+    columns = data.draw(st.sampled_from([(), (s.SelectItem(expr=column),), (s.SelectItem(expr=apply),)]))
     order = data.draw(st.sampled_from([(), (s.Order(expr=column),), (s.Order(expr=other, descending=True),)]))
-    answered(store, s.Relation(name=relation, columns=columns, tail=s.Tail(where=where, order=order)), value)
+    answered(store, s.RelationQuery(name=relation, columns=columns, tail=s.Tail(where=where, order=order)), value)
 
 
 @given(asked(), queries.moments(), queries.moments(), ANYTHING, st.booleans())
@@ -117,4 +117,4 @@ def test_any_moment_bounds_any_relation(
     scope = s.AcrossSessions() if across else s.InSession(name=s.Value(value="try-b"))
     for bounds in ({"as_of": one}, {"since": one}, {"since": one, "until": other, "between": True}):
         tail = msgspec.structs.replace(tail, scope=scope, **bounds)  # type: ignore[arg-type]
-        answered(store, s.Relation(name=relation, columns=columns, tail=tail), value)
+        answered(store, s.RelationQuery(name=relation, columns=columns, tail=tail), value)

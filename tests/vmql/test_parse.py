@@ -79,7 +79,7 @@ def nodes(node: Any) -> Iterator[s.Node]:
         yield node
         for field in node.__struct_fields__:
             yield from nodes(getattr(node, field))
-    elif isinstance(node, tuple) and not isinstance(node, s.Span):
+    elif isinstance(node, tuple) and not isinstance(node, s.SourceSpan):
         for each in node:
             yield from nodes(each)
 

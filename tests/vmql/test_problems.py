@@ -7,7 +7,7 @@ import pytest
 from vmstore.errors import VmstoreError
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import Span
+from vmstore.vmql.syntax.nodes import SourceSpan
 
 WORDS = ("WHERE", "ORDER", "LIMIT", "SINCE", "SESSION", "tokens", "importance", "created_turn")
 
@@ -30,7 +30,7 @@ def test_no_absurd_word_is_guessed(written: str) -> None:
 
 def pointed(text: str, start: int, end: int) -> str:
     """The lines that show a place."""
-    return QueryError("no", code="x", text=text, span=Span(start, end)).pointed()
+    return QueryError("no", code="x", text=text, span=SourceSpan(start, end)).pointed()
 
 
 def test_the_caret_stands_under_the_place() -> None:

@@ -18,7 +18,7 @@ from vmstore.shell.demo.demo import SHIPPED
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.vmql.planner.scope import ManySessions
-from vmstore.vmql.relations.mutations import Written
+from vmstore.vmql.relations.mutations import SessionStream
 from vmstore.vmql.relations.pages import PAGES
 from vmstore.vmql.relations.python_rows import Kind
 
@@ -274,7 +274,7 @@ def test_what_is_new_costs_the_same_in_a_store_of_many_sessions(monkeypatch: pyt
     looked: list[int] = []
     written = ManySessions.written
 
-    def counted(scope: ManySessions, session: int | None = None) -> list[Written]:
+    def counted(scope: ManySessions, session: int | None = None) -> list[SessionStream]:
         found = written(scope, session)
         looked.append(len(found))
         return found

@@ -14,10 +14,10 @@ import msgspec
 import vmstore
 from benches.parts import stores, text
 from benches.parts.rounds import LOWER, Bench, Goal, Row, row
-from vmstore.debug.api import Answers
+from vmstore.debug.api import DebugApi
 from vmstore.debug.assets import Asset, Assets
 from vmstore.debug.export import exported
-from vmstore.debug.serve import Listening
+from vmstore.debug.serve import BoundServer
 from vmstore.debug.session_data import film
 
 MADE = Goal("film of 1,000 calls and 10,000 pages, made: ms of CPU", 500, LOWER)
@@ -74,7 +74,7 @@ def in_ms(seconds: list[float]) -> list[float]:
 def served(store: vmstore.Store) -> Iterator[Callable[[str], bytes]]:
     """A debugger in a thread, asked over one connection; what is packed comes unpacked."""
     page = Assets({"/": Asset(b"<p>", "text/html")}, "default-src 'none'")
-    listening = Listening(store, Answers(store, "agent.vms", "default"), page, port=0)
+    listening = BoundServer(store, DebugApi(store, "agent.vms", "default"), page, port=0)
     thread = threading.Thread(target=listening.run)
     thread.start()
     connection = http.client.HTTPConnection("127.0.0.1", listening.door.port)

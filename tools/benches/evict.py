@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from benches.parts.rounds import Bench, Goal, Row, row
 from benches.parts.traces import DATA, Trace, family, real
-from vmstore.vm.metrics.belady import Asked, Cost, belady
-from vmstore.vm.policies.policy import Now, Policy
+from vmstore.vm.metrics.belady import Cost, PageReference, belady
+from vmstore.vm.policies.policy import Policy, PolicyMoment
 from vmstore.vm.policies.registry import CHOSEN, SHIPPED, full_name, policy, shipped
 from vmstore.vm.policies.resident import Resident
 
@@ -110,7 +110,7 @@ def by_policy(name: str) -> Contender:
 
 def by_belady(trace: Trace, budget: int) -> Cost:
     """The farthest next use goes first."""
-    return belady((Asked(page, trace.pages[page].tokens) for _, page in trace.asked), budget)
+    return belady((PageReference(page, trace.pages[page].tokens) for _, page in trace.asked), budget)
 
 
 def cost(chosen: Policy, trace: Trace, budget: int) -> Cost:
@@ -119,7 +119,7 @@ def cost(chosen: Policy, trace: Trace, budget: int) -> Cost:
     here: dict[int, Resident] = {}
     used = faults = tokens = evictions = 0
     for at, (turn, page) in enumerate(trace.asked):
-        now = Now(at, turn)
+        now = PolicyMoment(at, turn)
         resident = known.get(page)
         if resident is None:
             sort = trace.pages[page]
@@ -147,7 +147,7 @@ def cost(chosen: Policy, trace: Trace, budget: int) -> Cost:
     return Cost(faults, tokens, evictions)
 
 
-def going(chosen: Policy, here: dict[int, Resident], need: int, now: Now) -> list[Resident]:
+def going(chosen: Policy, here: dict[int, Resident], need: int, now: PolicyMoment) -> list[Resident]:
     """The first of a policy's victims that free what is needed."""
     found: list[Resident] = []
     if need > 0:

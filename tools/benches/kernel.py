@@ -17,9 +17,9 @@ from benches.parts.rounds import LOWER, Bench, Goal, Row, cpu, row, wall
 from benches.parts.traces import DATA
 from vmstore.core import mutation as m
 from vmstore.core.decision import Use
-from vmstore.live.session_log import Facts
+from vmstore.live.session_log import SessionLog
 from vmstore.store.live.live_session import Live
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.vm.kernel.kernel import Kernel
 from vmstore.vm.kernel.settings import encoded
 from vmstore.vm.kernel.state import State
@@ -295,7 +295,7 @@ def _window(store: vmstore.Store, session: Live, characters: int, share: float) 
     """A window over the messages: where they are more than fit, the oldest go until that share of it is taken."""
     prices, kept, size = Prices(), deque[str](), 0
     pages = {page.position: page for page in session.pages() if page.role != "system"}
-    facts = Facts(store.admin.log, Lane(store.admin.views, session.runtime().session))
+    facts = SessionLog(store.admin.log, Branch(store.admin.views, session.runtime().session))
     for told in facts.after(0):
         for position, one in told.mutations:
             if isinstance(one, m.Create) and one.message and one.content is not None and position in pages:
@@ -339,7 +339,7 @@ class Prices:
 def _beside(store: vmstore.Store, session: Live) -> float:
     """The bytes of commits without their cells, against those of the contents as they were accepted."""
     beside = contents = 0
-    facts = Facts(store.admin.log, Lane(store.admin.views, session.runtime().session))
+    facts = SessionLog(store.admin.log, Branch(store.admin.views, session.runtime().session))
     for told in facts.after(0):
         beside += HEADER_BYTES + len(told.commit.body) + COMMITMENT_BYTES * told.commit.cell_count
         contents += sum(made.size for _, made in told.mutations if isinstance(made, m.Create))

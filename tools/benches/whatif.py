@@ -10,7 +10,7 @@ import vmstore
 from benches.parts import stores
 from benches.parts.rounds import LOWER, Act, Bench, Goal, Row, ratios, row, wall
 from vmstore.replay.sweep import Task, sweep
-from vmstore.store.replay_sweep import Reading, what_ifs
+from vmstore.store.replay_sweep import NamespaceReader, what_ifs
 
 SWEEP = Goal("a sweep of 8 settings by two processes, against one", 1.6)
 TABLE = Goal("three policies and three budgets on a session of 220 turns, as a table: seconds", 60, LOWER)
@@ -26,7 +26,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     """Sweeps of the same tasks in turns, then the table of one session by one process."""
     count = bench.size(*SESSIONS)
     path = stores.built(bench, f"redriven-{count}", lambda place: redriven(place, count))
-    source = Reading(path, NAMESPACE)
+    source = NamespaceReader(path, NAMESPACE)
     with vmstore.open(path) as store:
         positions = {info.session: info.position for info in store.sessions() if info.session.startswith("live")}
     eight, nine = what_ifs(POLICIES, BUDGETS)[: bench.size(8, 2)], NINE[: bench.size(9, 2)]

@@ -14,8 +14,8 @@ import msgspec
 
 import vmstore
 from vmstore.core.asof import Call, Head
-from vmstore.debug.api import Answers
-from vmstore.debug.params import Asked
+from vmstore.debug.api import DebugApi
+from vmstore.debug.params import QueryParams
 from vmstore.debug.session_data import film
 from vmstore.errors import ErasedError, UnknownError
 from vmstore.store.session import Session
@@ -47,8 +47,8 @@ def of_store(store: vmstore.Store) -> Iterator[Door]:
     yield "sums", lambda: rows(store.query("CALLS sum(tokens), avg(cost), max(latency_ms) ACROSS SESSIONS"))
     yield "jsonl", lambda: store.export(io.BytesIO(), redact=False)
     yield "jsonl without secrets", lambda: store.export(io.BytesIO())
-    answers = Answers(store, "a.vms", "default")
-    yield "debugger: store", lambda: answers.table["/api/store"](Asked({}))
+    answers = DebugApi(store, "a.vms", "default")
+    yield "debugger: store", lambda: answers.table["/api/store"](QueryParams({}))
 
 
 def of_session(store: vmstore.Store, session: Session, chance: random.Random) -> Iterator[Door]:

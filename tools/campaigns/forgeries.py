@@ -14,7 +14,7 @@ from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.core.mutation import Mark, Open, Unknown, decode, encode
 from vmstore.core.page import Origin
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
-from vmstore.namespace.signing_keys import Key
+from vmstore.namespace.signing_keys import SigningKey
 from vmstore.seals.seal import Seal
 
 
@@ -37,7 +37,7 @@ class Story(NamedTuple):
     covers: Counter[int]
     public: bytes
     proofs: list[tuple[bytes, bytes | None]]
-    stranger: Key
+    stranger: SigningKey
 
 
 class Tampered(NamedTuple):

@@ -49,7 +49,7 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.engine.batch import Batch
-from vmstore.engine.rules.cell_contents import LABELS, NOTE, OBJECT, OPAQUE, PLAIN, SKELETON, TEXTS, Form
+from vmstore.engine.rules.cell_contents import LABELS, NOTE, OBJECT, OPAQUE, PLAIN, SKELETON, TEXTS, CellForm
 from vmstore.engine.rules.cell_contents import VALUE as JSON_VALUE
 from vmstore.engine.rules.field_types import WORDS
 
@@ -127,7 +127,7 @@ class Hand:
         pages = list(self.held.pages)
         return self.chance.choice(pages) if pages and self.chance.random() < 0.97 else self.chance.randrange(9)
 
-    def cell(self, batch: Batch, form: Form) -> Any:
+    def cell(self, batch: Batch, form: CellForm) -> Any:
         """A cell of a form: sealed now, or an earlier one that may hold something else."""
         if self.held.cells and self.chance.random() < 0.08:
             return self.chance.choice(self.held.cells)

@@ -21,7 +21,7 @@ from campaigns.script import STORE
 
 from vmstore.store.live.live_session import Live
 from vmstore.testing import live_laws as laws
-from vmstore.testing.simulate_live import ACTS, Played
+from vmstore.testing.simulate_live import ACTS, LiveRun
 
 KILLS = 12  # of one store: each look at what is left costs the length of its sessions
 LATER = 5  # an act writes more than a recorded call, and opening a session that lives reads and folds first
@@ -95,7 +95,7 @@ def _die(folder: Path, told: Told, seed: int, fault: Fault | None, chance: rando
 def act(folder: Path, told: Told, seed: int) -> None:
     """Acts on the session of a store, opened or gone on with, until somebody ends it."""
     chance = random.Random(seed)
-    life = Played(folder / STORE, calm=True, seed=seed)  # ids of its own: two processes never give one twice
+    life = LiveRun(folder / STORE, calm=True, seed=seed)  # ids of its own: two processes never give one twice
     for _ in range(STEPS_MAX):
         life.play((chance.choice(PLAYED), chance.randint(0, 500), chance.randint(0, 7)))
         told.ack(life.store.admin.log.ordinal)
@@ -105,7 +105,7 @@ def act(folder: Path, told: Told, seed: int) -> None:
 def look(folder: Path, told: Told, seed: int) -> Counter[str]:
     """Opens what is left: nothing that was acknowledged is lost, and every law of live sessions holds."""
     found: Counter[str] = Counter()
-    life = Played(folder / STORE, calm=True, seed=seed)
+    life = LiveRun(folder / STORE, calm=True, seed=seed)
     try:
         if life.store.admin.log.ordinal < told.ordinal:
             raise Broken(

@@ -26,7 +26,7 @@ from campaigns.script import SOURCE, STORE, Player, script, write_source
 import vmstore
 from vmstore.cells.verify_proof import check
 from vmstore.core.clock import SeededIds
-from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.history_tree import HistoryTree
 from vmstore.engine.verify.verify import Finding, verify
 from vmstore.errors import CorruptError
 from vmstore.log import memory, port, sqlite
@@ -158,7 +158,7 @@ NO_VIEWS = Projection(MemoryLog(), apsw.Connection(""))
 
 def noticed(log: Log, story: Story) -> tuple[list[Finding], list[Finding]]:
     """What verify finds in a log by itself, and what it finds by the seal."""
-    histories = Histories(watched([story.seal]))
+    histories = HistoryTree(watched([story.seal]))
     _, found = verify(log, NO_VIEWS, views=False, rules=False, histories=histories)
     return found, list(story.seal.problems(histories))
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Unpack
 
 from vmstore.aio.docs import described_by
 from vmstore.aio.session import Session
-from vmstore.aio.twins import twin
+from vmstore.aio.store import twin
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.namespace.effects import Agree
 from vmstore.namespace.encryption import Key
-from vmstore.namespace.reports import Archived, Columns, Compacted, Health, Merged, Swept, Usage
-from vmstore.namespace.results import Recorded
+from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
+from vmstore.namespace.results import RecordedCall
 from vmstore.store import admin as sync_admin
 from vmstore.views.projection import Progress
 
@@ -42,11 +42,11 @@ class Admin:
         """See `vmstore.Admin.follow`."""
         await self._worker.do(partial(self._sync.follow))
 
-    async def compact(self, progress: Progress | None = None) -> Compacted:
+    async def compact(self, progress: Progress | None = None) -> CompactionReport:
         """See `vmstore.Admin.compact`."""
         return await self._worker.do(partial(self._sync.compact, progress))
 
-    async def collect_garbage(self, *, grace_s: float = GRACE_S, dry_run: bool = False) -> Swept:
+    async def collect_garbage(self, *, grace_s: float = GRACE_S, dry_run: bool = False) -> SweepReport:
         """See `vmstore.Admin.collect_garbage`."""
         return await self._worker.do(partial(self._sync.collect_garbage, grace_s=grace_s, dry_run=dry_run))
 
@@ -58,7 +58,7 @@ class Admin:
         grace_s: float = GRACE_S,
         dry_run: bool = False,
         progress: Progress | None = None,
-    ) -> Archived:
+    ) -> ArchiveReport:
         """See `vmstore.Admin.archive`."""
         return await self._worker.do(
             partial(
@@ -71,7 +71,7 @@ class Admin:
             )
         )
 
-    async def unarchive(self, sessions: str | Iterable[str]) -> Archived:
+    async def unarchive(self, sessions: str | Iterable[str]) -> ArchiveReport:
         """See `vmstore.Admin.unarchive`."""
         return await self._worker.do(partial(self._sync.unarchive, sessions))
 
@@ -99,7 +99,7 @@ class Admin:
         agreed: Agree = False,
         key: Key | None = None,
         progress: Progress | None = None,
-    ) -> Merged:
+    ) -> MergeReport:
         """See `vmstore.Admin.merge`."""
         return await self._worker.do(
             partial(self._sync.merge, other, dry_run=dry_run, agreed=agreed, key=key, progress=progress)
@@ -127,7 +127,7 @@ class Admin:
 
     async def record_gap(
         self, session: str | Session, reason: str, *, at_us: int | None = None, redaction: str | None = None
-    ) -> Recorded:
+    ) -> RecordedCall:
         """See `vmstore.Admin.record_gap`."""
         name = session.name if isinstance(session, Session) else session
         return await self._worker.do(partial(self._sync.record_gap, name, reason, at_us=at_us, redaction=redaction))

@@ -12,9 +12,9 @@ from vmstore.namespace.results import Fault
 from vmstore.store import debug as sync_debug
 
 if TYPE_CHECKING:
-    from vmstore.replay.check import Checked
+    from vmstore.replay.check import ReplayCheck
     from vmstore.replay.whatif import Run
-    from vmstore.store.breakpoints import Stop
+    from vmstore.store.breakpoints import Breakpoint
     from vmstore.vm.kernel.keywords import WhatIf
 
 
@@ -30,7 +30,7 @@ class Debug:
         """See `vmstore.Debug.faults`."""
         return await self._worker.do(partial(self._sync.faults, at, **moment))
 
-    async def first(self, where: str, *, after: int | None = None) -> Stop | None:
+    async def first(self, where: str, *, after: int | None = None) -> Breakpoint | None:
         """See `vmstore.Debug.first`."""
         return await self._worker.do(partial(self._sync.first, where, after=after))
 
@@ -45,6 +45,6 @@ class Debug:
         """See `vmstore.Debug.replay`."""
         return await self._worker.do(partial(self._sync.replay, policy=policy, budget=budget, keep=keep, **settings))
 
-    async def check(self) -> Checked:
+    async def check(self) -> ReplayCheck:
         """See `vmstore.Debug.check`."""
         return await self._worker.do(partial(self._sync.check))

@@ -17,13 +17,13 @@ from vmstore.aio.worker import Worker
 from vmstore.errors import InputError
 from vmstore.store.live.driver import (
     ANSWERING,
-    Calling,
-    Done,
-    Ended,
-    Failed,
+    FailedCall,
+    HostResults,
     Model,
-    Parts,
-    Said,
+    RunEnd,
+    RunningCalls,
+    RunText,
+    StreamParts,
     Tools,
     advance,
     arguments,
@@ -31,8 +31,8 @@ from vmstore.store.live.driver import (
     is_stream,
 )
 from vmstore.vm.protocol.citation_filter import unmarked
-from vmstore.vm.protocol.dialects.dialect import Asked
-from vmstore.vm.protocol.loop import Answer, Ask, Do, Ran, Rounds
+from vmstore.vm.protocol.dialects.dialect import ToolCall
+from vmstore.vm.protocol.loop import Answer, Ask, HostCalls, Rounds, RunResult
 
 
 class Streamed:
@@ -42,7 +42,7 @@ class Streamed:
     """
 
     def __init__(self, worker: Worker, begin: Callable[[], Rounds], model_call: Model, own: Tools, *, parallel: bool):
-        self._ended: list[Ran | None] = []
+        self._ended: list[RunResult | None] = []
         self._texts = _texts(worker, begin, model_call, own, self._ended, parallel=parallel)
 
     def __aiter__(self) -> AsyncIterator[str]:
@@ -62,7 +62,7 @@ class Streamed:
         await self._texts.aclose()
 
     @property
-    def ran(self) -> Ran:
+    def ran(self) -> RunResult:
         """How the run ended."""
         return ended(self._ended[0] if self._ended else None)
 
@@ -72,16 +72,16 @@ async def _texts(
     begin: Callable[[], Rounds],
     model_call: Model,
     own: Tools,
-    over: list[Ran | None],
+    over: list[RunResult | None],
     *,
     parallel: bool,
 ) -> AsyncGenerator[str, None]:
     """Does what the rounds ask for, and gives the words as they come; how it ended is put in `over`."""
-    said = Said()
+    said = RunText()
     going = await worker.do(begin)
     try:
         step = await worker.do(advance, going, None)
-        while not isinstance(step, Ended):
+        while not isinstance(step, RunEnd):
             reply: Any = None
             if isinstance(step, Ask):
                 hearing = _Hearing()
@@ -93,14 +93,14 @@ async def _texts(
                     _begin(worker, partial(advance, going, hearing.broken(error)))
                     raise
                 reply = hearing.answer
-            elif isinstance(step, Do):
+            elif isinstance(step, HostCalls):
                 calling = _Calling(own, step.calls)
                 try:
                     await calling.wait(parallel=parallel)
                 except BaseException as error:
                     _begin(worker, partial(advance, going, calling.broken(error)))
                     raise
-                reply = Done(calling.values)
+                reply = HostResults(calling.values)
             else:
                 for piece in said.more(unmarked(step.text)):
                     yield piece
@@ -121,7 +121,7 @@ class _Hearing:
     """One model call under way."""
 
     def __init__(self) -> None:
-        self._parts = Parts()
+        self._parts = StreamParts()
         self.answer = Answer(None)
 
     async def of(self, model_call: Model, request: dict[str, Any]) -> AsyncIterator[str]:
@@ -166,7 +166,7 @@ async def _close(response: Any) -> None:
         await closed
 
 
-class _Calling(Calling):
+class _Calling(RunningCalls):
     """The same calls as tasks."""
 
     async def wait(self, *, parallel: bool) -> None:
@@ -181,13 +181,13 @@ class _Calling(Calling):
         self.values[nth] = await _call(self._own, self._calls[nth])
 
 
-async def _call(own: Tools, call: Asked) -> Any:
+async def _call(own: Tools, call: ToolCall) -> Any:
     ANSWERING.set(call.id)  # of this task alone
     try:
         given = await _awaited(partial(own[call.tool], **arguments(call)))
         return given._session if isinstance(given, Session) else given
     except Exception as error:  # a tool that fails answers so, and the model goes on
-        return Failed(error)
+        return FailedCall(error)
 
 
 async def _awaited(function: Callable[..., Any], *told: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import Moment, Position, When
-from vmstore.namespace.results import Affinity, Event, Relation, Version
+from vmstore.namespace.results import Affinity, Event, PageLink, Version
 from vmstore.store import lineage as sync_lineage
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class Lineage:
 
     async def ancestors(
         self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
+    ) -> list[PageLink]:
         """See `vmstore.Lineage.ancestors`."""
         return await self._worker.do(partial(self._sync.ancestors, page, depth=depth, kinds=kinds))
 
     async def descendants(
         self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
+    ) -> list[PageLink]:
         """See `vmstore.Lineage.descendants`."""
         return await self._worker.do(partial(self._sync.descendants, page, depth=depth, kinds=kinds))
 

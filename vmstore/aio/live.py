@@ -16,15 +16,15 @@ from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When
-from vmstore.namespace.results import Faulted, SessionInfo
+from vmstore.namespace.results import FaultAnswer, SessionInfo
 from vmstore.store.live.checkpoints import Checkpoint
 from vmstore.store.live.driver import hearing, runnable
 from vmstore.store.live.options import LiveOptions
-from vmstore.store.live.prompt import Packed
+from vmstore.store.live.prompt import Prompt
 from vmstore.vm.kernel.keywords import LiveSettings
-from vmstore.vm.kernel.settings import Settings, Shape
+from vmstore.vm.kernel.settings import KernelSettings, Shape
 from vmstore.vm.metrics.report import Measures
-from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
+from vmstore.vm.protocol.loop import ROUNDS_MAX, RunResult
 
 T = TypeVar("T")
 
@@ -83,13 +83,13 @@ class Live(Session):
     async def page_fault(
         self, page: str | int, level: int = 0, *, reason: str = "resolve_reference", by_model: bool = False,
         at_us: int | None = None,
-    ) -> Faulted:  # fmt: skip
+    ) -> FaultAnswer:  # fmt: skip
         """See `vmstore.Live.page_fault`."""
         return await self._worker.do(
             partial(self._live.page_fault, page, level, reason=reason, by_model=by_model, at_us=at_us)
         )
 
-    async def pack(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Packed:
+    async def pack(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Prompt:
         """See `vmstore.Live.pack`."""
         return await self._worker.do(partial(self._live.pack, at_us=at_us, **settings))
 
@@ -102,7 +102,7 @@ class Live(Session):
         rounds_max: int = ROUNDS_MAX,
         parallel: bool = True,
         on_text: Callable[[str], Any] | None = None,
-    ) -> Ran:
+    ) -> RunResult:
         """See `vmstore.Live.run`; model, tools and `on_text` are awaited where they can be.
 
         What is no coroutine function is called in a thread of its own. Other tasks use the store meanwhile.
@@ -171,7 +171,7 @@ class Live(Session):
         """See `vmstore.Live.mark`."""
         await self._worker.do(partial(self._live.mark, name, pages, at_us=at_us))
 
-    async def restore(self, name: str, *, at_us: int | None = None) -> list[Faulted]:
+    async def restore(self, name: str, *, at_us: int | None = None) -> list[FaultAnswer]:
         """See `vmstore.Live.restore`."""
         return await self._worker.do(partial(self._live.restore, name, at_us=at_us))
 
@@ -179,11 +179,11 @@ class Live(Session):
         """See `vmstore.Live.segment`."""
         return await self._worker.do(partial(self._live.segment, title, summary=summary, at_us=at_us))
 
-    async def configure(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Settings:
+    async def configure(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> KernelSettings:
         """See `vmstore.Live.configure`."""
         return await self._worker.do(partial(self._live.configure, at_us=at_us, **settings))
 
-    async def settings(self) -> Settings:
+    async def settings(self) -> KernelSettings:
         """See `vmstore.Live.settings`."""
         return await self._worker.do(lambda: self._live.settings)
 
@@ -243,7 +243,7 @@ class Live(Session):
         """See `vmstore.Live.checkpoints`."""
         return await self._worker.do(self._live.checkpoints)
 
-    async def rewind(self, to: str | AsOf, *, at_us: int | None = None) -> list[Faulted]:
+    async def rewind(self, to: str | AsOf, *, at_us: int | None = None) -> list[FaultAnswer]:
         """See `vmstore.Live.rewind`."""
         return await self._worker.do(partial(self._live.rewind, to, at_us=at_us))
 

@@ -21,7 +21,7 @@ from vmstore.namespace.results import (
     Diff,
     Hit,
     Page,
-    Recorded,
+    RecordedCall,
     SessionInfo,
     TurnInfo,
 )
@@ -144,7 +144,7 @@ class Session(Aliased):
         latency_us: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
-    ) -> Recorded:
+    ) -> RecordedCall:
         """See `vmstore.Session.record`."""
         told = partial(self._session.record, at_us=at_us, latency_us=latency_us, cost=cost, request_id=request_id)
         return await self._worker.do(told, request, response)

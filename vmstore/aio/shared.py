@@ -10,7 +10,7 @@ from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.asof import Moment, When
-from vmstore.shares.regions import Granting, Region
+from vmstore.shares.regions import GrantInfo, Region
 from vmstore.store import shared as sync_shared
 
 if TYPE_CHECKING:
@@ -32,17 +32,17 @@ class Sharing(Generic[S]):
         self._opened = opened
         self._worker = worker
 
-    async def share(self, to: str, may: str | Iterable[str] = "read", *, at_us: int | None = None) -> Granting:
+    async def share(self, to: str, may: str | Iterable[str] = "read", *, at_us: int | None = None) -> GrantInfo:
         """See `vmstore.Sharing.share`."""
         return await self._worker.do(partial(self._sync.share, to, may, at_us=at_us))
 
     async def revoke(
         self, whose: str, may: str | Iterable[str] | None = None, *, at_us: int | None = None
-    ) -> list[Granting]:
+    ) -> list[GrantInfo]:
         """See `vmstore.Sharing.revoke`."""
         return await self._worker.do(partial(self._sync.revoke, whose, may, at_us=at_us))
 
-    async def grants(self, at: When | None = None, **moment: Unpack[Moment]) -> list[Granting]:
+    async def grants(self, at: When | None = None, **moment: Unpack[Moment]) -> list[GrantInfo]:
         """See `vmstore.Sharing.grants`."""
         return await self._worker.do(partial(self._sync.grants, at, **moment))
 

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
+import vmstore.store.session as sync_session
 import vmstore.store.store as sync_store
 from vmstore.aio.admin import Admin
 from vmstore.aio.docs import described_by
@@ -18,15 +19,14 @@ from vmstore.aio.result import Result
 from vmstore.aio.session import Session
 from vmstore.aio.shared import Sharing
 from vmstore.aio.trust import Trust
-from vmstore.aio.twins import twin
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
-from vmstore.namespace.reports import Backup, Exported, Import, Info, Verdict
-from vmstore.namespace.results import Entry, Hit, Page, Recorded, SessionInfo
+from vmstore.namespace.reports import Backup, ExportReport, ImportReport, Info, Verdict
+from vmstore.namespace.results import Entry, Hit, Page, RecordedCall, SessionInfo
 from vmstore.views.projection import Progress
 from vmstore.vmql.syntax.nodes import Statement
 
@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from vmstore.seals.seal import Seal
     from vmstore.store.live.options import LiveOptions
     from vmstore.vm.kernel.keywords import LiveSettings
-    from vmstore.vm.kernel.settings import Settings
+    from vmstore.vm.kernel.settings import KernelSettings
+
+
+def twin(session: sync_session.Session, worker: Worker) -> Session:
+    """The twin of a session, recorded or live."""
+    if type(session) is sync_session.Session:
+        return Session(session, worker)
+    from vmstore.aio.live import live_twin
+
+    return live_twin(session, worker)
+
 
 ENTRIES = 200  # of a tail, fetched at once
 
@@ -176,7 +186,7 @@ class Store(Aliased):
         return twin(await self._worker.do(partial(told, name, **live)), self._worker)
 
     async def live_session(
-        self, name: str, settings: LiveSettings | Settings | None = None, *, user: str | None = None,
+        self, name: str, settings: LiveSettings | KernelSettings | None = None, *, user: str | None = None,
         agent: str | None = None, title: str | None = None, redaction: str | None = None,
         **options: Unpack[LiveOptions],
     ) -> Live:  # fmt: skip
@@ -197,7 +207,7 @@ class Store(Aliased):
         cost: float | None = None,
         request_id: str | None = None,
         redaction: str | None = None,
-    ) -> Recorded:
+    ) -> RecordedCall:
         """See `vmstore.Store.record`."""
         told: dict[str, Any] = {
             "at_us": at_us,
@@ -219,7 +229,7 @@ class Store(Aliased):
         agreed: Agree = False,
         uses: bool = False,
         progress: Progress | None = None,
-    ) -> Import:
+    ) -> ImportReport:
         """See `vmstore.Store.import_file`."""
         told: dict[str, Any] = {
             "session": session,
@@ -243,7 +253,7 @@ class Store(Aliased):
         redact: bool = True,
         progress: Progress | None = None,
         **moment: Unpack[Moment],
-    ) -> Exported:
+    ) -> ExportReport:
         """See `vmstore.Store.export`."""
         told: dict[str, Any] = {"format": format, "at": at, "exact": exact, "redact": redact, "progress": progress}
         return await self._worker.do(partial(self._store.export, **told, **moment), out, sessions)

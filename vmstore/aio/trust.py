@@ -11,18 +11,18 @@ from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.clock import Clock
-from vmstore.namespace.reports import Erased, ErasurePlan, SealInfo
+from vmstore.namespace.reports import ErasurePlan, ErasureReport, SealInfo
 from vmstore.store import trust as sync_trust
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.aio.session import Session
-    from vmstore.namespace.signing_keys import Key
-    from vmstore.retention.apply import Retained
-    from vmstore.retention.rules import Rule
+    from vmstore.namespace.signing_keys import SigningKey
+    from vmstore.retention.apply import RetentionReport
+    from vmstore.retention.rules import RetentionRule
     from vmstore.retraction.results import Retraction
     from vmstore.seals.seal import Seal
-    from vmstore.store.approvals import Approved
+    from vmstore.store.approvals import ApprovalInfo
     from vmstore.store.reads.proofs import Proof
 
 
@@ -46,8 +46,8 @@ class Trust:
         derived: bool = False,
         copies: bool = False,
         reason: str = "asked",
-        key: Key | None = None,
-    ) -> Erased:
+        key: SigningKey | None = None,
+    ) -> ErasureReport:
         """See `vmstore.Trust.erase`."""
         return await self._worker.do(
             partial(
@@ -93,11 +93,11 @@ class Trust:
 
     async def retain(
         self, time: str, *, where: str | None = None, user: str | None = None, name: str = "default"
-    ) -> Rule:
+    ) -> RetentionRule:
         """See `vmstore.Trust.retain`."""
         return await self._worker.do(partial(self._sync.retain, time, where=where, user=user, name=name))
 
-    async def retention_rules(self) -> list[Rule]:
+    async def retention_rules(self) -> list[RetentionRule]:
         """See `vmstore.Trust.retention_rules`."""
         return await self._worker.do(partial(self._sync.retention_rules))
 
@@ -105,7 +105,7 @@ class Trust:
         """See `vmstore.Trust.drop_rule`."""
         await self._worker.do(partial(self._sync.drop_rule, name))
 
-    async def apply_retention(self, *, dry_run: bool = False, key: Key | None = None) -> Retained:
+    async def apply_retention(self, *, dry_run: bool = False, key: SigningKey | None = None) -> RetentionReport:
         """See `vmstore.Trust.apply_retention`."""
         return await self._worker.do(partial(self._sync.apply_retention, dry_run=dry_run, key=key))
 
@@ -138,7 +138,7 @@ class Trust:
 
     async def seal(
         self,
-        key: Key | str | os.PathLike[str],
+        key: SigningKey | str | os.PathLike[str],
         out: str | os.PathLike[str] | None = None,
         *,
         clock: Clock | None = None,
@@ -162,12 +162,12 @@ class Trust:
         who: str,
         until_us: int | None = None,
         granted: bool = True,
-    ) -> list[Approved]:
+    ) -> list[ApprovalInfo]:
         """See `vmstore.Trust.approve`."""
         return await self._worker.do(
             partial(self._sync.approve, artifacts, sessions, who=who, until_us=until_us, granted=granted)
         )
 
-    async def approvals(self) -> list[Approved]:
+    async def approvals(self) -> list[ApprovalInfo]:
         """See `vmstore.Trust.approvals`."""
         return await self._worker.do(partial(self._sync.approvals))

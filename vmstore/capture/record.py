@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from vmstore.capture.conversation.conversation import Conversation
-from vmstore.capture.conversation.message_state import Held, Incoming, Sent, written
-from vmstore.capture.conversation.reconcile import Settling
+from vmstore.capture.conversation.message_state import IncomingMessage, MessageState, RecordedRequest, written
+from vmstore.capture.conversation.reconcile import Reconciliation
 from vmstore.capture.redaction import reply_of
-from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.mutation import Turn
 from vmstore.core.page import Fidelity, Slot, Status
 from vmstore.engine.batch import Batch
@@ -20,7 +20,7 @@ from vmstore.providers import plain, split_request, take_message, take_reply
 Value = tuple[Slot, Any]
 
 
-class Written(NamedTuple):
+class RecordedPosition(NamedTuple):
     """Where a recorded call stands."""
 
     call: int
@@ -35,8 +35,8 @@ def record(
     response: Any,
     *,
     at: int,
-    told: Usage,
-) -> Written:
+    told: TokenUsage,
+) -> RecordedPosition:
     """Writes one call on a batch; the caller commits it. Raises InputError before anything is written.
 
     What the session is not to hold is masked first, so that the same conversation, sent again, is the same.
@@ -48,9 +48,9 @@ def record(
         reply = reply_of(door, reply, "response")
         door.recognised()
 
-    def take(value: Value) -> Incoming:
+    def take(value: Value) -> IncomingMessage:
         clean = plain(value[1])
-        return Incoming(take_message(split.shape, value[0], clean), _copy(clean))
+        return IncomingMessage(take_message(split.shape, value[0], clean), _copy(clean))
 
     return write(conversation, batch, split.messages, take, reply, at=at, rest=split.rest, shape=split.shape)
 
@@ -59,13 +59,13 @@ def write(
     conversation: Conversation,
     batch: Batch,
     values: Sequence[Value],
-    take: Callable[[Value], Incoming],
-    reply: Reply,
+    take: Callable[[Value], IncomingMessage],
+    reply: ReplyDraft,
     *,
     at: int,
     rest: bytes | None,
     shape: int | None,
-) -> Written:
+) -> RecordedPosition:
     """Writes a call whose request is known message by message; `take` makes a draft of a new one."""
     conversation.batch = batch
     sent = written(values)
@@ -76,20 +76,20 @@ def write(
     call = conversation.pack(context, fidelity=Fidelity.RECORDED, at=at, rest=rest, shape=shape, since=since)
     if sent is not None:
         pairs += [(held.slot, held.value) for held in context[len(pairs) :]]
-        conversation.sent = Sent(pairs, sent)
+        conversation.sent = RecordedRequest(pairs, sent)
     position, turn = batch.head.position, batch.head.turn
     conversation.reply(reply, call, at=at)
-    return Written(call, turn, position)
+    return RecordedPosition(call, turn, position)
 
 
 def settle(
     conversation: Conversation,
     values: Sequence[Value],
-    take: Callable[[Value], Incoming],
+    take: Callable[[Value], IncomingMessage],
     at: int,
     same: int,
     singles: Sequence[int],
-) -> list[Held]:
+) -> list[MessageState]:
     """Which message of the log each message of a request is; writes the new and the changed ones.
 
     The first `same` stand where they stood, but for the `singles` among them.
@@ -103,14 +103,14 @@ def settle(
         same = moved[0]
         changed = {index: entry for index, entry in changed.items() if index < same}
         rest = [take(value) for value in values[same:]]
-    context: list[Held] = list(old[:same])
-    settling = Settling(conversation, old[same:], rest, at, before=context).plan()
+    context: list[MessageState] = list(old[:same])
+    settling = Reconciliation(conversation, old[same:], rest, at, before=context).plan()
     if conversation.final and settling.opens_turn:
         conversation.batch.end(at)
         conversation.batch.add(Turn(conversation.batch.head.turn + 1))
         conversation.final = False
     for index, entry in changed.items():
-        context[index : index + 1] = Settling(conversation, [old[index]], [entry], at).plan_changed().write()
+        context[index : index + 1] = Reconciliation(conversation, [old[index]], [entry], at).plan_changed().write()
     return context + settling.write()
 
 
@@ -134,17 +134,17 @@ def _unchanged(conversation: Conversation, values: Sequence[Value], sent: bytes 
     return index, singles
 
 
-def _is(held: Held, value: Value) -> bool:
+def _is(held: MessageState, value: Value) -> bool:
     return held.slot is value[0] and held.says(value[1])
 
 
-def gap(conversation: Conversation, batch: Batch, reason: str, *, at: int) -> Written:
+def gap(conversation: Conversation, batch: Batch, reason: str, *, at: int) -> RecordedPosition:
     """Writes a call that could not be recorded: nothing is known of it but that it was made."""
     conversation.batch = batch
     call = conversation.pack(conversation.context, fidelity=Fidelity.DERIVED, at=at)
     position, turn = batch.head.position, batch.head.turn
-    conversation.reply(Reply(Status.GAP, error=reason), call, at=at)
-    return Written(call, turn, position)
+    conversation.reply(ReplyDraft(Status.GAP, error=reason), call, at=at)
+    return RecordedPosition(call, turn, position)
 
 
 def drafts_as_values(drafts: Sequence[Draft]) -> list[Value]:
@@ -152,18 +152,18 @@ def drafts_as_values(drafts: Sequence[Draft]) -> list[Value]:
     return [(draft.slot, draft) for draft in drafts]
 
 
-def take_draft(value: Value) -> Incoming:
+def take_draft(value: Value) -> IncomingMessage:
     """A draft that came ready."""
-    return Incoming(value[1], value[1])
+    return IncomingMessage(value[1], value[1])
 
 
-def measured(reply: Reply, told: Usage) -> Reply:
+def measured(reply: ReplyDraft, told: TokenUsage) -> ReplyDraft:
     """A reply with what the caller measured where the provider said nothing."""
-    usage = Usage(*(t if t is not None else u for t, u in zip(_fields(told), _fields(reply.usage), strict=True)))
+    usage = TokenUsage(*(t if t is not None else u for t, u in zip(_fields(told), _fields(reply.usage), strict=True)))
     return msgspec.structs.replace(reply, usage=usage)
 
 
-def _fields(usage: Usage) -> tuple[Any, ...]:
+def _fields(usage: TokenUsage) -> tuple[Any, ...]:
     return msgspec.structs.astuple(usage)
 
 

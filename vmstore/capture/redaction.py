@@ -7,16 +7,28 @@ from typing import Any
 
 import msgspec
 
-from vmstore.capture.steps import Answer, Apart, Compact, More, Note, Reading, Recast, Say, Stand, Step, Track
-from vmstore.core.draft import Draft, Part, Reply
+from vmstore.capture.steps import (
+    CallStep,
+    ContinuationStep,
+    DetachedPages,
+    MessageRef,
+    MessageStep,
+    MetadataStep,
+    ParsedSource,
+    RewriteStep,
+    Step,
+    SummaryStep,
+    Track,
+)
+from vmstore.core.draft import Draft, Part, ReplyDraft
 from vmstore.core.page import Modality, Origin
 from vmstore.core.redaction import Redaction
-from vmstore.redact.redactor import Door
+from vmstore.redact.redactor import Redactor
 
 READABLE = (Modality.TEXT, Modality.STRUCTURED)
 
 
-def draft_of(door: Door, draft: Draft, where: str) -> Draft:
+def draft_of(door: Redactor, draft: Draft, where: str) -> Draft:
     """A message with placeholders in its texts, its names and what the source keeps beside it."""
     return msgspec.structs.replace(
         draft,
@@ -30,7 +42,7 @@ def draft_of(door: Door, draft: Draft, where: str) -> Draft:
     )
 
 
-def reply_of(door: Door, reply: Reply, where: str) -> Reply:
+def reply_of(door: Redactor, reply: ReplyDraft, where: str) -> ReplyDraft:
     """An answer with placeholders."""
     return msgspec.structs.replace(
         reply,
@@ -43,17 +55,17 @@ def reply_of(door: Door, reply: Reply, where: str) -> Reply:
     )
 
 
-def reading_of(reading: Reading, policy: Redaction) -> tuple[Reading, dict[str, Door]]:
+def reading_of(reading: ParsedSource, policy: Redaction) -> tuple[ParsedSource, dict[str, Redactor]]:
     """A source with placeholders in every record, and the door of each of its tracks.
 
     What a record looks like depends on it and on those before it, so one that has grown is the
     same as far as it was; a fork goes on from where its parent stood.
     """
-    doors: dict[str, Door] = {}
+    doors: dict[str, Redactor] = {}
     tracks = []
     steps: dict[str, list[Step]] = {}
     for track in reading.tracks:
-        door = doors[track.part] = Door(policy)
+        door = doors[track.part] = Redactor(policy)
         before = steps.get(track.parent or "", [])[: track.inherits] if track.origin is Origin.FORK else []
         for step in before:
             step_of(door, step)
@@ -64,35 +76,37 @@ def reading_of(reading: Reading, policy: Redaction) -> tuple[Reading, dict[str, 
     return msgspec.structs.replace(reading, tracks=tracks), doors
 
 
-def _track(door: Door, track: Track, steps: Sequence[Step]) -> Track:
+def _track(door: Redactor, track: Track, steps: Sequence[Step]) -> Track:
     door.clean(track.key or "", "the name that the source gives the session")
     told = {word: _text(door, getattr(track, word), "the source") for word in ("name", "agent", "user", "title")}
     return msgspec.structs.replace(track, steps=steps, **told)
 
 
-def step_of(door: Door, step: Step) -> Step:
+def step_of(door: Redactor, step: Step) -> Step:
     """A record of a source with placeholders."""
     where = f"record {step.line}"
     told: dict[str, Any] = {}
     match step:
-        case Say() | Compact() | Apart():
+        case MessageStep() | SummaryStep() | DetachedPages():
             told["draft"] = draft_of(door, step.draft, where)
-        case Answer():
+        case CallStep():
             if step.request is not None:
                 told["request"] = tuple(draft_of(door, draft, where) for draft in step.request)
             told["rest"] = None if step.rest is None else door.content(step.rest, where)
             told["reply"] = reply_of(door, step.reply, where)
-        case More():
+        case ContinuationStep():
             told["reply"] = reply_of(door, step.reply, where)
-        case Recast():
-            told["stands"] = tuple(one if isinstance(one, Stand) else draft_of(door, one, where) for one in step.stands)
+        case RewriteStep():
+            told["stands"] = tuple(
+                one if isinstance(one, MessageRef) else draft_of(door, one, where) for one in step.stands
+            )
             told["aside"] = None if step.aside is None else door.content(step.aside, where)
-        case Note():
+        case MetadataStep():
             told["aside"], told["title"] = door.content(step.aside, where), _text(door, step.title, where)
     return msgspec.structs.replace(step, raw=door.content(step.raw, where), **told)
 
 
-def _part(door: Door, part: Part, where: str) -> Part:
+def _part(door: Redactor, part: Part, where: str) -> Part:
     if part.modality not in READABLE:
         return part
     return msgspec.structs.replace(
@@ -104,5 +118,5 @@ def _part(door: Door, part: Part, where: str) -> Part:
     )
 
 
-def _text(door: Door, text: str | None, where: str) -> str | None:
+def _text(door: Redactor, text: str | None, where: str) -> str | None:
     return None if text is None else door.text(text, where)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from vmstore.core.draft import Draft, Reply
+from vmstore.core.draft import Draft, ReplyDraft
 from vmstore.core.page import Origin
 
 
@@ -24,13 +24,13 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     at: int | None = None
 
 
-class Say(Step, frozen=True, kw_only=True):
+class MessageStep(Step, frozen=True, kw_only=True):
     """A message that joins the conversation: from a person, a tool, the system."""
 
     draft: Draft
 
 
-class Answer(Step, frozen=True, kw_only=True):
+class CallStep(Step, frozen=True, kw_only=True):
     """One call: the request and what came back, which then joins the conversation.
 
     `request` holds the messages as the source recorded them; None derives them: the
@@ -39,20 +39,20 @@ class Answer(Step, frozen=True, kw_only=True):
     `joins` is False where the answer never reached a later request (aborted, empty).
     """
 
-    reply: Reply
+    reply: ReplyDraft
     request: tuple[Draft, ...] | None = None
     rest: bytes | None = None
     shape: int | None = None
     joins: bool = True
 
 
-class More(Step, frozen=True, kw_only=True):
+class ContinuationStep(Step, frozen=True, kw_only=True):
     """A further record of the answer to the last call (one message id on several lines)."""
 
-    reply: Reply
+    reply: ReplyDraft
 
 
-class Compact(Step, frozen=True, kw_only=True):
+class SummaryStep(Step, frozen=True, kw_only=True):
     """A summary takes the place of what was said before.
 
     `kept_from` is the index (0-based, within this track, a fork's inherited steps included) of
@@ -64,38 +64,38 @@ class Compact(Step, frozen=True, kw_only=True):
     kept_from: int | None = None
 
 
-class Stand(NamedTuple):
-    """A message that an earlier step brought: which step (0-based, as in `Compact`), and which of its messages."""
+class MessageRef(NamedTuple):
+    """A message that an earlier step brought: which step (0-based, as in `SummaryStep`), and which of its messages."""
 
     step: int
     nth: int = 0
 
 
-class Recast(Step, frozen=True, kw_only=True):
+class RewriteStep(Step, frozen=True, kw_only=True):
     """The conversation is from here on what this lists: messages there were, and new ones between them.
 
     Messages of slots TOOLS and SYSTEM always stay. What leaves is what new pages of type summary
     were made from. `aside` is kept beside the conversation, as a note's is.
     """
 
-    stands: tuple[Stand | Draft, ...]
+    stands: tuple[MessageRef | Draft, ...]
     aside: bytes | None = None
 
 
-class Apart(Step, frozen=True, kw_only=True):
+class DetachedPages(Step, frozen=True, kw_only=True):
     """Pages that the source holds beside the conversation: found by name, in no context and no message."""
 
     draft: Draft
 
 
-class Note(Step, frozen=True, kw_only=True):
+class MetadataStep(Step, frozen=True, kw_only=True):
     """A record that is no message: a header, a setting, a title. Kept beside the conversation."""
 
     aside: bytes
     title: str | None = None
 
 
-class Unread(Step, frozen=True, kw_only=True):
+class UnreadableStep(Step, frozen=True, kw_only=True):
     """A record nobody can read (malformed, gigantic, unknown): kept as a raw page and counted."""
 
     reason: str
@@ -123,14 +123,14 @@ class Track(msgspec.Struct, kw_only=True):
     title: str | None = None
 
 
-class Torn(msgspec.Struct, frozen=True):
+class TornLine(msgspec.Struct, frozen=True):
     """A last line that ends before its newline: left for the next import, and said so."""
 
     line: int
     bytes: int
 
 
-class Reading(msgspec.Struct, kw_only=True):
+class ParsedSource(msgspec.Struct, kw_only=True):
     """A source read: its format's name, its tracks (the main one first), and a torn last line.
 
     `known_as` is the format under which its sources are known, where that is another one.
@@ -139,4 +139,4 @@ class Reading(msgspec.Struct, kw_only=True):
     format: str
     known_as: str | None = None
     tracks: list[Track]
-    torn: Torn | None = None
+    torn: TornLine | None = None

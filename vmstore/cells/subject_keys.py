@@ -100,7 +100,7 @@ class Keyring(after_fork.Owner):
             self._db.close()
 
     @property
-    def entry(self) -> after_fork.Guard:
+    def entry(self) -> after_fork.ReentrantLock:
         """The lock under which the file is used."""
         return self._lock
 

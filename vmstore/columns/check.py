@@ -11,18 +11,18 @@ import numpy as np
 from vmstore.columns.page_table import page_table
 from vmstore.columns.parquet import read
 from vmstore.columns.schema import NULL, TABLES
-from vmstore.columns.segment import Seal, Segment, found_in
-from vmstore.columns.segment_writer import Columns, Cut
-from vmstore.columns.segments import DAMAGE, Shelf
+from vmstore.columns.segment import SegmentFolder, SegmentSeal, found_in
+from vmstore.columns.segment_writer import Columns, SegmentWriter
+from vmstore.columns.segments import DAMAGE, Segments
 from vmstore.errors import VmstoreError
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.page_table import page_table as table_of_views
 
 Problem = tuple[str, str]
 """Where something is wrong, and what."""
 
 
-def problems(shelf: Shelf, ordinal: int, sessions: Mapping[int, tuple[str, int]]) -> Iterator[Problem]:
+def problems(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[str, int]]) -> Iterator[Problem]:
     """What is wrong with the segments there are, while the views stand still at an ordinal.
 
     `sessions` are all of them by key, with name and last position.
@@ -40,18 +40,18 @@ def problems(shelf: Shelf, ordinal: int, sessions: Mapping[int, tuple[str, int]]
         yield "page table", str(error)
 
 
-def _wrong(shelf: Shelf, one: Segment) -> str | None:
+def _wrong(shelf: Segments, one: SegmentFolder) -> str | None:
     """What is wrong with a segment, if anything."""
     try:
         seal = shelf.checked(one)
-        cut = Cut(shelf.log, shelf.projection.db, one.after)
+        cut = SegmentWriter(shelf.log, shelf.projection.db, one.after)
         cut.follow(one.upto)
         return _difference(shelf, one, seal, cut)
     except (*DAMAGE, duckdb.Error, VmstoreError) as error:
         return str(error)
 
 
-def _difference(shelf: Shelf, one: Segment, seal: Seal, cut: Cut) -> str | None:
+def _difference(shelf: Segments, one: SegmentFolder, seal: SegmentSeal, cut: SegmentWriter) -> str | None:
     if (seal.chain, seal.mutations) != (cut.chain.hexdigest(), cut.mutations):
         return "its seal does not hold the hashes of its commits"
     for name in TABLES:
@@ -73,10 +73,10 @@ def _told(name: str, column: str, have: Columns, right: Columns, row: int) -> st
     return f"it holds {column} {one} in {name} at {where} where the log gives {other}"
 
 
-def _disagreements(shelf: Shelf, ordinal: int, sessions: Mapping[int, tuple[str, int]]) -> Iterator[Problem]:
+def _disagreements(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[str, int]]) -> Iterator[Problem]:
     """Where the page table of the columns is another than that of the views."""
     names = {key: name for key, (name, _) in sessions.items()}
-    lanes = {key: Lane(shelf.projection.db, key) for key in sessions}
+    lanes = {key: Branch(shelf.projection.db, key) for key in sessions}
     asked = {key: lane.upto(sessions[key][1]) for key, lane in lanes.items()}
     table = page_table(shelf, ordinal, asked, names)
     begins = np.searchsorted(table.session, np.fromiter(asked, np.int64, len(asked)), side="left")

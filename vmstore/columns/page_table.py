@@ -15,10 +15,10 @@ import numpy.typing as npt
 from vmstore.columns.parquet import read
 from vmstore.columns.schema import CONTENTS, NULL, RESIDENCIES
 from vmstore.columns.segment_writer import Column, Columns
-from vmstore.columns.segments import Held, Shelf
+from vmstore.columns.segments import ColumnRows, Segments
 from vmstore.core.page import Tier
 from vmstore.errors import CorruptError
-from vmstore.views.branch import Stretch
+from vmstore.views.branch import BranchRange
 
 OF_CONTENTS = ("session", "position", "page", "version", "level", "tokens")
 OF_MOVES = ("session", "position", "page", "content", "level")
@@ -49,11 +49,11 @@ class PageTable(NamedTuple):
         return zip(names, *(column.tolist() for column in self[3:]), strict=True)
 
 
-Asked = Mapping[int, Sequence[Stretch]]
+Asked = Mapping[int, Sequence[BranchRange]]
 """The lanes of sessions up to some position, by key."""
 
 
-def page_table(shelf: Shelf, ordinal: int, asked: Asked, names: dict[int, str]) -> PageTable:
+def page_table(shelf: Segments, ordinal: int, asked: Asked, names: dict[int, str]) -> PageTable:
     """The page table of each session asked of, by its key and its lane up to a position.
 
     A lane's stretches are those up to the position, the newest first, whose `high` is the position.
@@ -62,7 +62,7 @@ def page_table(shelf: Shelf, ordinal: int, asked: Asked, names: dict[int, str]) 
     return shelf.reading(ordinal, lambda held: _folded(shelf, held, asked, names))
 
 
-def _folded(shelf: Shelf, held: Held, asked: Asked, names: dict[int, str]) -> PageTable:
+def _folded(shelf: Segments, held: ColumnRows, asked: Asked, names: dict[int, str]) -> PageTable:
     contents = _read(shelf, held, CONTENTS, OF_CONTENTS)
     moves = _read(shelf, held, RESIDENCIES, OF_MOVES)
     lanes = _Lanes(asked, held.end)
@@ -72,7 +72,7 @@ def _folded(shelf: Shelf, held: Held, asked: Asked, names: dict[int, str]) -> Pa
     return PageTable(held.ordinal, names, *table.told())
 
 
-def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str]) -> Columns:
+def _read(shelf: Segments, held: ColumnRows, name: str, columns: Sequence[str]) -> Columns:
     """Columns of a table, from segments and memory, NULL where a row has no value."""
     parts: list[Columns] = []
     if held.segments:
@@ -166,7 +166,7 @@ class _Written:
         self._sessions = table["session"][self._order]
         self._positions = table["position"][self._order]
 
-    def by(self, stretch: Stretch) -> Rows:
+    def by(self, stretch: BranchRange) -> Rows:
         """A writer's rows up to the end of a stretch."""
         low, high = np.searchsorted(self._sessions, [stretch.session, stretch.session + 1])
         end = low + np.searchsorted(self._positions[low:high], stretch.high, side="right")

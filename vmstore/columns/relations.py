@@ -9,14 +9,14 @@ import numpy as np
 
 from vmstore.columns.parquet import files, load, reader
 from vmstore.columns.schema import TABLES
-from vmstore.columns.segments import Held
+from vmstore.columns.segments import ColumnRows
 
 SESSIONS = ("session", "name", "user", "agent", "title")
 Named = tuple[int, str, str | None, str | None, str | None]
 """A session's key, name, user, agent and title."""
 
 
-def relations(held: Held, sessions: Iterable[Named]) -> duckdb.DuckDBPyConnection:
+def relations(held: ColumnRows, sessions: Iterable[Named]) -> duckdb.DuckDBPyConnection:
     """A connection with the tables of segments and of what is beyond them, and the names of sessions; all its own."""
     db = reader()
     upto = f" WHERE ordinal <= {held.ordinal}" if held.end > held.ordinal else ""

@@ -18,7 +18,7 @@ import msgspec
 
 from vmstore.columns.parquet import write
 from vmstore.columns.schema import SCHEMA, TABLES
-from vmstore.columns.segment_writer import Cut
+from vmstore.columns.segment_writer import SegmentWriter
 from vmstore.core.system.safe_files import read_within, regular
 
 SEAL = "seal.json"
@@ -26,7 +26,7 @@ UNFINISHED = ".new"
 _NAME = re.compile(rf"{SCHEMA}-(\d+)-(\d+)-([0-9a-f]{{16}})")
 
 
-class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SegmentSeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a segment holds: commits after an ordinal up to another, tied to the chain and to its bytes."""
 
     tables: str
@@ -38,7 +38,7 @@ class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[str, str]
 
 
-class Segment(NamedTuple):
+class SegmentFolder(NamedTuple):
     """A segment by the name of its folder."""
 
     path: Path
@@ -56,7 +56,7 @@ class Segment(NamedTuple):
         return sum(file.stat().st_size for file in self.path.iterdir())
 
 
-def found_in(folder: Path) -> list[Segment]:
+def found_in(folder: Path) -> list[SegmentFolder]:
     """The segments of this version in a folder, in the order of the log, the longest of a beginning first."""
     try:
         entries = list(folder.iterdir())
@@ -65,13 +65,13 @@ def found_in(folder: Path) -> list[Segment]:
     found = []
     for entry in entries:
         if told := _NAME.fullmatch(entry.name):
-            found.append(Segment(entry, int(told[1]), int(told[2]), told[3]))
+            found.append(SegmentFolder(entry, int(told[1]), int(told[2]), told[3]))
     return sorted(found, key=lambda one: (one.after, -one.upto))
 
 
-def seal_of(segment: Segment) -> Seal:
+def seal_of(segment: SegmentFolder) -> SegmentSeal:
     """A segment's seal; raises ValueError with the reason where it is not what it was when it was sealed."""
-    seal = msgspec.json.decode(read_within(segment.path / SEAL, link=False), type=Seal)
+    seal = msgspec.json.decode(read_within(segment.path / SEAL, link=False), type=SegmentSeal)
     if (seal.tables, seal.after, seal.upto) != (SCHEMA, segment.after, segment.upto):
         raise ValueError("its seal is another segment's")
     if not seal.last.startswith(segment.last) or set(seal.files) != set(TABLES):
@@ -82,7 +82,7 @@ def seal_of(segment: Segment) -> Seal:
     return seal
 
 
-def sealed(folder: Path, cut: Cut, db: duckdb.DuckDBPyConnection) -> Segment:
+def sealed(folder: Path, cut: SegmentWriter, db: duckdb.DuckDBPyConnection) -> SegmentFolder:
     """Writes what was cut as a new segment, durable before it bears its name; raises OSError or duckdb.Error."""
     last = cut.last.hex()
     path = folder / f"{SCHEMA}-{cut.after}-{cut.ordinal}-{last[:16]}"
@@ -94,13 +94,13 @@ def sealed(folder: Path, cut: Cut, db: duckdb.DuckDBPyConnection) -> Segment:
         file = beside / f"{name}.parquet"
         write(db, name, cut.table(name), file)
         digests[name] = _digest(file)
-    seal = Seal(SCHEMA, cut.after, cut.ordinal, cut.mutations, last, cut.chain.hexdigest(), digests)
+    seal = SegmentSeal(SCHEMA, cut.after, cut.ordinal, cut.mutations, last, cut.chain.hexdigest(), digests)
     (beside / SEAL).write_bytes(msgspec.json.format(msgspec.json.encode(seal), indent=1) + b"\n")
     for entry in (*beside.iterdir(), beside):
         _flush(entry)
     os.rename(beside, path)
     _flush(folder)
-    return Segment(path, cut.after, cut.ordinal, last[:16])
+    return SegmentFolder(path, cut.after, cut.ordinal, last[:16])
 
 
 def _digest(file: Path) -> str:

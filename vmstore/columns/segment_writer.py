@@ -21,9 +21,9 @@ from vmstore.core.page import Origin
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
-from vmstore.views.cell_resolver import Cellar
-from vmstore.views.dispatch import Moment, Walk, decoded, hash_at, parent_of, uncollected
+from vmstore.views.branch import Branch
+from vmstore.views.cell_resolver import CellResolver
+from vmstore.views.dispatch import Dispatcher, Moment, decoded, hash_at, parent_of, uncollected
 from vmstore.views.projector import Fact
 from vmstore.views.reads.resolve_asof import moment_at
 
@@ -32,7 +32,7 @@ Column = npt.NDArray[np.int64]
 Columns = dict[str, Column]
 
 
-class Cut:
+class SegmentWriter:
     """Commits after an ordinal as columns; follows the log further whenever it is asked to.
 
     `ordinal` is the last commit in it, `last` that commit's hash, `chain` SHA-256 over the hashes
@@ -62,7 +62,7 @@ class Cut:
 
     def follow(self, upto: int, *, mutations_max: int | None = None) -> None:
         """Cuts on, up to an ordinal or until so many mutations are in it; a commit is never divided."""
-        walk = Walk([self], self._before, Cellar(self._log, self._views))
+        walk = Dispatcher([self], self._before, CellResolver(self._log, self._views))
         try:
             with uncollected():
                 while self.ordinal < upto:
@@ -76,7 +76,7 @@ class Cut:
         except OverflowError as error:
             raise CorruptError(f"commit {self.ordinal + 1} cannot be cut ({error}); run `vmstore verify`") from error
 
-    def _commit(self, walk: Walk, commit: Commit) -> None:
+    def _commit(self, walk: Dispatcher, commit: Commit) -> None:
         fact = walk.through(commit, decoded(commit))
         self._standing[commit.session] = fact.turn, fact.call, commit.hash
         self.ordinal, self.last = commit.ordinal, commit.hash
@@ -93,7 +93,7 @@ class Cut:
             if first.origin != Origin.FORK:
                 return 0, 0, genesis(first.uid)
             session, position = parent_of(self._views, first), first.parent_position
-        lane = Lane(self._views, session)
+        lane = Branch(self._views, session)
         return *moment_at(lane, position), hash_at(self._log, lane, position)
 
     # ---- the handlers

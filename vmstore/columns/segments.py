@@ -18,8 +18,8 @@ import msgspec
 
 from vmstore.columns.parquet import reader
 from vmstore.columns.schema import TAIL_MAX
-from vmstore.columns.segment import Seal, Segment, found_in, seal_of, sealed
-from vmstore.columns.segment_writer import Cut
+from vmstore.columns.segment import SegmentFolder, SegmentSeal, found_in, seal_of, sealed
+from vmstore.columns.segment_writer import SegmentWriter
 from vmstore.core.system.logger import notices
 from vmstore.errors import StoreError
 from vmstore.log.port import Log
@@ -35,15 +35,15 @@ T = TypeVar("T")
 _OURS = re.compile(r"[0-9a-f]{8}-\d+-\d+-[0-9a-f]{16}(\.new)?")
 
 
-class Held(NamedTuple):
+class ColumnRows(NamedTuple):
     """All that the log holds up to an ordinal: in segments, and beyond them in memory. One of both is there.
 
     Others may have sealed more meanwhile: what is held ends at `end`.
     """
 
     ordinal: int
-    segments: list[Segment]
-    tail: Cut | None
+    segments: list[SegmentFolder]
+    tail: SegmentWriter | None
 
     @property
     def end(self) -> int:
@@ -51,7 +51,7 @@ class Held(NamedTuple):
         return max(_end(self.segments), 0 if self.tail is None else self.tail.ordinal)
 
 
-class Shelf:
+class Segments:
     """The segments in a folder; None where there can be none. Asked while the views stand still."""
 
     def __init__(self, folder: Path | None, log: Log, projection: Projection, *, readonly: bool) -> None:
@@ -59,9 +59,9 @@ class Shelf:
         self._readonly = readonly or folder is None
         self.log = log
         self.projection = projection
-        self._seals: dict[str, Seal] = {}  # what was checked, by name
+        self._seals: dict[str, SegmentSeal] = {}  # what was checked, by name
         self._warned: set[str] = set()
-        self._tail: Cut | None = None
+        self._tail: SegmentWriter | None = None
         self._db: duckdb.DuckDBPyConnection | None = None
 
     @property
@@ -77,15 +77,15 @@ class Shelf:
             self._db.close()
         self._db = self._tail = None
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[SegmentFolder]:
         """The sound segments from the start of the log on, up to the first gap."""
-        chain: list[Segment] = []
+        chain: list[SegmentFolder] = []
         for one in () if self.folder is None else found_in(self.folder):
             if one.after == _end(chain) and self._sound(one):
                 chain.append(one)
         return chain
 
-    def _sound(self, one: Segment) -> bool:
+    def _sound(self, one: SegmentFolder) -> bool:
         """Whether a segment is what was sealed, and of this log; looked into once."""
         if one.path.name not in self._seals:
             try:
@@ -97,7 +97,7 @@ class Shelf:
                 return False
         return True
 
-    def checked(self, one: Segment) -> Seal:
+    def checked(self, one: SegmentFolder) -> SegmentSeal:
         """A segment's seal; raises ValueError or OSError where it is damaged, or not of this log."""
         seal = seal_of(one)
         commits = self.log.tail(one.upto - 1, 1)
@@ -107,7 +107,7 @@ class Shelf:
 
     # ---- holding all of the log
 
-    def reading(self, ordinal: int, read: Callable[[Held], T]) -> T:
+    def reading(self, ordinal: int, read: Callable[[ColumnRows], T]) -> T:
         """What `read` makes of all that is held up to an ordinal that the views have reached."""
         try:
             return read(self.held(ordinal))
@@ -119,16 +119,16 @@ class Shelf:
             remedy = "mend the disk, then run `vmstore rebuild --view columns`"
             raise StoreError(f"the column segments in {self.folder} cannot be read ({error}); {remedy}") from error
 
-    def held(self, ordinal: int) -> Held:
+    def held(self, ordinal: int) -> ColumnRows:
         """Everything up to an ordinal that the views have reached; much that is new is sealed first."""
         try:
             self.grow(ordinal)
         except StoreError as error:
             notices().warning("the newest commits are cut in memory: %s", error)
         segments = self.segments()
-        return Held(ordinal, segments, self._ahead(_end(segments), ordinal))
+        return ColumnRows(ordinal, segments, self._ahead(_end(segments), ordinal))
 
-    def grow(self, ordinal: int, progress: Progress | None = None) -> list[Segment]:
+    def grow(self, ordinal: int, progress: Progress | None = None) -> list[SegmentFolder]:
         """Seals what there is up to an ordinal that the views have reached, where it is worth a segment."""
         if not self._readonly:
             tail = self._ahead(_end(self.segments()), ordinal, mutations_max=TAIL_MAX)
@@ -136,12 +136,12 @@ class Shelf:
                 self.fill(ordinal, progress)
         return self.segments()
 
-    def _ahead(self, end: int, ordinal: int, *, mutations_max: int | None = None) -> Cut | None:
+    def _ahead(self, end: int, ordinal: int, *, mutations_max: int | None = None) -> SegmentWriter | None:
         """What segments up to `end` do not hold of the log up to an ordinal, or as much of it; None where they do."""
         if 0 < end >= ordinal:
             return None
         if self._tail is None or self._tail.after != end:
-            self._tail = Cut(self.log, self.projection.db, end)
+            self._tail = SegmentWriter(self.log, self.projection.db, end)
         try:
             self._tail.follow(ordinal, mutations_max=mutations_max)
         except BaseException:
@@ -151,7 +151,7 @@ class Shelf:
 
     # ---- cutting
 
-    def fill(self, ordinal: int, progress: Progress | None = None) -> list[Segment]:
+    def fill(self, ordinal: int, progress: Progress | None = None) -> list[SegmentFolder]:
         """Cuts and seals everything up to an ordinal that the views have reached; one process at a time."""
         if self.folder is None or self._readonly:
             return self.segments()
@@ -165,7 +165,7 @@ class Shelf:
                     self._seal(self.folder, ordinal)
         return self.segments()
 
-    def rebuild(self, ordinal: int, progress: Progress | None = None) -> list[Segment]:
+    def rebuild(self, ordinal: int, progress: Progress | None = None) -> list[SegmentFolder]:
         """Forgets every segment and cuts the log again from its start."""
         if self.folder is not None and not self._readonly:
             with self._cutting(self.folder):
@@ -216,8 +216,8 @@ class Shelf:
                 shutil.rmtree(entry, ignore_errors=True)
             raise
 
-    def _cut(self, after: int, ordinal: int) -> Cut:
-        cut = Cut(self.log, self.projection.db, after)
+    def _cut(self, after: int, ordinal: int) -> SegmentWriter:
+        cut = SegmentWriter(self.log, self.projection.db, after)
         cut.follow(ordinal, mutations_max=MUTATIONS_MAX)
         return cut
 
@@ -226,11 +226,11 @@ class Shelf:
         shutil.rmtree(path)
 
 
-def _end(chain: list[Segment]) -> int:
+def _end(chain: list[SegmentFolder]) -> int:
     """The last commit that segments hold."""
     return chain[-1].upto if chain else 0
 
 
-def _replaced(one: Segment, chain: list[Segment]) -> bool:
+def _replaced(one: SegmentFolder, chain: list[SegmentFolder]) -> bool:
     """Whether a longer segment holds all that this one does."""
     return any(other.after <= one.after and one.upto <= other.upto and one != other for other in chain)

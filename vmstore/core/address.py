@@ -37,7 +37,7 @@ assert all(LEVEL.fullmatch(f"level={text}") for one in Level for text in (int(on
 assert PAGE.fullmatch(f"p{NUMBER_MAX}"), "and every page"
 
 
-class Reference(msgspec.Struct, frozen=True, kw_only=True):
+class Address(msgspec.Struct, frozen=True, kw_only=True):
     """A page, as far as it was named: where it is, when it is asked of, how much of it."""
 
     namespace: str | None = None
@@ -73,7 +73,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
         return text if self.level is None else f"{text}#level={self.level}"
 
 
-def parse(text: str) -> Reference:
+def parse(text: str) -> Address:
     """The reference a text spells."""
     start = next((len(scheme) for scheme in SCHEMES if text.startswith(scheme)), 0)
     hash_at = text.find("#", start)
@@ -82,7 +82,7 @@ def parse(text: str) -> Reference:
     path_end = moment_at if moment_at >= 0 else moment_end
     assert start <= path_end <= moment_end <= len(text), "the parts of an address stand in this order"
     *above, page = _names(text, start, path_end)
-    return Reference(
+    return Address(
         namespace=above[-2] if len(above) > 1 else None,
         session=above[-1] if above else None,
         page=page,
@@ -107,7 +107,7 @@ def page_position(name: str) -> int | None:
     return position
 
 
-def resolve(reference: Reference, known: Iterable[Name]) -> Name:
+def resolve(reference: Address, known: Iterable[Name]) -> Name:
     """The one known name a reference is a tail of.
 
     A page listed under several names (its own and its hint) is found by each of them.
@@ -123,18 +123,18 @@ def resolve(reference: Reference, known: Iterable[Name]) -> Name:
     raise UnknownError(_ambiguous(reference, matches) if matches else _unknown(reference, names, within))
 
 
-def _holds(reference: Reference, name: Name) -> bool:
+def _holds(reference: Address, name: Name) -> bool:
     return reference.namespace in (None, name[0]) and reference.session in (None, name[1])
 
 
-def _ambiguous(reference: Reference, matches: list[Name]) -> str:
-    shown = [str(Reference(namespace=n, session=s, page=p)) for n, s, p in sorted(matches)[:CANDIDATES_MAX]]
+def _ambiguous(reference: Address, matches: list[Name]) -> str:
+    shown = [str(Address(namespace=n, session=s, page=p)) for n, s, p in sorted(matches)[:CANDIDATES_MAX]]
     more = len(matches) - len(shown)
     rest = f" and {more} more" if more else ""
     return f"page {reference.page!r} could be any of {', '.join(shown)}{rest}; write one of them in full"
 
 
-def _unknown(reference: Reference, names: set[Name], within: list[Name]) -> str:
+def _unknown(reference: Address, names: set[Name], within: list[Name]) -> str:
     if not names:
         return f"no page {reference.page!r}: there are no pages here; import or record a session first"
     if within:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from vmstore.core.mutation_kind import CellRef, Mutation
-from vmstore.core.page import Tier, Word
+from vmstore.core.page import Tier, WordEnum
 
 
-class Use(Word):
+class Use(WordEnum):
     """What a reference is the sign of."""
 
     FAULT = 0  # the model asked for the page
@@ -23,7 +23,7 @@ class Use(Word):
     SIGNAL = 5  # the next message may need it: a wish, no use
 
 
-class FaultReason(Word):
+class FaultReason(WordEnum):
     """Why a page is asked for."""
 
     USER_REQUESTED_RECALL = 0
@@ -32,7 +32,7 @@ class FaultReason(Word):
     SPECULATIVE = 3
 
 
-class Signal(Word):
+class Signal(WordEnum):
     """What makes the pre-pass want a page."""
 
     NONE = 0
@@ -45,7 +45,7 @@ class Signal(Word):
     NEXT = 7  # it stands after a page that was asked for
 
 
-class Denial(Word):
+class Denial(WordEnum):
     """Why a fault is not served."""
 
     NO_PAGE = 0
@@ -59,7 +59,7 @@ class Denial(Word):
     RETRACTED = 8  # it is superseded, and only a program may ask for it
 
 
-class Cause(Word):
+class Cause(WordEnum):
     """What makes a page give way."""
 
     PRESSURE = 0  # the prompt is fuller than its high mark
@@ -74,7 +74,7 @@ class Cause(Word):
     RETRACTED = 9  # it is superseded
 
 
-class Holder(Word):
+class Holder(WordEnum):
     """What holds a page in the prompt."""
 
     HAND = 0
@@ -85,7 +85,7 @@ class Holder(Word):
     PREFERENCE = 5
 
 
-class Load(Word):
+class Load(WordEnum):
     """How full the prompt is: under the low mark, under the high one, under the budget, at it."""
 
     LOW = 0

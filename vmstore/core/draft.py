@@ -55,7 +55,7 @@ class Draft(msgspec.Struct, frozen=True):
     origin: str | None = None
 
 
-class Usage(msgspec.Struct, frozen=True, gc=False):
+class TokenUsage(msgspec.Struct, frozen=True, gc=False):
     """What a provider reports of one call; tokens in include those read from its cache.
 
     `cost` is in nano-dollars, `latency` in microseconds; None where nothing was said.
@@ -77,7 +77,7 @@ class Request(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-class Reply(msgspec.Struct, frozen=True):
+class ReplyDraft(msgspec.Struct, frozen=True):
     """What came back for one request: messages, how it ended, what it cost.
 
     `final` is True where the answer asks for no tool: the next human message opens a turn.
@@ -90,7 +90,7 @@ class Reply(msgspec.Struct, frozen=True):
     drafts: tuple[Draft, ...] = ()
     stop: str | None = None
     model: str | None = None
-    usage: Usage = Usage()
+    usage: TokenUsage = TokenUsage()
     final: bool = False
     body: bytes | None = None
     assembled: bool = False

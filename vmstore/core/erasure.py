@@ -6,10 +6,10 @@ import re
 from typing import ClassVar
 
 from vmstore.core.mutation_kind import Mutation
-from vmstore.core.page import Word
+from vmstore.core.page import WordEnum
 
 
-class ErasureReason(Word):
+class ErasureReason(WordEnum):
     """Why contents were destroyed."""
 
     ASKED = 0  # whoever they are of, or about, asked
@@ -20,13 +20,13 @@ class ErasureReason(Word):
     RESTORED = 5  # a backup brought back what was erased before
 
 
-class Gone(bytes):
+class ErasedContent(bytes):
     """What stands in an answer for a content that was erased: says so, and where."""
 
 
-def gone(position: int) -> Gone:
+def gone(position: int) -> ErasedContent:
     """What stands for a content that was erased at a position."""
-    return Gone(b"[erased at position %d]" % position)
+    return ErasedContent(b"[erased at position %d]" % position)
 
 
 def is_gone(text: str) -> bool:

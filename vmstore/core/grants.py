@@ -10,14 +10,14 @@ from enum import IntFlag
 from typing import ClassVar, NamedTuple
 
 from vmstore.core.mutation_kind import CellRef, Mutation
-from vmstore.core.page import Word
+from vmstore.core.page import WordEnum
 from vmstore.errors import InputError
 
 CHARTER_NAME = "vmstore"
 """What the namespace's own session is called; no other session is given this name."""
 
 
-class Scope(Word):
+class GrantScope(WordEnum):
     """To whom something is granted: one session, a user, a sandbox (another namespace), or everybody."""
 
     SESSION = 0
@@ -45,20 +45,25 @@ NAME_CHARS_MAX = 200
 class Principal(NamedTuple):
     """Somebody to whom something is granted: `user:ann`, `sandbox:team-a`, `session:team-a/s1`, or `global`."""
 
-    scope: Scope
+    scope: GrantScope
     name: str = ""
 
     def __str__(self) -> str:
-        return self.scope.word if self.scope is Scope.GLOBAL else f"{self.scope.word}:{self.name}"
+        return self.scope.word if self.scope is GrantScope.GLOBAL else f"{self.scope.word}:{self.name}"
 
 
 def principal(text: str) -> Principal:
     """The principal a text names; a word alone is a sandbox. Raises InputError where it names none."""
     told = text if isinstance(text, str) else repr(text)
     word, colon, name = told.partition(":")
-    scope = Scope.__members__.get(word.upper()) if colon or word == "global" else Scope.SANDBOX
+    scope = GrantScope.__members__.get(word.upper()) if colon or word == "global" else GrantScope.SANDBOX
     name = name if colon else "" if word == "global" else word
-    if scope is None or not name.isprintable() or len(name) > NAME_CHARS_MAX or bool(name) is (scope is Scope.GLOBAL):
+    if (
+        scope is None
+        or not name.isprintable()
+        or len(name) > NAME_CHARS_MAX
+        or bool(name) is (scope is GrantScope.GLOBAL)
+    ):
         raise InputError(f"{told[:60]!r} names nobody; write user:NAME, sandbox:NAMESPACE, session:NS/NAME or global")
     return Principal(scope, name)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vmstore.core.page import Word
+from vmstore.core.page import WordEnum
 
 
-class Metric(Word):
+class Metric(WordEnum):
     """A number of a session's memory."""
 
     TURNS = 0

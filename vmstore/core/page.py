@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class Word(IntEnum):
+class WordEnum(IntEnum):
     """An enumeration whose members print as lower-case words."""
 
     @property
@@ -17,12 +17,12 @@ class Word(IntEnum):
         return self.name.lower()
 
     @classmethod
-    def of(cls, word: str, default: Word | None = None) -> Word | None:
+    def of(cls, word: str, default: WordEnum | None = None) -> WordEnum | None:
         """The member called `word`, or `default`."""
         return cls.__members__.get(word.upper(), default)
 
 
-class PageType(Word):
+class PageType(WordEnum):
     """What a page is for; decides how long policies keep it."""
 
     TRANSCRIPT = 0
@@ -35,7 +35,7 @@ class PageType(Word):
     VALUE = 7  # what a program keeps beside the conversation; never in a prompt
 
 
-class Modality(Word):
+class Modality(WordEnum):
     """What kind of content a page holds."""
 
     TEXT = 0
@@ -45,7 +45,7 @@ class Modality(Word):
     STRUCTURED = 4
 
 
-class Tier(Word):
+class Tier(WordEnum):
     """Where a page is: L0 the prompt, L1 cache, L2 event store, L3 artifacts, L4 archive."""
 
     L0 = 0
@@ -55,7 +55,7 @@ class Tier(Word):
     L4 = 4
 
 
-class Level(Word):
+class Level(WordEnum):
     """How much of a page is shown."""
 
     FULL = 0
@@ -64,7 +64,7 @@ class Level(Word):
     REFERENCE = 3
 
 
-class Role(Word):
+class Role(WordEnum):
     """Who speaks in a message; OTHER keeps its own word in the message's envelope."""
 
     SYSTEM = 0
@@ -75,7 +75,7 @@ class Role(Word):
     OTHER = 5
 
 
-class Slot(Word):
+class Slot(WordEnum):
     """Which part of a request a message stands in; their order is the order of the prompt."""
 
     TOOLS = 0
@@ -83,7 +83,7 @@ class Slot(Word):
     MESSAGES = 2
 
 
-class LinkKind(Word):
+class LinkKind(WordEnum):
     """The closed list of how one page relates to another."""
 
     DERIVES = 0
@@ -98,7 +98,7 @@ class LinkKind(Word):
     RELATED_TO = 9
 
 
-class Origin(Word):
+class Origin(WordEnum):
     """How a session began."""
 
     NEW = 0
@@ -107,14 +107,14 @@ class Origin(Word):
     CONTINUE = 3
 
 
-class Fidelity(Word):
+class Fidelity(WordEnum):
     """Whether a call's request was in the source, equal in every field, or rebuilt by a rule."""
 
     RECORDED = 0
     DERIVED = 1
 
 
-class Status(Word):
+class Status(WordEnum):
     """How a call ended; OPEN until its reply is known, GAP when we could not record it."""
 
     OPEN = 0
@@ -124,7 +124,7 @@ class Status(Word):
     GAP = 4
 
 
-class Standing(Word):
+class Standing(WordEnum):
     """How what a page says stands: of a plan whether it goes on, of a fact whether it still holds."""
 
     ACTIVE = 0
@@ -135,7 +135,7 @@ class Standing(Word):
     SUPERSEDED = 5  # it was retracted: no kernel brings it back by itself
 
 
-class Method(Word):
+class Method(WordEnum):
     """How a shorter representation was made: as far as a source shows, or by which compressor.
 
     A number is one version of one method: a method that changes gets a number and a name of its own.
@@ -183,7 +183,7 @@ IMPORTANCE = 500_000
 """The importance, in parts per million, of a page that nobody weighed."""
 
 
-class Mime(Word):
+class Mime(WordEnum):
     """Content types that need no cell of their own; OTHER has its name beside the content."""
 
     TEXT = 0

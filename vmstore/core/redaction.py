@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from vmstore.core.mutation_kind import CellRef, Mutation
-from vmstore.core.page import Word
+from vmstore.core.page import WordEnum
 from vmstore.errors import InputError
 
 TAG = "REDACTED"
 """The tag of a page in whose content something was masked."""
 
 
-class Redaction(Word):
+class Redaction(WordEnum):
     """What a session does with secrets and personal data that are told to it."""
 
     OFF = 0
@@ -23,7 +23,7 @@ class Redaction(Word):
     REFUSE = 2
 
 
-class Found(Word):
+class HiddenKind(WordEnum):
     """What was found, as the log names it."""
 
     PRIVATE = 1
@@ -42,7 +42,7 @@ class Found(Word):
     OTHER = 14
 
 
-class Reason(Word):
+class Reason(WordEnum):
     """Why something is hidden: the gravest of what was found decides."""
 
     SENSITIVE_CREDENTIALS = 0
@@ -50,21 +50,23 @@ class Reason(Word):
     PERSONAL_DATA = 2
 
 
-class How(Word):
+class RedactionMethod(WordEnum):
     """What was done: a placeholder stands where the value stood."""
 
     MASKED = 0
 
 
-class By(Word):
+class RedactionSource(WordEnum):
     """Who did it, with its version: the detectors, or a person."""
 
     DETECTORS_1 = 0
     DETECTORS_2 = 1  # whole values, more names and vendors, forms, prose, numbers of states
 
 
-PERSONAL = frozenset((Found.IBAN, Found.CARD, Found.SSN, Found.EMAIL, Found.PHONE, Found.IP))
-assert Found.PRIVATE not in PERSONAL, "`reason_of` tells what somebody marked from what was detected"
+PERSONAL = frozenset(
+    (HiddenKind.IBAN, HiddenKind.CARD, HiddenKind.SSN, HiddenKind.EMAIL, HiddenKind.PHONE, HiddenKind.IP)
+)
+assert HiddenKind.PRIVATE not in PERSONAL, "`reason_of` tells what somebody marked from what was detected"
 
 
 class Redact(Mutation, frozen=True, array_like=True, tag=17):
@@ -78,10 +80,10 @@ class Redact(Mutation, frozen=True, array_like=True, tag=17):
 
     NUMBER: ClassVar[int] = 17
     page: int = 0
-    type: int = How.MASKED
+    type: int = RedactionMethod.MASKED
     reason: int = Reason.SENSITIVE_CREDENTIALS
     count: int = 0
-    by: int = By.DETECTORS_1
+    by: int = RedactionSource.DETECTORS_1
     found: tuple[tuple[int, int, int], ...] = ()
     tokens_before: int = 0
     tokens_after: int = 0
@@ -89,7 +91,7 @@ class Redact(Mutation, frozen=True, array_like=True, tag=17):
     policy: int | None = None
 
 
-class Artifact(Word):
+class Artifact(WordEnum):
     """What leaves a store; ALL is every kind of it."""
 
     ALL = 0
@@ -121,7 +123,7 @@ def reason_of(kinds: set[int]) -> Reason:
     """Why, by the kinds of what was found."""
     if kinds <= PERSONAL:
         return Reason.PERSONAL_DATA
-    return Reason.MARKED_PRIVATE if kinds <= PERSONAL | {Found.PRIVATE} else Reason.SENSITIVE_CREDENTIALS
+    return Reason.MARKED_PRIVATE if kinds <= PERSONAL | {HiddenKind.PRIVATE} else Reason.SENSITIVE_CREDENTIALS
 
 
 def policy_of(word: str) -> Redaction:

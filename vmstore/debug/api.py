@@ -16,10 +16,10 @@ from vmstore.debug.contents import CUT_BYTES, texts
 from vmstore.debug.export import File, exported
 from vmstore.debug.json_bytes import Redact, encoded
 from vmstore.debug.overview import overview
-from vmstore.debug.params import Asked
+from vmstore.debug.params import QueryParams
 from vmstore.debug.request import request
 from vmstore.debug.session_data import film
-from vmstore.debug.whatif import Chosen, WhatIfs
+from vmstore.debug.whatif import WhatIfs, WhatIfSource
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.breakpoints import until
 from vmstore.store.completions import Candidates
@@ -34,7 +34,7 @@ FILMS_MAX = 8
 SWEEP_MAX = 64  # what-ifs of one question
 
 
-class Answers:
+class DebugApi:
     """Answers about one store; any thread may ask. `redact` masks every text that is handed out."""
 
     def __init__(self, store: Store, place: str, namespace: str, redact: Redact | None = None) -> None:
@@ -46,7 +46,7 @@ class Answers:
         self._lock = threading.Lock()
         self._private: tuple[int, list[str]] = (-1, [])
         self._erased = store._ns.erased
-        self.table: dict[str, Callable[[Asked], bytes]] = {
+        self.table: dict[str, Callable[[QueryParams], bytes]] = {
             "/api/store": lambda asked: self._json({**self._about, **overview(self._store)}),
             "/api/film": self._film,
             "/api/texts": lambda asked: self._json(self._texts(asked)),
@@ -57,14 +57,14 @@ class Answers:
             "/api/complete": lambda asked: self._json(self._complete(asked)),
         }
 
-    def chosen(self, asked: Asked) -> Chosen:
+    def chosen(self, asked: QueryParams) -> WhatIfSource:
         """The session that is asked of, as it is or as it would have been."""
         name = self._name(asked)
         self._store.session(name).info()  # which follows the log
         self._look()
         return self._whatifs.chosen(name, asked.text("policy"), asked.number("budget", 1))
 
-    def _name(self, asked: Asked) -> str:
+    def _name(self, asked: QueryParams) -> str:
         name = asked.text("session")
         if name is not None:
             return self._real(name)
@@ -99,7 +99,7 @@ class Answers:
     def _json(self, value: Any) -> bytes:
         return encoded(self.shown(value))
 
-    def _film(self, asked: Asked) -> bytes:
+    def _film(self, asked: QueryParams) -> bytes:
         """The film as it is sent, kept for as long as the session stands where it did."""
         name = self._name(asked)
         stands = self._store.session(name).info().position
@@ -125,7 +125,7 @@ class Answers:
             self._whatifs.forget()
             self._erased = erased
 
-    def _texts(self, asked: Asked) -> Any:
+    def _texts(self, asked: QueryParams) -> Any:
         store, session, _ = self.chosen(asked)
         positions = asked.numbers("at", 1)
         if not positions:
@@ -140,19 +140,19 @@ class Answers:
                 one |= {"text": one["text"][:CUT_BYTES], "cut": True}
         return {"texts": told}
 
-    def _request(self, asked: Asked) -> Any:
+    def _request(self, asked: QueryParams) -> Any:
         asked.needed("call", "3")
         _, session, _ = self.chosen(asked)
         return request(session, asked.number("call") or 0, render=asked.flag("render"))
 
-    def _vmql(self, asked: Asked) -> Any:
+    def _vmql(self, asked: QueryParams) -> Any:
         text = asked.needed("q", "PAGES LIMIT 5")
         only_asks(text)
         store, session, _ = self.chosen(asked) if self._asks_one(asked) else (self._store, None, None)
         with asked.stopped_by(partial(store.admin.interrupt, threading.get_ident())):
             return self._taken(asked, store.query(text, session=None if session is None else session.name))
 
-    def _taken(self, asked: Asked, found: Result) -> Any:
+    def _taken(self, asked: QueryParams, found: Result) -> Any:
         """The rows of an answer, as many as are asked for."""
         most = asked.number("limit") or ROWS_MAX
         names = [column.name for column in found.columns]
@@ -173,23 +173,23 @@ class Answers:
             return {**told, "limited": most}
         return told if found.next is None else {**told, "next": found.next}
 
-    def _until(self, asked: Asked) -> Any:
+    def _until(self, asked: QueryParams) -> Any:
         """The first moment after a position at which a predicate holds."""
         predicate = asked.needed("q", "p17 LEAVES L0")
         store, session, _ = self.chosen(asked)
         found = until(store, session, predicate, asked.number("after"))
         return found or {"none": f"{predicate} does not hold at any moment after that"}
 
-    def export(self, asked: Asked) -> File:
+    def export(self, asked: QueryParams) -> File:
         """A session as one file to be saved, masked whoever asks; its name too, where other machines can look."""
         store, session, _ = self.chosen(asked)
         return replace(exported(store, session), session=self.shown(session.name))
 
-    def _asks_one(self, asked: Asked) -> bool:
+    def _asks_one(self, asked: QueryParams) -> bool:
         """Whether a session or a what-if is named; a store of many is asked without one."""
         return any(asked.text(name) is not None for name in ("session", "policy", "budget"))
 
-    def _sweep(self, asked: Asked) -> Any:
+    def _sweep(self, asked: QueryParams) -> Any:
         policies, budgets = asked.texts("policies"), asked.numbers("budgets", 1)
         if not policies and not budgets:
             raise InputError("nothing to compare; ask with policies=lru,default or budgets=8000,32000, or both")
@@ -200,7 +200,7 @@ class Answers:
             )
         return self._whatifs.sweep(self._name(asked), policies, budgets, asked.check)
 
-    def _complete(self, asked: Asked) -> Any:
+    def _complete(self, asked: QueryParams) -> Any:
         """What the text up to the cursor could go on with; nothing where nobody knows."""
         text = asked.text("q") or ""
         at = asked.number("at")

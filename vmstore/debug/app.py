@@ -16,12 +16,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from vmstore.debug.api import Answers
+from vmstore.debug.api import DebugApi
 from vmstore.debug.assets import Assets
-from vmstore.debug.guard import App, Door, Guard
-from vmstore.debug.http_errors import TurnedAwayError, refused
+from vmstore.debug.guard import App, Guard, ServerAddress
+from vmstore.debug.http_errors import HttpError, refused
 from vmstore.debug.json_bytes import encoded
-from vmstore.debug.params import Asked
+from vmstore.debug.params import QueryParams
 from vmstore.debug.sse import grown
 from vmstore.errors import VmstoreError
 from vmstore.store.store import Store
@@ -35,20 +35,22 @@ LOOK_S = 0.25  # between two looks at whether somebody still waits
 T = TypeVar("T")
 
 
-def application(store: Store, answers: Answers, assets: Assets, door: Door, stopped: Callable[[], bool]) -> App:
+def application(
+    store: Store, answers: DebugApi, assets: Assets, door: ServerAddress, stopped: Callable[[], bool]
+) -> App:
     """The application behind its guard; `stopped` says when listeners are to be let go."""
 
-    slow = Slow()
+    slow = SlowAnswers()
 
     async def answered(request: Request) -> Response:
         answer = answers.table.get(request.scope["path"])
         if answer is None:
             raise _nothing(request)
-        asked = Asked(request.query_params)
+        asked = QueryParams(request.query_params)
         return await slow.answered(request, asked, lambda: _packed(request, answer(asked), JSON))
 
     async def export(request: Request) -> Response:
-        asked = Asked(request.query_params)
+        asked = QueryParams(request.query_params)
         made = await slow.answered(request, asked, lambda: answers.export(asked))
         return Response(made.content, media_type="text/html; charset=utf-8", headers=_saved(made.session))
 
@@ -72,22 +74,22 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
         Route("/api/{rest:path}", answered, methods=["GET"]),
         Route("/{rest:path}", asset, methods=["GET"]),
     ]
-    handlers = dict.fromkeys((TurnedAwayError, VmstoreError, OSError, apsw.Error, Exception), failed)
+    handlers = dict.fromkeys((HttpError, VmstoreError, OSError, apsw.Error, Exception), failed)
     return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
 
 
-class Slow:
+class SlowAnswers:
     """Answers that may take long: so many at once that others are answered beside them, and none for who left."""
 
     def __init__(self) -> None:
         self._under_way = 0
 
-    async def answered(self, request: Request, asked: Asked, make: Callable[[], T]) -> T:
+    async def answered(self, request: Request, asked: QueryParams, make: Callable[[], T]) -> T:
         """What `make` gives, which is made in another thread; TurnedAwayError where too many wait already."""
         if not asked.slow:
             return await run_in_threadpool(make)
         if self._under_way >= SLOW_MAX:
-            raise TurnedAwayError(
+            raise HttpError(
                 429, f"{SLOW_MAX} questions that take long are being answered", "wait for one of them, then ask again"
             )
         self._under_way += 1
@@ -113,9 +115,9 @@ def _saved(session: str) -> dict[str, str]:
     }
 
 
-def _nothing(request: Request) -> TurnedAwayError:
+def _nothing(request: Request) -> HttpError:
     path: str = request.scope["path"]
-    return TurnedAwayError(404, f"there is nothing at {path[:80]!r}", "the page is at /")
+    return HttpError(404, f"there is nothing at {path[:80]!r}", "the page is at /")
 
 
 def _packed(request: Request, content: bytes, type: str) -> Response:

@@ -13,13 +13,13 @@ from vmstore.core.page import Level, Mime, Modality
 from vmstore.errors import UnknownError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.stored_cells import read_cells
 
 CUT_BYTES = 64 << 10
 
 
-class Text(msgspec.Struct, omit_defaults=True):
+class ContentText(msgspec.Struct, omit_defaults=True):
     """One content: its text, or an image's as a data URL; `bytes` is its length, `cut` says there is more of it.
 
     `missing` says why there is none: its source never held it, or it was erased.
@@ -40,11 +40,11 @@ class _Sealed(NamedTuple):
     commitment: bytes | None
 
 
-def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bool = False) -> dict[str, Text]:
+def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bool = False) -> dict[str, ContentText]:
     """The contents made at some positions, by position; raises UnknownError where one of them made none."""
     ns = store._ns
     with ns.asking():
-        lane = Lane(ns.views, ns.key(session.name) or 0)
+        lane = Branch(ns.views, ns.key(session.name) or 0)
         end = session.info().position
         known = {row[0]: _Sealed(*row[1:]) for row in lane.rows(_CONTENTS, positions) if row[0] <= end}
         for position in positions:
@@ -56,12 +56,12 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
             sealed = known[position]
             modality = kinds[sealed.page]
             if sealed.cell is None:
-                found[str(position)] = Text("", 0, False, missing="its source never held it")
+                found[str(position)] = ContentText("", 0, False, missing="its source never held it")
                 continue
             try:
                 content = read_cells(ns.log, lane.db, {sealed.cell: sealed.commitment})[sealed.cell]
             except UnknownError as error:
-                found[str(position)] = Text("", sealed.size, False, missing=str(error))
+                found[str(position)] = ContentText("", sealed.size, False, missing=str(error))
                 continue
             # A shorter form of an image is text, unless it is a thumbnail.
             picture = modality == Modality.IMAGE and (sealed.level == Level.FULL or _kind(content) is not None)
@@ -69,13 +69,13 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
         return found
 
 
-def _text(content: bytes, whole: bool) -> Text:
+def _text(content: bytes, whole: bool) -> ContentText:
     cut = len(content) > CUT_BYTES and not whole
     shown = content[:CUT_BYTES].decode("utf-8", "ignore") if cut else content.decode("utf-8", "replace")
-    return Text(shown, len(content), cut)
+    return ContentText(shown, len(content), cut)
 
 
-def _image(content: bytes, whole: bool) -> Text:
+def _image(content: bytes, whole: bool) -> ContentText:
     """An image as a data URL, whole or not at all: a part of one shows nothing.
 
     Chat requests hold images as data URLs, or as addresses, which are told as text and never fetched.
@@ -90,10 +90,10 @@ def _image(content: bytes, whole: bool) -> Text:
         return _text(content, whole)
     mime = _kind(content)
     if mime is None:
-        return Text("", size, False, missing="it is no picture of a kind that is shown here")
+        return ContentText("", size, False, missing="it is no picture of a kind that is shown here")
     if size > CUT_BYTES and not whole:
-        return Text("", size, True, mime.type)
-    return Text(f"data:{mime.type};base64,{base64.b64encode(content).decode()}", size, False, mime.type)
+        return ContentText("", size, True, mime.type)
+    return ContentText(f"data:{mime.type};base64,{base64.b64encode(content).decode()}", size, False, mime.type)
 
 
 def _kind(content: bytes) -> Mime | None:
@@ -103,7 +103,7 @@ def _kind(content: bytes) -> Mime | None:
     return next((mime for begin, mime in _BEGINNINGS.items() if content.startswith(begin)), None)
 
 
-def _nothing_at(lane: Lane, session: str, position: int, end: int) -> str:
+def _nothing_at(lane: Branch, session: str, position: int, end: int) -> str:
     """What to say where a position made no content: which one near it did."""
     near = [
         row[0]

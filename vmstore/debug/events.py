@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from vmstore.core.decision import Load, Pressure, Search, Segment
 from vmstore.core.mutation import MUTATION_NAMES, Evict
 from vmstore.core.page import METHODS, Level, PageType
-from vmstore.debug.rows import Page, Rows
-from vmstore.live.session_log import Facts
+from vmstore.debug.rows import PageRow, SessionRows
+from vmstore.live.session_log import SessionLog
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import decided, decisions_at, live_since
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.reads.reasons import reason_of, word_of
@@ -20,7 +20,7 @@ from vmstore.views.reads.reasons import reason_of, word_of
 TOLD = {Pressure.NUMBER, Search.NUMBER, Segment.NUMBER}  # by the log, which has all that they say
 
 
-class Happened(NamedTuple):
+class SessionEvent(NamedTuple):
     """One thing that happened at a position, to a page or, where that is 0, to none; why, where anybody said it."""
 
     position: int
@@ -30,7 +30,7 @@ class Happened(NamedTuple):
     why: str | None = None
 
 
-def happened(lane: Lane, log: Log, rows: Rows) -> list[Happened]:
+def happened(lane: Branch, log: Log, rows: SessionRows) -> list[SessionEvent]:
     """Everything up to the position of the rows, in order; at one position contents first, then decisions, stays."""
     live = live_since(lane, rows.position)
     found = [*_made(rows), *_moved(rows), *_decided(lane, rows.position), *_said(rows), *_settled(rows)]
@@ -40,20 +40,20 @@ def happened(lane: Lane, log: Log, rows: Rows) -> list[Happened]:
     return sorted(found, key=lambda one: one[:3])
 
 
-def _made(rows: Rows) -> Iterator[Happened]:
+def _made(rows: SessionRows) -> Iterator[SessionEvent]:
     """Pages and later contents."""
     for page in rows.pages:
-        yield Happened(page.page, 0, page.page, "create", _reason(page))
+        yield SessionEvent(page.page, 0, page.page, "create", _reason(page))
     for change in rows.changes:
         if change.level == Level.FULL:
-            yield Happened(change.position, 0, change.page, "update", f"version {change.version}")
+            yield SessionEvent(change.position, 0, change.page, "update", f"version {change.version}")
         else:
             method = next((name for one, name in METHODS.items() if one == change.method), None)
             shown = Level(change.level).word
-            yield Happened(change.position, 0, change.page, "compress", f"{shown}, {method}" if method else shown)
+            yield SessionEvent(change.position, 0, change.page, "compress", f"{shown}, {method}" if method else shown)
 
 
-def _reason(page: Page) -> str | None:
+def _reason(page: PageRow) -> str | None:
     """Why a line of a source was kept as it stood."""
     if page.labels is None or '"reason"' not in page.labels:
         return None
@@ -61,22 +61,22 @@ def _reason(page: Page) -> str | None:
     return f"{told.get('where')}: {told['reason']}" if told.get("reason") else None
 
 
-def _moved(rows: Rows) -> Iterator[Happened]:
+def _moved(rows: SessionRows) -> Iterator[SessionEvent]:
     """Pages that entered the prompt, were shown otherwise there, or left it."""
     begun = {(stay.f, stay.page): stay for stay in rows.stays}
     for stay in rows.stays:
         if stay.f == stay.since:
-            yield Happened(stay.f, 2, stay.page, "enter")
+            yield SessionEvent(stay.f, 2, stay.page, "enter")
         if stay.t is None:
             continue
         after = begun.get((stay.t, stay.page))
         if after is None:
-            yield Happened(stay.t, 2, stay.page, "leave")
+            yield SessionEvent(stay.t, 2, stay.page, "leave")
         elif after.content != stay.content:
-            yield Happened(stay.t, 2, stay.page, "shown")
+            yield SessionEvent(stay.t, 2, stay.page, "shown")
 
 
-def _decided(lane: Lane, position: int) -> Iterator[Happened]:
+def _decided(lane: Branch, position: int) -> Iterator[SessionEvent]:
     """What a kernel was asked about pages and what it decided."""
     found = list(decided(lane, position, MUTATION_NAMES.keys() - TOLD))
     asked = decisions_at(lane, {told.cause for told in found if told.cause})
@@ -84,18 +84,18 @@ def _decided(lane: Lane, position: int) -> Iterator[Happened]:
         kind, reason = MUTATION_NAMES[told.kind], reason_of(told, asked.get)
         if told.kind == Evict.NUMBER and told.level is not None:  # it stays, shown shorter
             kind, reason = "shorten", f"{reason}; {Level(told.level).word}"
-        yield Happened(told.position, 1, told.page, kind, reason)
+        yield SessionEvent(told.position, 1, told.page, kind, reason)
 
 
-def _said(rows: Rows) -> Iterator[Happened]:
+def _said(rows: SessionRows) -> Iterator[SessionEvent]:
     """What was said of pages, and moments that were named."""
     for position, page in rows.annotations():
-        yield Happened(position, 1, page, "annotate")
+        yield SessionEvent(position, 1, page, "annotate")
     for mark in rows.marks:
-        yield Happened(mark.position, 1, 0, "mark", mark.name)
+        yield SessionEvent(mark.position, 1, 0, "mark", mark.name)
 
 
-def _settled(rows: Rows) -> Iterator[Happened]:
+def _settled(rows: SessionRows) -> Iterator[SessionEvent]:
     """How the kernel works from there on, where that changed."""
     before: dict[str, Any] = {}
     for position, told in rows.settings():
@@ -104,10 +104,10 @@ def _settled(rows: Rows) -> Iterator[Happened]:
         before = now
         if changed:
             listed = ", ".join(f"{name} {json.dumps(value)[:60]}" for name, value in changed.items())
-            yield Happened(position, 1, 0, "settings", listed)
+            yield SessionEvent(position, 1, 0, "settings", listed)
 
 
-def _compactions(rows: Rows, live: int | None) -> Iterator[Happened]:
+def _compactions(rows: SessionRows, live: int | None) -> Iterator[SessionEvent]:
     """Where a summary entered the prompt as other pages left it, and no kernel was at work to decide that."""
     gone: dict[int, int] = {}
     begun = {(stay.f, stay.page) for stay in rows.stays}
@@ -118,20 +118,20 @@ def _compactions(rows: Rows, live: int | None) -> Iterator[Happened]:
     for stay in rows.stays:
         if stay.page in summaries and stay.f == stay.since and stay.f in gone and (live is None or stay.f < live):
             left = gone[stay.f]
-            yield Happened(stay.f, 3, stay.page, "compaction", f"{left} page{'s' * (left != 1)} left")
+            yield SessionEvent(stay.f, 3, stay.page, "compaction", f"{left} page{'s' * (left != 1)} left")
 
 
-def _told(lane: Lane, log: Log, since: int, position: int) -> Iterator[Happened]:
+def _told(lane: Branch, log: Log, since: int, position: int) -> Iterator[SessionEvent]:
     """What only the log tells of a session with a kernel: how full the prompt was, segments, searches."""
-    facts = Facts(log, lane)
+    facts = SessionLog(log, lane)
     for told in facts.after(since - 1, position):
         for at, one in told.mutations:
             if isinstance(one, Pressure):
                 full = f"{word_of(Load, one.level)}; {one.used} of {one.budget} tokens"
-                yield Happened(at, 1, 0, "pressure", full)
+                yield SessionEvent(at, 1, 0, "pressure", full)
             elif isinstance(one, Segment):
                 title = None if one.title is None else facts.cell(at, one.title).decode("utf-8", "replace")
-                yield Happened(at, 1, one.summary or 0, "segment", title)
+                yield SessionEvent(at, 1, one.summary or 0, "segment", title)
             elif isinstance(one, Search):
                 query = facts.cell(at, one.query).decode("utf-8", "replace")
-                yield Happened(at, 1, 0, "search", query)
+                yield SessionEvent(at, 1, 0, "search", query)

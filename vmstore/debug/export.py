@@ -14,7 +14,7 @@ import msgspec
 
 from vmstore.core.system.atomic_file import new_file
 from vmstore.debug.assets import FOLDER, INDEX, Assets, read
-from vmstore.debug.export_data import UNSEEN, Report, Shared, shared
+from vmstore.debug.export_data import UNSEEN, Report, SharedSession, shared
 from vmstore.debug.json_bytes import encoded
 from vmstore.errors import InputError
 from vmstore.store.session import Session
@@ -60,7 +60,7 @@ def exported(store: Store, session: Session, *, redact: bool = True) -> File:
     return File(session.name, content, info.calls, info.pages, len(found.texts), found.redacted)
 
 
-def page(assets: Assets, found: Shared, name: str) -> str:
+def page(assets: Assets, found: SharedSession, name: str) -> str:
     """The page with its own files and the data within, and a policy that lets it run and load nothing else."""
     scripts: list[str] = []
     styles: list[str] = [_STYLE]

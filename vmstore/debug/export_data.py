@@ -9,14 +9,14 @@ import msgspec
 
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, Modality
-from vmstore.debug.contents import CUT_BYTES, Text, texts
+from vmstore.debug.contents import CUT_BYTES, ContentText, texts
 from vmstore.debug.json_bytes import strings
 from vmstore.debug.request import request
-from vmstore.debug.session_data import Film, film
-from vmstore.redact.mask import Mask, Masked
+from vmstore.debug.session_data import SessionData, film
+from vmstore.redact.mask import Mask, MaskedValue
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import Decision, decided
 from vmstore.vmql.execution.why import contest_json
 
@@ -34,7 +34,7 @@ class Report(msgspec.Struct, frozen=True):
 
     redacted: bool
     counts: dict[str, int]
-    masked: list[Masked]
+    masked: list[MaskedValue]
     unseen: int = 0
     shown: int = 0
 
@@ -44,25 +44,27 @@ class Report(msgspec.Struct, frozen=True):
         return sum(self.counts.values())
 
 
-class Shared(msgspec.Struct):
+class SharedSession(msgspec.Struct):
     """One session, to be read without its store."""
 
     film: dict[str, Any]
-    texts: dict[str, Text]
+    texts: dict[str, ContentText]
     contests: dict[str, Any]
     requests: dict[str, Any]
     redacted: Report
 
 
-def shared(store: Store, session: Session, *, redact: bool = True) -> Shared:
+def shared(store: Store, session: Session, *, redact: bool = True) -> SharedSession:
     """Reads a session for those who have no store; by default with what is secret in it masked."""
     ns = store._ns
     with ns.asking():
         made = film(store, session)
-        lane = Lane(ns.views, ns.key(session.name) or 0)
+        lane = Branch(ns.views, ns.key(session.name) or 0)
         contests = dict(_contests(lane, made.position))
         told = msgspec.to_builtins(made)
-        found = Shared(told, _texts(store, session, made), contests, _requests(session, made), Report(False, {}, []))
+        found = SharedSession(
+            told, _texts(store, session, made), contests, _requests(session, made), Report(False, {}, [])
+        )
     unreadable = _unreadable(told).intersection(at for at, text in found.texts.items() if text.text)
     if redact:
         return _cut(_masked(found, unreadable))
@@ -70,7 +72,7 @@ def shared(store: Store, session: Session, *, redact: bool = True) -> Shared:
     return _cut(found)
 
 
-def _masked(found: Shared, unreadable: set[str]) -> Shared:
+def _masked(found: SharedSession, unreadable: set[str]) -> SharedSession:
     """The same without what is secret: what one text gives away is masked in all of them."""
     mask = Mask()
     for at in unreadable:
@@ -100,7 +102,7 @@ def _unreadable(told: dict[str, Any]) -> set[str]:
     return set(map(str, found))
 
 
-def _cut(found: Shared) -> Shared:
+def _cut(found: SharedSession) -> SharedSession:
     """Long texts cut as the server cuts them, once they are masked: half a secret would not be known for one."""
     for text in found.texts.values():
         if text.mime is None and len(text.text) > CUT_BYTES:
@@ -108,16 +110,16 @@ def _cut(found: Shared) -> Shared:
     return found
 
 
-def _texts(store: Store, session: Session, made: Film) -> dict[str, Text]:
+def _texts(store: Store, session: Session, made: SessionData) -> dict[str, ContentText]:
     """Every content that was ever shown, and the full one of every page, once."""
     positions = sorted({*made.stays.content, *made.pages.number})
-    found: dict[str, Text] = {}
+    found: dict[str, ContentText] = {}
     for start in range(0, len(positions), READ_AT_ONCE):
         found |= texts(store, session, positions[start : start + READ_AT_ONCE], whole=True)
     return found
 
 
-def _contests(lane: Lane, position: int) -> Iterator[tuple[str, Any]]:
+def _contests(lane: Branch, position: int) -> Iterator[tuple[str, Any]]:
     """What each decision came from, by its position; what was decided together has the contest of the first."""
     known: dict[int, Decision] = {}
     for told in decided(lane, position, MUTATION_NAMES):
@@ -129,7 +131,7 @@ def _contests(lane: Lane, position: int) -> Iterator[tuple[str, Any]]:
             yield str(told.position), msgspec.json.decode(contest)
 
 
-def _requests(session: Session, made: Film) -> dict[str, Any]:
+def _requests(session: Session, made: SessionData) -> dict[str, Any]:
     """The messages of every call, where they are not too many."""
     if sum(made.calls.tokens) > REQUEST_TOKENS_MAX:
         return {}

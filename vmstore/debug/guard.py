@@ -15,7 +15,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from vmstore.debug.http_errors import TurnedAwayError, body
+from vmstore.debug.http_errors import HttpError, body
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -29,7 +29,7 @@ TARGET_BYTES_MAX = 32 << 10  # of path and query
 OUR_SITE = ("same-origin", "none")  # none: typed, or opened from a program
 
 
-class Door(NamedTuple):
+class ServerAddress(NamedTuple):
     """Where the server stands: the host it was told, its port, the token to be shown, if any."""
 
     host: str
@@ -80,7 +80,7 @@ def _is_address(name: str) -> bool:
 class Guard:
     """Lets in who may ask, and puts the headers on every answer."""
 
-    def __init__(self, app: App, door: Door, policy: str) -> None:
+    def __init__(self, app: App, door: ServerAddress, policy: str) -> None:
         self._app = app
         self._door = door
         self._headers = [
@@ -111,7 +111,7 @@ class Guard:
         try:
             self._check(scope, headers)
             shown = self._shown(scope, headers)
-        except TurnedAwayError as refusal:
+        except HttpError as refusal:
             extra = [(b"allow", b"GET, HEAD")] if refusal.status == 405 else []
             await _answer(guarded, refusal.status, body(refusal.reason, refusal.remedy), extra)
             return
@@ -126,19 +126,19 @@ class Guard:
         hosts = [value for name, value in scope["headers"] if name.lower() == b"host"]
         if len(hosts) != 1 or not self._door.is_ours(headers["host"]):
             own = self._door._replace(token=None).url
-            raise TurnedAwayError(403, "this server goes by another name", f"open {own}")
+            raise HttpError(403, "this server goes by another name", f"open {own}")
         foreign: list[str] = [
             name for name in ("origin", "referer") if name in headers and not self._is_own(headers[name])
         ]
         foreign += ["sec-fetch-site"] * (headers.get("sec-fetch-site", "none") not in OUR_SITE)
         if foreign:
-            raise TurnedAwayError(403, f"a page of another site asks ({foreign[0]})", "open the debugger's own page")
+            raise HttpError(403, f"a page of another site asks ({foreign[0]})", "open the debugger's own page")
         if scope["method"] not in ("GET", "HEAD"):
-            raise TurnedAwayError(405, f"{scope['method'][:20]} is refused: nothing is written here", "ask with GET")
+            raise HttpError(405, f"{scope['method'][:20]} is refused: nothing is written here", "ask with GET")
         if "upgrade" in headers or "http2-settings" in headers:
-            raise TurnedAwayError(400, "there is no other protocol to change to", "listen at /api/live")
+            raise HttpError(400, "there is no other protocol to change to", "listen at /api/live")
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > TARGET_BYTES_MAX:
-            raise TurnedAwayError(414, f"the address is longer than {TARGET_BYTES_MAX >> 10} KiB", "ask in parts")
+            raise HttpError(414, f"the address is longer than {TARGET_BYTES_MAX >> 10} KiB", "ask in parts")
 
     def _is_own(self, address: str) -> bool:
         try:
@@ -155,7 +155,7 @@ class Guard:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         told = [value for name, value in query if name == "token"]
         if not _same(told or [_cookie(headers, self._door.cookie)], token):
-            raise TurnedAwayError(
+            raise HttpError(
                 401, "this debugger is open to other machines and asks for its token", "use the address it printed"
             )
         if told and scope["path"] == "/":

@@ -32,7 +32,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-class TurnedAwayError(Exception):
+class HttpError(Exception):
     """Something of the web's own that is refused: a status, a reason, a remedy."""
 
     def __init__(self, status: int, reason: str, remedy: str) -> None:
@@ -44,7 +44,7 @@ class TurnedAwayError(Exception):
 
 def refused(error: Exception) -> tuple[int, dict[str, Any]]:
     """Status and body for an error."""
-    if isinstance(error, TurnedAwayError):
+    if isinstance(error, HttpError):
         return error.status, body(error.reason, error.remedy)
     if isinstance(error, QueryError):
         told = body(error.message, error.hint or "")

@@ -9,7 +9,7 @@ from vmstore.core.page import Origin
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import SessionInfo
 from vmstore.store.store import Store
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import settings_at
 
 
@@ -25,7 +25,7 @@ def overview(store: Store) -> dict[str, Any]:
 
 def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any]:
     key = int(ns.views.execute("SELECT session FROM sessions WHERE name = ?", (info.session,)).get)
-    lane = Lane(ns.views, key)
+    lane = Branch(ns.views, key)
     told = settings_at(lane, info.position) or {}
     first, last = ns.views.execute("SELECT min(at), max(at) FROM commits WHERE session = ?", (key,)).get
     model = ns.views.execute(_MODEL, (key,)).get
@@ -49,7 +49,7 @@ def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any
     }
 
 
-def parent_of(lane: Lane, info: SessionInfo) -> dict[str, Any] | None:
+def parent_of(lane: Branch, info: SessionInfo) -> dict[str, Any] | None:
     """Where a session came from; of a fork the position and call it begins after."""
     if info.parent is None:
         return None

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from vmstore.debug.http_errors import TurnedAwayError
+from vmstore.debug.http_errors import HttpError
 from vmstore.errors import InputError
 
 NUMBER_DIGITS_MAX = 18
@@ -14,7 +14,7 @@ POSITIONS_MAX = 5_000  # of one question
 SHOWN_MAX = 60  # characters of a value that an error repeats
 
 
-class Asked:
+class QueryParams:
     """The parameters of one question."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
@@ -50,7 +50,7 @@ class Asked:
     def check(self) -> None:
         """Raises TurnedAwayError where nobody waits for the answer any more."""
         if self._left:
-            raise TurnedAwayError(503, "who asked has left", "ask again")
+            raise HttpError(503, "who asked has left", "ask again")
 
     def text(self, name: str) -> str | None:
         """A text; None where it is left out or empty."""

@@ -12,12 +12,12 @@ from vmstore.core.mutation import Mark
 from vmstore.core.page import Role
 from vmstore.core.text.json_text import loads
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.residency import stays
 from vmstore.views.stored_cells import read_cells
 
 
-class Turn(NamedTuple):
+class TurnRow(NamedTuple):
     """A turn and where it opened."""
 
     turn: int
@@ -25,7 +25,7 @@ class Turn(NamedTuple):
     at: int
 
 
-class Page(NamedTuple):
+class PageRow(NamedTuple):
     """A page as it was made."""
 
     page: int
@@ -39,7 +39,7 @@ class Page(NamedTuple):
     labels: str | None
 
 
-class Change(NamedTuple):
+class ContentRow(NamedTuple):
     """A later content of a page: a full version at level 0, else a shorter form of it."""
 
     position: int
@@ -50,7 +50,7 @@ class Change(NamedTuple):
     method: int | None
 
 
-class Stay(NamedTuple):
+class StayRow(NamedTuple):
     """A page in the prompt from the pack at `f` to the one at `t`, None where it still is."""
 
     f: int
@@ -61,7 +61,7 @@ class Stay(NamedTuple):
     since: int
 
 
-class Named(NamedTuple):
+class MarkRow(NamedTuple):
     """A moment somebody named, and the pages it is about."""
 
     position: int
@@ -69,20 +69,20 @@ class Named(NamedTuple):
     note: str | None
 
 
-class Rows:
+class SessionRows:
     """The rows of a session up to a position, each kind in the order of positions."""
 
-    def __init__(self, lane: Lane, log: Log, position: int) -> None:
+    def __init__(self, lane: Branch, log: Log, position: int) -> None:
         self._lane = lane
         self._log = log
         self.position = position
-        self.turns = [Turn(*row) for row in self._each(_TURNS)]
-        self.pages = [Page(*row) for row in self._each(_PAGES)]
-        self.changes = [Change(*row) for row in self._each(_CHANGES)]
+        self.turns = [TurnRow(*row) for row in self._each(_TURNS)]
+        self.pages = [PageRow(*row) for row in self._each(_PAGES)]
+        self.changes = [ContentRow(*row) for row in self._each(_CHANGES)]
         self.packs: list[tuple[int, int]] = list(self._each(_PACKS))
         self.index = {page.page: at for at, page in enumerate(self.pages)}
         self.stays = sorted(
-            Stay(f, rank, page, t, content, since)
+            StayRow(f, rank, page, t, content, since)
             for (f, page), (t, content, since, rank) in stays(lane, position).items()
         )
 
@@ -100,12 +100,12 @@ class Rows:
         return found
 
     @cached_property
-    def marks(self) -> list[Named]:
+    def marks(self) -> list[MarkRow]:
         """The moments that were named."""
         found = list(self._each(_MARKS))
         sealed = {cell: None for _, _, cell in found if cell is not None}
         notes = read_cells(self._log, self._lane.db, sealed, gone)
-        return [Named(position, name or "", _pages_of(notes.get(cell))) for position, name, cell in found]
+        return [MarkRow(position, name or "", _pages_of(notes.get(cell))) for position, name, cell in found]
 
     def annotations(self) -> Iterator[tuple[int, int]]:
         """Position and page of everything that was said of a page."""

@@ -7,10 +7,10 @@ import socket
 
 import uvicorn
 
-from vmstore.debug.api import Answers
+from vmstore.debug.api import DebugApi
 from vmstore.debug.app import application
 from vmstore.debug.assets import Assets
-from vmstore.debug.guard import Door
+from vmstore.debug.guard import ServerAddress
 from vmstore.errors import InputError
 from vmstore.store.store import Store
 
@@ -19,13 +19,13 @@ TRIED = 20  # ports after the one that is taken
 GRACE_S = 2  # for answers under way when the server is stopped
 
 
-class Listening:
+class BoundServer:
     """A server that has its port and does not answer yet; whoever connects already waits for `run`."""
 
     def __init__(
         self,
         store: Store,
-        answers: Answers,
+        answers: DebugApi,
         assets: Assets,
         *,
         host: str = "127.0.0.1",
@@ -33,7 +33,7 @@ class Listening:
         token: str | None = None,
     ) -> None:
         self._socket = listening(host, port)
-        self.door = Door(host, self._socket.getsockname()[1], token)
+        self.door = ServerAddress(host, self._socket.getsockname()[1], token)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 application(store, answers, assets, self.door, lambda: self._server.should_exit),

@@ -12,24 +12,24 @@ import msgspec
 from vmstore.core.address import page_name
 from vmstore.core.page import Level, Modality, PageType, Role
 from vmstore.core.text.token_estimate import ESTIMATOR
-from vmstore.debug.events import Happened, happened
+from vmstore.debug.events import SessionEvent, happened
 from vmstore.debug.overview import parent_of
-from vmstore.debug.rows import Rows
+from vmstore.debug.rows import SessionRows
 from vmstore.namespace.page_rows import previews
 from vmstore.namespace.results import CallInfo
 from vmstore.store.reads.calls import calls_in
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.dispatch import uncollected
 from vmstore.views.projectors.decisions import holds, settings_at
-from vmstore.views.reads.context import Shown, contents
+from vmstore.views.reads.context import ShownPage, contents
 
 ESTIMATORS = {ESTIMATOR: "chars4@1"}
-_LEVEL, _TOKENS = (Shown._fields.index(name) - Shown._fields.index("message") for name in ("level", "tokens"))
+_LEVEL, _TOKENS = (ShownPage._fields.index(name) - ShownPage._fields.index("message") for name in ("level", "tokens"))
 
 
-class Turns(msgspec.Struct):
+class TurnColumns(msgspec.Struct):
     """The turns; `hint` is how what was said first begins."""
 
     turn: list[int] = []
@@ -38,7 +38,7 @@ class Turns(msgspec.Struct):
     hint: list[int] = []
 
 
-class Calls(msgspec.Struct):
+class CallColumns(msgspec.Struct):
     """The calls in order; a call's index is its place here. Tokens are estimated, `reported` the provider's."""
 
     call: list[int] = []
@@ -58,7 +58,7 @@ class Calls(msgspec.Struct):
     invalidated: list[int | None] = []
 
 
-class Pages(msgspec.Struct):
+class PageColumns(msgspec.Struct):
     """Every page, by the position that made it; `tokens` are its last full version's."""
 
     page: list[str] = []
@@ -74,7 +74,7 @@ class Pages(msgspec.Struct):
     pinned: list[int] = []
 
 
-class Stays(msgspec.Struct):
+class StayColumns(msgspec.Struct):
     """Which pages were in the prompt, from one call's index up to another's, with what was shown of them.
 
     The context of call index i are the stays with `from` <= i < `to`, in the order of `rank`.
@@ -89,7 +89,7 @@ class Stays(msgspec.Struct):
     end: list[int] = msgspec.field(name="to", default_factory=list)
 
 
-class Events(msgspec.Struct):
+class EventColumns(msgspec.Struct):
     """What happened, in order; `call` and `turn` are the numbers in force then, `page` an index or -1."""
 
     position: list[int] = []
@@ -100,7 +100,7 @@ class Events(msgspec.Struct):
     why: list[int] = []
 
 
-class Mark(msgspec.Struct):
+class NamedMoment(msgspec.Struct):
     """A moment somebody named."""
 
     name: str
@@ -117,7 +117,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     of: str
 
 
-class Film(msgspec.Struct):
+class SessionData(msgspec.Struct):
     """A session as columns; hints, kinds, words and reasons are indexes into `words`, whose first is none."""
 
     session: str
@@ -129,15 +129,15 @@ class Film(msgspec.Struct):
     estimator: str
     whatif: WhatIf | None
     words: list[str]
-    turns: Turns
-    calls: Calls
-    pages: Pages
-    stays: Stays
-    events: Events
-    marks: list[Mark]
+    turns: TurnColumns
+    calls: CallColumns
+    pages: PageColumns
+    stays: StayColumns
+    events: EventColumns
+    marks: list[NamedMoment]
 
 
-class Words:
+class TextColumn:
     """A table of texts, each once; nothing to say is the first."""
 
     def __init__(self) -> None:
@@ -154,19 +154,19 @@ class Words:
         return at
 
 
-def film(store: Store, session: Session, whatif: WhatIf | None = None) -> Film:
+def film(store: Store, session: Session, whatif: WhatIf | None = None) -> SessionData:
     """The film of a session up to its last position, all of one moment."""
     ns = store._ns
     with ns.asking(), uncollected():
         info = session.info()
-        lane = Lane(ns.views, ns.key(session.name) or 0)
+        lane = Branch(ns.views, ns.key(session.name) or 0)
         calls = calls_in(lane, ns.log)
-        rows = Rows(lane, ns.log, info.position)
+        rows = SessionRows(lane, ns.log, info.position)
         events = happened(lane, ns.log, rows)
-        words = Words()
+        words = TextColumn()
         told = settings_at(lane, info.position)
         hints = previews(lane, ns.log, rows.openers.values())
-        return Film(
+        return SessionData(
             session=info.session,
             position=info.position,
             fidelity=info.fidelity,
@@ -181,12 +181,14 @@ def film(store: Store, session: Session, whatif: WhatIf | None = None) -> Film:
             pages=_pages(lane, rows, words),
             stays=_stays(lane, rows, calls),
             events=_events(events, rows, words),
-            marks=[Mark(mark.name, mark.position, rows.call_at(mark.position), mark.note) for mark in rows.marks],
+            marks=[
+                NamedMoment(mark.name, mark.position, rows.call_at(mark.position), mark.note) for mark in rows.marks
+            ],
         )
 
 
-def _turns(rows: Rows, hints: dict[int, str], words: Words) -> Turns:
-    return Turns(
+def _turns(rows: SessionRows, hints: dict[int, str], words: TextColumn) -> TurnColumns:
+    return TurnColumns(
         [one.turn for one in rows.turns],
         [one.position for one in rows.turns],
         [one.at for one in rows.turns],
@@ -194,8 +196,8 @@ def _turns(rows: Rows, hints: dict[int, str], words: Words) -> Turns:
     )
 
 
-def _calls(calls: list[CallInfo], words: Words) -> Calls:
-    return Calls(
+def _calls(calls: list[CallInfo], words: TextColumn) -> CallColumns:
+    return CallColumns(
         [one.call for one in calls],
         [one.turn for one in calls],
         [one.position for one in calls],
@@ -214,14 +216,14 @@ def _calls(calls: list[CallInfo], words: Words) -> Calls:
     )
 
 
-def _pages(lane: Lane, rows: Rows, words: Words) -> Pages:
+def _pages(lane: Branch, rows: SessionRows, words: TextColumn) -> PageColumns:
     held = {hold.page for hold in holds(lane, rows.position) if hold.t is None}
     types, roles, modalities = ({int(one): words(one.word) for one in of} for of in (PageType, Role, Modality))
     full = {one.page: (one.tokens, 1) for one in rows.pages}
     for change in rows.changes:
         if change.level == Level.FULL:
             full[change.page] = change.tokens, change.version
-    return Pages(
+    return PageColumns(
         [page_name(one.page) for one in rows.pages],
         [one.page for one in rows.pages],
         [words(one.hint) for one in rows.pages],
@@ -236,11 +238,11 @@ def _pages(lane: Lane, rows: Rows, words: Words) -> Pages:
     )
 
 
-def _stays(lane: Lane, rows: Rows, calls: list[CallInfo]) -> Stays:
+def _stays(lane: Branch, rows: SessionRows, calls: list[CallInfo]) -> StayColumns:
     """The stays in the order they began, each call's by rank."""
     index = {one.position: at for at, one in enumerate(calls)}
     known = contents(lane, {stay.content for stay in rows.stays})
-    return Stays(
+    return StayColumns(
         [rows.index[stay.page] for stay in rows.stays],
         [stay.content for stay in rows.stays],
         [known[stay.content][_LEVEL] for stay in rows.stays],
@@ -251,11 +253,11 @@ def _stays(lane: Lane, rows: Rows, calls: list[CallInfo]) -> Stays:
     )
 
 
-def _events(events: list[Happened], rows: Rows, words: Words) -> Events:
+def _events(events: list[SessionEvent], rows: SessionRows, words: TextColumn) -> EventColumns:
     positions = [event.position for event in events]
     calls, turns = rows.in_force(positions)
     kinds = {kind: words(kind) for kind in dict.fromkeys(event.kind for event in events)}
-    return Events(
+    return EventColumns(
         positions,
         calls,
         turns,

@@ -18,7 +18,7 @@ from vmstore.transfer.sessions import take_over
 SCRATCHES_MAX = 4  # sessions, each as it stood at one position, with all that was decided of it
 
 
-class Chosen(NamedTuple):
+class WhatIfSource(NamedTuple):
     """A session to be asked of, where it lies, and what was changed where it is a what-if."""
 
     store: Store
@@ -61,14 +61,14 @@ class WhatIfs:
         self._lock = threading.Lock()
         self._scratches: OrderedDict[tuple[str, int], Scratch] = OrderedDict()
 
-    def chosen(self, name: str, policy: str | None, budget: int | None) -> Chosen:
+    def chosen(self, name: str, policy: str | None, budget: int | None) -> WhatIfSource:
         """A session as it is, or, where a policy or a budget is told, as it would have been."""
         session = self._store.session(name)
         if policy is None and budget is None:
-            return Chosen(self._store, session)
+            return WhatIfSource(self._store, session)
         asked = WhatIf(policy, budget, name)
         scratch = self._scratch(session)
-        return Chosen(scratch.store, scratch.session(asked), asked)
+        return WhatIfSource(scratch.store, scratch.session(asked), asked)
 
     def sweep(self, name: str, policies: list[str], budgets: list[int], check: Callable[[], None]) -> dict[str, Any]:
         """Every policy with every budget, and the run as it was, with their numbers: as `vmstore replay --json` tells.

@@ -5,36 +5,77 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from vmstore.cells.cell import ERASED
+from vmstore.cells.cell import ERASED, SALT_BYTES, Cell, commit
+from vmstore.core import clock
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, body
-from vmstore.engine.commit_cells import Sealing
-from vmstore.engine.dedup import NO_CONTENT, Known, Sealed
-from vmstore.engine.head import Head
-from vmstore.engine.new_session import Opening
+from vmstore.engine.dedup import NO_CONTENT, KnownContents, SealedContent
+from vmstore.engine.head import GateHead, NewSession
 from vmstore.engine.redaction import BatchRedaction
-from vmstore.engine.rules.cell_contents import ByHand
+from vmstore.engine.rules.cell_contents import LiveContents
 from vmstore.engine.rules.field_types import sound
-from vmstore.engine.rules.rules import Place
+from vmstore.engine.rules.rules import MutationPlace
 from vmstore.engine.rules.rules_by_kind import broken
 from vmstore.engine.system_session import RESERVED, commands_write_it
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit, seal
 
 if TYPE_CHECKING:
-    from vmstore.redact.redactor import Door
+    from vmstore.redact.redactor import Redactor
+
+
+assert clock.SALT_BYTES == SALT_BYTES, "what is drawn as a salt is as long as a cell takes it"
+
+
+class CommitCells:
+    """Contents in order, each with its digest; an index gives the commitment."""
+
+    def __init__(self, ids: IdSource) -> None:
+        self._ids = ids
+        self.contents: list[bytes] = []
+        self.digests: list[bytes] = []
+        self._salts: list[bytes] = []
+        self._commitments: list[bytes] = []
+
+    def __getitem__(self, index: int) -> bytes:
+        return self.commitments[index]
+
+    def add(self, content: bytes, digest: bytes) -> int:
+        """Takes a content down; the index of its cell."""
+        self.contents.append(content)
+        self.digests.append(digest)
+        assert len(self.contents) == len(self.digests), "a cell is known again by the digest at its index"
+        return len(self.contents) - 1
+
+    @property
+    def commitments(self) -> list[bytes]:
+        """What each cell is sealed as."""
+        new = self.contents[len(self._salts) :]
+        if new:
+            salts = self._ids.salts(len(new))
+            assert len(salts) == len(new), "each content has a salt of its own"
+            self._salts += salts
+            self._commitments += map(commit, salts, new)
+        return self._commitments
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells, sealed."""
+        sealed = len(self.commitments)
+        assert sealed == len(self._salts) == len(self.contents), "each cell has the salt and bytes it was sealed with"
+        return tuple(map(Cell, self._salts, self.contents)) if sealed else ()
+
 
 LOST = b"vmstore lost "
 
 
-class Gate(Protocol):
+class BatchHost(Protocol):
     """What a batch asks of the engine that it goes through."""
 
     clock: Clock
     ids: IdSource
-    known: Known
+    known: KnownContents
 
-    def sealed(self, session: int, content: bytes, digest: bytes) -> Sealed | None:
+    def sealed(self, session: int, content: bytes, digest: bytes) -> SealedContent | None:
         """The cell a content was sealed in before."""
         ...
 
@@ -47,7 +88,7 @@ class Gate(Protocol):
         ...
 
 
-class Written(NamedTuple):
+class CommittedContents(NamedTuple):
     """The contents of a commit that ended: where it begins, and its cells' digests and commitments."""
 
     position: int
@@ -59,25 +100,25 @@ class Batch:
     """Mutations of one session on their way to the log: one commit, or several ended in between."""
 
     def __init__(
-        self, engine: Gate, head: Head, base: Head | None = None, redaction: BatchRedaction | None = None
+        self, engine: BatchHost, head: GateHead, base: GateHead | None = None, redaction: BatchRedaction | None = None
     ) -> None:
         self.head = head
         self.base = base  # what the head is a copy of
         self.expected = head.position if head.session else 0
         self.seen: int | None = None  # what a new session's name was checked against
-        self.opening: Opening | None = None
+        self.opening: NewSession | None = None
         self._redaction = redaction  # what masks or refuses, where the session does
-        self.written: list[Written] = []
+        self.written: list[CommittedContents] = []
         self.inherited: list[CellRef] = []  # cells of the past it forked from that it names
         self._engine = engine
         self.commits: list[Commit] = []
         self.erased: list[tuple[int, int]] = []  # cells without bytes of commits that ended, which an erasure names
         self._spent = ""  # why nothing more can be done with it
         self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
-        self._contents: ByHand | None = None  # what looks at the cells that are named
+        self._contents: LiveContents | None = None  # what looks at the cells that are named
         self._begin()
 
-    def written_by_hand(self, contents: ByHand) -> None:
+    def written_by_hand(self, contents: LiveContents) -> None:
         """Has everything that is added looked at, the contents of cells too, and kinds refused that commands write."""
         self._contents = contents
         self.place.contents = self.place.by_hand = contents
@@ -87,7 +128,7 @@ class Batch:
         """What masks or refuses what is sealed, where the session does."""
         return self._redaction
 
-    def redact(self, door: Door | None) -> None:
+    def redact(self, door: Redactor | None) -> None:
         """Masks or refuses by `door` what is sealed from here on."""
         self._redaction = None if door is None else BatchRedaction(door)
 
@@ -97,8 +138,8 @@ class Batch:
         self._wires: list[bytes] = []
         self._request = NO_REQUEST
         self._lost: set[int] = set()  # cells of this commit without bytes
-        self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
-        self.place = Place(contents=self._contents, by_hand=self._contents)
+        self._sealing = self.head.recent.sealing = CommitCells(self._engine.ids)
+        self.place = MutationPlace(contents=self._contents, by_hand=self._contents)
         if self._redaction is not None:
             self._redaction.begin()
 
@@ -234,7 +275,7 @@ class Batch:
         self.commits.append(commit)
         self.head.hash = commit.hash
         self.head.recent.end(self.first, commit.commitments)
-        self.written.append(Written(self.first, self._sealing.digests, commitments))
+        self.written.append(CommittedContents(self.first, self._sealing.digests, commitments))
 
     def _lies_before(self) -> None:
         """Cells of a commit that ended are named by its position from now on."""
@@ -294,7 +335,7 @@ class HandBatch:
         return self._batch.position
 
     @property
-    def head(self) -> Head:
+    def head(self) -> GateHead:
         """Where the session will stand, to look at: a copy, and what is changed in it changes nothing."""
         return self._batch.head.copy()
 

@@ -23,7 +23,7 @@ from vmstore.cells import schema
 from vmstore.core.system import after_fork
 from vmstore.core.text.holes import Hole
 from vmstore.errors import StoreError
-from vmstore.views.branch import Lane, Stretch
+from vmstore.views.branch import Branch, BranchRange
 
 CONTENTS_MAX = 8192
 LOADED_MAX = 1024  # of a session that is taken up again
@@ -58,7 +58,7 @@ PRAGMA wal_checkpoint(TRUNCATE);
 """
 
 
-class Sealed(msgspec.Struct, frozen=True, gc=False):
+class SealedContent(msgspec.Struct, frozen=True, gc=False):
     """Where a content lies: the first position of its commit, the index there, its commitment once that was checked."""
 
     position: int
@@ -66,7 +66,7 @@ class Sealed(msgspec.Struct, frozen=True, gc=False):
     commitment: bytes | None
 
 
-class Looked:
+class CheckedCells:
     """Cells that durable batches looked at, by session and where they lie: they stay what they are."""
 
     def __init__(self) -> None:
@@ -88,17 +88,17 @@ class Looked:
         self.fit.clear()
 
 
-class Known:
+class KnownContents:
     """What was sealed, by session and digest; `file` is made when the first content comes, None keeps it in memory."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
         self._db: apsw.Connection | None = None
         self._key = b""
-        self._places: OrderedDict[tuple[int, bytes], Sealed] = OrderedDict()
+        self._places: OrderedDict[tuple[int, bytes], SealedContent] = OrderedDict()
         self._noted: list[tuple[int, int, bytes]] = []
         self._waiting = 0
-        self.looked = Looked()  # of sessions written to by hand
+        self.looked = CheckedCells()  # of sessions written to by hand
 
     def digest(self, content: bytes) -> bytes:
         """The keyed digest of a content, 16 bytes."""
@@ -106,11 +106,11 @@ class Known:
             self._open()
         return sha256(self._key + content).digest()[:DIGEST_BYTES]
 
-    def find(self, session: int, digest: bytes) -> Sealed | None:
+    def find(self, session: int, digest: bytes) -> SealedContent | None:
         """Where a content of a session lies, as far as it is remembered."""
         return self._places.get((session, digest))
 
-    def checked(self, session: int, digest: bytes, place: Sealed) -> None:
+    def checked(self, session: int, digest: bytes, place: SealedContent) -> None:
         """Remembers what a place was found to be sealed as."""
         assert place.commitment is not None, "its cell was looked at"
         self._places[session, digest] = place
@@ -121,7 +121,7 @@ class Known:
         places = self._places
         for cell, digest in enumerate(digests):
             if digest is not NO_CONTENT:
-                places[session, digest] = Sealed(position, cell, commitments[cell])
+                places[session, digest] = SealedContent(position, cell, commitments[cell])
         while len(self._places) > CONTENTS_MAX:
             self._places.popitem(last=False)
         if digests:
@@ -130,7 +130,7 @@ class Known:
         if self._waiting >= NOTED_MAX:
             self.flush()
 
-    def load(self, lane: Lane, after: int = 0) -> None:
+    def load(self, lane: Branch, after: int = 0) -> None:
         """Takes up what the file holds of a session and, before it forked, of those it came from.
 
         `after` the position up to which that was done: what was noted since need not be written for it.
@@ -143,9 +143,9 @@ class Known:
             row for stretch in lane.stretches for row in self._rows(stretch._replace(low=max(stretch.low, after)))
         )
         for position, cell, digest in islice(newest, LOADED_MAX):
-            self._places.setdefault((lane.session, digest), Sealed(position, cell, None))
+            self._places.setdefault((lane.session, digest), SealedContent(position, cell, None))
 
-    def _rows(self, stretch: Stretch) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, stretch: BranchRange) -> Iterator[tuple[int, int, bytes]]:
         """What the file holds of a stretch as position, cell and digest, the newest commit first."""
         with contextlib.suppress(apsw.Error):
             rows = self._connection().execute(_LOAD, (stretch.session, stretch.low, stretch.high))

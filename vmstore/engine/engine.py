@@ -7,29 +7,43 @@ nothing is written until the batch is committed, and then all of it or none.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, TypeVar
 
+import apsw
 import msgspec
 
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.mutation import Open, Redact
+from vmstore.core.mutation import CellRef, Open, Redact
 from vmstore.core.page import Origin
-from vmstore.engine.ancestor_contents import lost
 from vmstore.engine.batch import Batch
-from vmstore.engine.dedup import Known, Sealed
-from vmstore.engine.head import Head, Nothing
+from vmstore.engine.dedup import KnownContents, SealedContent
+from vmstore.engine.head import EmptyLookups, GateHead, NewSession
 from vmstore.engine.lookups import ViewLookups, fork_hash, load_head, parent_uid
-from vmstore.engine.named_cells import OfBatch
-from vmstore.engine.new_session import Opening
-from vmstore.engine.redaction import BatchRedaction, Doors
-from vmstore.engine.system_session import Warden, check_name, let
+from vmstore.engine.named_cells import BatchContents
+from vmstore.engine.redaction import BatchRedaction, Redactors
+from vmstore.engine.system_session import RegionGuard, check_name, let
 from vmstore.errors import OvertakenError, UnknownError
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Append, Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projection import Projection
+
+
+def lost(db: apsw.Connection, session: int, refs: Iterable[CellRef]) -> bool:
+    """Whether any of some cells that a session inherits was erased; the views are at the log's end."""
+    lane = Branch(db, session)
+    return any(
+        db.execute(_LOST, (lane.owner(ref[0]), ref[0], ref[1])).fetchone() is not None
+        for ref in refs
+        if not isinstance(ref, int)
+    )
+
+
+_LOST = """SELECT 1 FROM commits c JOIN erased e ON e.cell = c.cell + ?3
+  WHERE c.session = ?1 AND c.last = (SELECT min(last) FROM commits WHERE session = ?1 AND last >= ?2)"""
+
 
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
@@ -62,20 +76,20 @@ class Engine:
     """
 
     def __init__(
-        self, log: Log, projection: Projection, clock: Clock, ids: IdSource, known: Known | None = None
+        self, log: Log, projection: Projection, clock: Clock, ids: IdSource, known: KnownContents | None = None
     ) -> None:
         self.log = log
         self.projection = projection
         self.clock = clock
         self.ids = ids
-        self._heads: OrderedDict[int, Head] = OrderedDict()
+        self._heads: OrderedDict[int, GateHead] = OrderedDict()
         self._unsettled = self._unsettled_commits = 0
         self._opened: dict[str, int] = {}  # sessions opened here that the views may not hold; 0 hidden ones
         self._erased = 0  # the last erasure that what is known takes into account
         self._end = 0  # as of which the views and those are all the sessions there are
-        self.known = known or Known()
-        self.warden: Warden | None = None  # who is asked before anything is written through a handle on a region
-        self.doors = Doors(log, lambda: projection.db)
+        self.known = known or KnownContents()
+        self.warden: RegionGuard | None = None  # who is asked before anything is written through a handle on a region
+        self.doors = Redactors(log, lambda: projection.db)
 
     def follow(self) -> int:
         """Brings the views to the end of the log; heads then forget what the views hold."""
@@ -108,7 +122,7 @@ class Engine:
         sql = "SELECT 1 FROM sessions WHERE name = ?"
         return name in self._opened or self.projection.db.execute(sql, (name,)).fetchone() is not None
 
-    def head(self, session: int, near: Head | None = None) -> Head:
+    def head(self, session: int, near: GateHead | None = None) -> GateHead:
         """A session's head, loaded from the views where it is not at hand or another process wrote since.
 
         `near` is one of the past that it forked from, which is loaded faster from there.
@@ -121,18 +135,18 @@ class Engine:
         assert head.session == session, "a head is kept under its own session"
         return head
 
-    def _load(self, session: int, near: Head | None) -> Head:
+    def _load(self, session: int, near: GateHead | None) -> GateHead:
         self.follow()
         with self.projection.moment_held() as ordinal:  # others may fold meanwhile; the views stand still
             head = load_head(self.projection.db, session, near)
         if head is None:
             raise UnknownError(f"the log holds no session {session}")
         before = self._heads.get(session)
-        self.known.load(Lane(self.projection.db, session), before.position if before else 0)
+        self.known.load(Branch(self.projection.db, session), before.position if before else 0)
         head.known = ordinal
         return head
 
-    def _keep(self, head: Head) -> None:
+    def _keep(self, head: GateHead) -> None:
         assert head.session, "the log gave the session its key"
         self._heads[head.session] = head
         if len(self._heads) > HEADS_MAX:
@@ -150,17 +164,17 @@ class Engine:
         Whoever writes it is handed a `HandBatch`.
         """
         batch = self.batch(session)
-        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow, self.known.looked))
+        batch.written_by_hand(BatchContents(batch, self.log, self.projection, self.follow, self.known.looked))
         return batch
 
-    def begin(self, opening: Opening, at: int, *, redacted: bool = False) -> Batch:
+    def begin(self, opening: NewSession, at: int, *, redacted: bool = False) -> Batch:
         """A batch that opens a session with its first mutation.
 
         What follows is `redacted` already where it was sealed for another session before, and its records follow too.
         """
         check_name(opening.name, opening.hidden)
         uid = self.ids.salt()
-        head = Head(uid, Nothing(uid))
+        head = GateHead(uid, EmptyLookups(uid))
         head.hash = genesis(uid)
         if opening.parent:
             self.follow()
@@ -200,10 +214,10 @@ class Engine:
 
     def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
         """Forks a session at a commit end, in one commit; the child's key in this log."""
-        opening = Opening(name, origin=Origin.FORK, parent=parent, parent_position=position, **told)
+        opening = NewSession(name, origin=Origin.FORK, parent=parent, parent_position=position, **told)
         return self.begin(opening, at).commit(at)[-1].session
 
-    def sealed(self, session: int, content: bytes, digest: bytes) -> Sealed | None:
+    def sealed(self, session: int, content: bytes, digest: bytes) -> SealedContent | None:
         """Where a content already sealed for a session lies, its cell looked at once.
 
         One in an archive is not named again: what is written from now on can be read without it.
@@ -211,7 +225,7 @@ class Engine:
         place = self.known.find(session, digest)
         if place is None or place.commitment is not None:
             return place
-        owner = Lane(self.projection.db, session).owner(place.position)
+        owner = Branch(self.projection.db, session).owner(place.position)
         row = self.projection.db.execute(
             "SELECT ordinal, cell, cells FROM commits WHERE session = ? AND first = ?", (owner, place.position)
         ).fetchone()
@@ -277,7 +291,7 @@ class Engine:
         if batch.base is not None:
             batch.base.take(head)
             head = batch.base
-        if not isinstance(head.lookups, Nothing) or not head.recent.start:  # else it has a past to be looked up
+        if not isinstance(head.lookups, EmptyLookups) or not head.recent.start:  # else it has a past to be looked up
             self._keep(head)
         if batch.redaction is not None:
             batch.redaction.door.settle(head.position)

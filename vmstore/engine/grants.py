@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from vmstore.core.grants import Principal, Scope, Verb, principal
+from vmstore.core.grants import GrantScope, Principal, Verb, principal
 from vmstore.core.mutation import AnyMutation, CellRef, Revoke, Share
 from vmstore.errors import UnknownError
 
-NOBODY = Principal(Scope.USER)
+NOBODY = Principal(GrantScope.USER)
 """Whose name was erased; no principal equals it."""
 
 
@@ -23,7 +23,7 @@ class Grant(NamedTuple):
     by: Principal | None
 
 
-class Granted:
+class ActiveGrants:
     """The grants there are, by the position of their `share`."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Granted:
     def apply(self, position: int, at: int, m: AnyMutation, text: Callable[[CellRef | None], str | None]) -> None:
         """Folds the mutation at a position; `text` reads the cells it names."""
         if isinstance(m, Share):
-            to = _named(Scope(m.scope), text, m.principal)
+            to = _named(GrantScope(m.scope), text, m.principal)
             by = None if m.by is None else _named(None, text, m.by)
             self._grants[position] = Grant(position, at, to, Verb(m.verbs), by)
         elif isinstance(m, Revoke) and (grant := self._grants.get(m.share)) is not None:
@@ -49,16 +49,16 @@ class Granted:
 
     def verbs(self, who: Iterable[Principal]) -> Verb:
         """What somebody who is all these principals may do; who may not read may do nothing."""
-        known, found = {*who, Principal(Scope.GLOBAL)}, Verb(0)
+        known, found = {*who, Principal(GrantScope.GLOBAL)}, Verb(0)
         for grant in self._grants.values():
             if grant.to in known and grant.to != NOBODY:
                 found |= grant.verbs
         return found if Verb.READ in found else Verb(0)
 
 
-def _named(scope: Scope | None, text: Callable[[CellRef | None], str | None], ref: CellRef | None) -> Principal:
+def _named(scope: GrantScope | None, text: Callable[[CellRef | None], str | None], ref: CellRef | None) -> Principal:
     """The principal a cell names; nobody where it was erased."""
-    if scope is Scope.GLOBAL:
+    if scope is GrantScope.GLOBAL:
         return Principal(scope)
     try:
         name = text(ref) or ""

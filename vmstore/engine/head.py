@@ -24,13 +24,31 @@ from vmstore.core.mutation import (
     Turn,
     Update,
 )
-from vmstore.engine.unprojected_tail import Content, Recent
+from vmstore.core.page import Origin
+from vmstore.core.redaction import Redaction
+from vmstore.engine.unprojected_tail import TailContent, UnprojectedTail
+
+
+class NewSession(NamedTuple):
+    """What a new session is told at its beginning; a fork whose redaction is not told has its parent's."""
+
+    name: str
+    meta: dict[str, str] = {}  # noqa: RUF012 (never changed)
+    origin: Origin = Origin.NEW
+    parent: int = 0
+    parent_position: int = 0
+    source: str | None = None
+    key: bytes | None = None
+    hidden: int = 0
+    spawned_by: int | None = None
+    redaction: Redaction | None = None
+    lost: tuple[bytes, ...] = ()  # see `Batch.lost`
 
 
 class Lookups(Protocol):
     """What a head asks of the views for things written before it was loaded."""
 
-    def content(self, position: int) -> Content | None:
+    def content(self, position: int) -> TailContent | None:
         """The content made at a position."""
         ...
 
@@ -63,13 +81,13 @@ class Lookups(Protocol):
         ...
 
 
-class Nothing:
+class EmptyLookups:
     """The lookups of a session that has just begun."""
 
     def __init__(self, uid: bytes) -> None:
         self._uid = uid
 
-    def content(self, position: int) -> Content | None:
+    def content(self, position: int) -> TailContent | None:
         """None yet."""
         return None
 
@@ -102,10 +120,10 @@ class Nothing:
         return None
 
 
-class Before:
+class CopiedLookups:
     """What a copy of a head looks up in the head it was made from."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: GateHead) -> None:
         self.content = head.content
         self.version = head.version
         self.message = head.has_message
@@ -120,7 +138,7 @@ class Before:
         return self._head.lookups.uid(page)
 
 
-class Totals(NamedTuple):
+class ContextTotals(NamedTuple):
     """What a pack states of the whole context."""
 
     leaves: int
@@ -128,34 +146,34 @@ class Totals(NamedTuple):
     root: bytes
 
 
-class Leaf(NamedTuple):
+class ContextLeaf(NamedTuple):
     """A page as it is shown: its hash in the tree, and how many tokens it takes."""
 
     hash: bytes
     tokens: int
 
 
-class Seat(NamedTuple):
+class ContextSeat(NamedTuple):
     """A page's place in the context, and how it is shown there."""
 
     residence: Residence
-    leaf: Leaf
+    leaf: ContextLeaf
 
 
-class Foreseen(NamedTuple):
+class PlannedContext(NamedTuple):
     """A change of a context worked out: what stands from the first place on that changes."""
 
     moves: int  # how often the context had changed before
     entered: tuple[Residence, ...]
     left: tuple[int, ...]
-    seats: list[Seat]  # of what enters
+    seats: list[ContextSeat]  # of what enters
     start: int
     tail: list[Residence]
     levels: list[list[bytes]]  # of the tree
-    totals: Totals
+    totals: ContextTotals
 
 
-class Head:
+class GateHead:
     """Where a session stands. Copied before a batch, kept when the batch is durable."""
 
     def __init__(self, uid: bytes, lookups: Lookups) -> None:
@@ -176,23 +194,23 @@ class Head:
         self.order: list[Residence] = []
         self.tree = Tree()
         self.tokens = 0
-        self.recent = Recent()
+        self.recent = UnprojectedTail()
         self._shared = False  # whether another head holds the same working set
-        self._seats: dict[int, Seat] = {}
+        self._seats: dict[int, ContextSeat] = {}
         self._moves = 0
-        self._foreseen: Foreseen | None = None
+        self._foreseen: PlannedContext | None = None
 
-    def copy(self) -> Head:
+    def copy(self) -> GateHead:
         """A head that can be changed without changing this one: what is new in it, over what this one knows."""
         assert self.position == self.recent.start + len(self.recent.mutations), (
             "what is at hand ends where the head stands"
         )
         other = self.sketch()
-        other.lookups = Before(self)
-        other.recent = Recent(self.position)
+        other.lookups = CopiedLookups(self)
+        other.recent = UnprojectedTail(self.position)
         return other
 
-    def take(self, other: Head) -> None:
+    def take(self, other: GateHead) -> None:
         """Becomes what a copy of it has become."""
         assert other.uid == self.uid and other.position >= self.position, "a copy is of the same session, and went on"
         self.recent.extend(other.recent)
@@ -204,16 +222,16 @@ class Head:
         """Begins at a position of a past that is looked up."""
         assert not self.recent.mutations, "what is at hand would be taken for what follows that position"
         self.position = position
-        self.recent = Recent(position)
+        self.recent = UnprojectedTail(position)
 
-    def stand_as(self, other: Head) -> None:
+    def stand_as(self, other: GateHead) -> None:
         """Begins with another head's working set, which holds the same pages under the same numbers."""
         other._shared = self._shared = True
         self.order, self.tree, self._seats, self.tokens = other.order, other.tree, other._seats, other.tokens
 
-    def sketch(self) -> Head:
+    def sketch(self) -> GateHead:
         """A head whose working set can be changed without changing this one; nothing else may be."""
-        other = Head.__new__(Head)
+        other = GateHead.__new__(GateHead)
         self._shared = True
         other.__dict__.update(self.__dict__)
         other._foreseen = None
@@ -228,9 +246,9 @@ class Head:
     def settle(self, lookups: Lookups) -> None:
         """Forgets what the views now hold."""
         self.lookups = lookups
-        self.recent = Recent(self.position)
+        self.recent = UnprojectedTail(self.position)
 
-    def content(self, position: int) -> Content | None:
+    def content(self, position: int) -> TailContent | None:
         """The content made at a position, or None."""
         return (self.recent if position > self.recent.start else self.lookups).content(position)
 
@@ -306,7 +324,7 @@ class Head:
             self.recent.envelopes[message] = self.position, ref
         self.enter(mutation.entered, mutation.left)
 
-    def foresee(self, entered: Iterable[Residence], left: Iterable[int]) -> Totals:
+    def foresee(self, entered: Iterable[Residence], left: Iterable[int]) -> ContextTotals:
         """What the context is after a change of it; worked out once, and taken when that pack is folded."""
         return self._foresee(tuple(entered), tuple(left)).totals
 
@@ -315,18 +333,18 @@ class Head:
         change = self._foresee(tuple(entered), tuple(left))
         return self.order[: change.start] + change.tail
 
-    def _foresee(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> Foreseen:
+    def _foresee(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> PlannedContext:
         known = self._foreseen
         if known is None or known.moves != self._moves or (known.entered, known.left) != (entered, left):
             self._foreseen = known = self._change(entered, left)
         return known
 
-    def _change(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> Foreseen:
+    def _change(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> PlannedContext:
         """Works a change out: the tree is redone from the first place that changes."""
         order, old = self.order, self._seats
         gone = [old[page] for page in left]
         gone += [old[new[0]] for new in entered if new[0] in old]
-        seats = [Seat(new, self._leaf(new)) for new in entered]
+        seats = [ContextSeat(new, self._leaf(new)) for new in entered]
         start = min((bisect_left(order, seat[0][3], key=_rank) for seat in (*gone, *seats)), default=len(order))
         moved = {seat[0][0] for seat in gone}
         tail = [residence for residence in order[start:] if residence[0] not in moved]
@@ -336,10 +354,10 @@ class Head:
         levels = self.tree.tails(start, hashes)
         size = start + len(tail)
         tokens = self.tokens - sum(seat.leaf.tokens for seat in gone) + sum(seat.leaf.tokens for seat in seats)
-        totals = Totals(size, tokens, self.tree.crown(levels) if size else EMPTY)
-        return Foreseen(self._moves, entered, left, seats, start, tail, levels, totals)
+        totals = ContextTotals(size, tokens, self.tree.crown(levels) if size else EMPTY)
+        return PlannedContext(self._moves, entered, left, seats, start, tail, levels, totals)
 
-    def enter(self, entered: Iterable[Residence], left: Iterable[int]) -> Totals:
+    def enter(self, entered: Iterable[Residence], left: Iterable[int]) -> ContextTotals:
         """Changes the working set."""
         change = self._foresee(tuple(entered), tuple(left))
         self._foreseen = None
@@ -357,30 +375,30 @@ class Head:
         return change.totals
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> ContextTotals:
         """Leaves, tokens and root of the working set."""
-        return Totals(len(self.order), self.tokens, self.tree.root if self.order else EMPTY)
+        return ContextTotals(len(self.order), self.tokens, self.tree.root if self.order else EMPTY)
 
     def restore(self, residents: Iterable[Residence]) -> None:
         """Takes the working set as the views hold it."""
         self.enter(tuple(residents), ())
 
-    def _leaf(self, residence: Residence) -> Leaf:
+    def _leaf(self, residence: Residence) -> ContextLeaf:
         found = self.content(residence[1])
         assert found is not None, "a resident page has content"
         uid = self.lookups.uid(residence[0])
-        return Leaf(leaf(uid, residence[0], found.version, found.level, found.commitment), found.tokens)
+        return ContextLeaf(leaf(uid, residence[0], found.version, found.level, found.commitment), found.tokens)
 
 
 def _rank(residence: Residence) -> int:
     return residence[3]
 
 
-_FOLDS: dict[type, Callable[[Head, Any], None]] = {
-    Open: Head._on_open,
-    Turn: Head._on_turn,
-    Settings: Head._on_settings,
-    Redact: Head._on_redact,
-    Update: Head._on_update,
-    Pack: Head._on_pack,
+_FOLDS: dict[type, Callable[[GateHead, Any], None]] = {
+    Open: GateHead._on_open,
+    Turn: GateHead._on_turn,
+    Settings: GateHead._on_settings,
+    Redact: GateHead._on_redact,
+    Update: GateHead._on_update,
+    Pack: GateHead._on_pack,
 }

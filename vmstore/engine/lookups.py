@@ -8,17 +8,17 @@ from typing import Any
 import apsw
 
 from vmstore.core.mutation import AnyMutation, CellRef, Open
-from vmstore.engine.head import Head
-from vmstore.engine.unprojected_tail import OPAQUE, Content, Recent
+from vmstore.engine.head import GateHead
+from vmstore.engine.unprojected_tail import OPAQUE, TailContent, UnprojectedTail
 from vmstore.errors import RefusedError
 from vmstore.log.port import Log
-from vmstore.views.branch import NEVER, Lane
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.projectors.decisions import in_force
 from vmstore.views.projectors.redactions import policy_at
-from vmstore.views.projectors.residency import Resident, resident_at
+from vmstore.views.projectors.residency import ResidentRow, resident_at
 from vmstore.views.reads.context import contents
 
-assert Resident._fields[:4] == ("page", "content", "level", "rank"), "the beginning of a resident is its `Residence`"
+assert ResidentRow._fields[:4] == ("page", "content", "level", "rank"), "the beginning of a resident is its `Residence`"
 
 
 class ViewLookups:
@@ -27,31 +27,33 @@ class ViewLookups:
     Lives until its head is settled again, and nothing it found changes before that, so it asks once.
     """
 
-    def __init__(self, db: apsw.Connection, session: int, upto: int = NEVER, near: Recent | None = None) -> None:
+    def __init__(
+        self, db: apsw.Connection, session: int, upto: int = NEVER, near: UnprojectedTail | None = None
+    ) -> None:
         self.db = db
-        self.near = Recent(NEVER) if near is None else near  # the last that the views hold, at hand
-        self.lane = Lane(db, session)
+        self.near = UnprojectedTail(NEVER) if near is None else near  # the last that the views hold, at hand
+        self.lane = Branch(db, session)
         self.upto = upto
         self._versions: dict[int, int] = {}
         self._messages: set[int] = set()
-        self._contents: dict[int, Content] = {}  # of the working set, looked up at once
+        self._contents: dict[int, TailContent] = {}  # of the working set, looked up at once
         self._cells: dict[int, int] = {}
         self._uids: dict[int, bytes] = {}
 
-    def prepare(self, residents: Iterable[Resident]) -> None:
+    def prepare(self, residents: Iterable[ResidentRow]) -> None:
         """Looks up what a working set shows, all of it at once."""
         pages = {resident.content: resident.page for resident in residents}
         found = contents(self.lane, pages)
         for position, page in pages.items():
             *_, version, level, tokens, _, _, commitment = found[position]
-            self._contents[position] = Content(page, version, level, tokens, commitment or OPAQUE)
+            self._contents[position] = TailContent(page, version, level, tokens, commitment or OPAQUE)
 
     def inherited(self) -> ViewLookups:
         """The same, blind to what the session itself wrote: a fork as it began."""
         self.upto = self.lane.stretches[0].low
         return self
 
-    def content(self, position: int) -> Content | None:
+    def content(self, position: int) -> TailContent | None:
         """The content made at a position."""
         if position > self.upto:
             return None
@@ -63,7 +65,7 @@ class ViewLookups:
             "SELECT page, version, level, tokens, commitment FROM versions WHERE session = ? AND position = ?",
             (self.lane.owner(position), position),
         ).fetchone()
-        return None if row is None else Content(row[0], row[1], row[2], row[3], row[4] or OPAQUE)
+        return None if row is None else TailContent(row[0], row[1], row[2], row[3], row[4] or OPAQUE)
 
     def version(self, page: int) -> int | None:
         """The last version of a page."""
@@ -126,7 +128,7 @@ class ViewLookups:
         return self._uids[owner]
 
 
-def load_head(db: apsw.Connection, session: int, near: Head | None = None) -> Head | None:
+def load_head(db: apsw.Connection, session: int, near: GateHead | None = None) -> GateHead | None:
     """A session's head as the views hold it; None where they hold no such session.
 
     What it has in its working set as one `near` it has is taken from that: a head of a past of its own.
@@ -136,7 +138,7 @@ def load_head(db: apsw.Connection, session: int, near: Head | None = None) -> He
     if row is None:
         return None
     lookups = ViewLookups(db, session)
-    head = Head(row[0], lookups)
+    head = GateHead(row[0], lookups)
     head.session, head.opened = session, True
     head.begins = lookups.lane.stretches[0].low
     head.tip = db.execute(_TIP, (session,)).get or 0

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from vmstore.cells.cell import Cell
-from vmstore.core.erasure import Gone, gone
+from vmstore.core.erasure import ErasedContent, gone
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Message, Pack, Update, decode
 from vmstore.core.text.holes import Hole, holes
 from vmstore.core.text.json_text import strict
-from vmstore.engine.dedup import Looked
-from vmstore.engine.head import Head
-from vmstore.engine.rules.cell_contents import OPAQUE, SKELETON, Facts, Form, Shown, Stands, named
+from vmstore.engine.dedup import CheckedCells
+from vmstore.engine.head import GateHead
+from vmstore.engine.rules.cell_contents import OPAQUE, SKELETON, CellForm, PackedMessage, PackedPage, PageFacts, named
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit
 from vmstore.log.frame import CELLS_MAX
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
-from vmstore.views.cell_resolver import Ahead, Cellar
+from vmstore.views.branch import Branch
+from vmstore.views.cell_resolver import CellReadahead, CellResolver
 from vmstore.views.projection import Projection
 from vmstore.views.reads.context import envelopes_at
 from vmstore.views.stored_cells import read_cells
@@ -38,35 +38,35 @@ def _parsed(skeleton: bytes | None) -> Sequence[Hole] | None:
     return list(holes(strict(skeleton)))
 
 
-def _too_long(content: bytes, form: Form) -> str | None:
+def _too_long(content: bytes, form: CellForm) -> str | None:
     most = form.bytes_max
     return None if most is None or len(content) <= most else f"it has {len(content):,} bytes, of {most:,} at most"
 
 
-class OfBatch:
+class BatchContents:
     """The contents of a batch under way, and of what its session holds; the views follow when they are asked."""
 
-    def __init__(self, batch: Batch, log: Log, projection: Projection, follow: Any, known: Looked) -> None:
+    def __init__(self, batch: Batch, log: Log, projection: Projection, follow: Any, known: CheckedCells) -> None:
         self._batch = batch
         self._log = log
         self._projection = projection
         self._follow = follow
         self._base = batch.head.position  # what stands after it is the batch's
-        self._seen: Lane | None = None
+        self._seen: Branch | None = None
         self._noted: dict[Any, bytes] = {}  # earlier cells that the batch names
         self._known = known
         self._skeletons: dict[tuple[int, int], Sequence[Hole] | None] = {}  # by where they lie
         self._fit: set[tuple[int, int, str]] = set()  # cells that are of a form
 
     @property
-    def _lane(self) -> Lane:
+    def _lane(self) -> Branch:
         """What the session holds, once the views have it."""
         if self._seen is None:
             self._follow()
-            self._seen = Lane(self._projection.db, self._batch.head.session)
+            self._seen = Branch(self._projection.db, self._batch.head.session)
         return self._seen
 
-    def wrong(self, ref: Any, form: Form) -> str | None:
+    def wrong(self, ref: Any, form: CellForm) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
         here = type(ref) is int
         fit = (self._batch.first, ref, form.words) if here else (*ref, form.words)
@@ -90,7 +90,7 @@ class OfBatch:
         """Remembers what a cell holds that lies before the batch."""
         self._noted[ref] = content
 
-    def unfit(self, position: int, form: Form) -> str | None:
+    def unfit(self, position: int, form: CellForm) -> str | None:
         """Why the content made at a position is not of a form."""
         ref = self._batch.head.lies(position)
         if ref is not None:
@@ -127,9 +127,9 @@ class OfBatch:
         if cell is None:
             return None
         content = read_cells(self._log, self._lane.db, {cell: commitment}, gone)[cell]
-        return None if isinstance(content, Gone) else content
+        return None if isinstance(content, ErasedContent) else content
 
-    def touched(self, head: Head, m: Pack) -> Iterator[Shown]:
+    def touched(self, head: GateHead, m: Pack) -> Iterator[PackedMessage]:
         """The messages of which a pack changes a page or the skeleton."""
         order = head.after(m.entered, m.left)
         place = self._facts({page for page, *_ in order} | set(m.left))
@@ -137,15 +137,15 @@ class OfBatch:
         told = dict(m.envelopes)
         for message in sorted((changed | told.keys()) - {0}):
             pages = [
-                Stands(place[page].part, content, level)
+                PackedPage(place[page].part, content, level)
                 for page, content, level, _ in order
                 if place[page].message == message
             ]
             if pages:
                 holes = self.holes_in(told[message]) if message in told else self.holes(message)
-                yield Shown(message, holes, pages)
+                yield PackedMessage(message, holes, pages)
 
-    def page(self, page: int) -> Facts:
+    def page(self, page: int) -> PageFacts:
         """What a page is."""
         return self._facts([page])[page]
 
@@ -175,17 +175,17 @@ class OfBatch:
         """Where a cell lies, or will once the commit under way ended."""
         return (self._batch.first, ref) if type(ref) is int else ref
 
-    def _facts(self, pages: Iterable[int]) -> dict[int, Facts]:
+    def _facts(self, pages: Iterable[int]) -> dict[int, PageFacts]:
         """What pages are."""
         found, earlier = {}, []
         for page in pages:
             made = self._batch.head.made(page)
             if isinstance(made, Create):
-                found[page] = Facts(made.message, made.part, made.modality, made.type)
+                found[page] = PageFacts(made.message, made.part, made.modality, made.type)
             else:
                 earlier.append(page)
         if earlier:
-            found.update((page, Facts(*told)) for page, *told in self._lane.rows(_PLACE, earlier))
+            found.update((page, PageFacts(*told)) for page, *told in self._lane.rows(_PLACE, earlier))
         return found
 
 
@@ -196,14 +196,14 @@ _PLACE = """SELECT page, message, part, modality, type FROM pages
   WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
 
 
-class OfLog:
+class LogContents:
     """The contents of a log whose commits are walked through in order; each cell is looked at once."""
 
     def __init__(self, log: Log, fresh: Projection) -> None:
         self._log = log
         self._fresh = fresh
         self._commit: Commit | None = None
-        self._cells = Ahead(lambda numbers: reachable(log, numbers))
+        self._cells = CellReadahead(lambda numbers: reachable(log, numbers))
         self._looked: dict[tuple[int, str], str | None] = {}
         self._holes: dict[int, Sequence[Hole] | None] = {}  # of skeletons, by cell
         self._sessions: dict[int, _Session] = {}
@@ -219,7 +219,7 @@ class OfLog:
                 wanted += [commit.cell + ref for ref in refs if type(ref) is int and 0 <= ref < commit.cell_count]
         self._cells.want(wanted)
 
-    def begin(self, commit: Commit, head: Head) -> None:
+    def begin(self, commit: Commit, head: GateHead) -> None:
         """A commit is walked through from here on; `head` is its session's."""
         self._commit = commit
         if len(self._looked) > KNOWN_MAX:
@@ -227,7 +227,7 @@ class OfLog:
         if len(self._holes) > KNOWN_MAX:
             self._holes.clear()
         if commit.session not in self._sessions:
-            self._sessions[commit.session] = _Session(Lane(self._fresh.db, commit.session), head)
+            self._sessions[commit.session] = _Session(Branch(self._fresh.db, commit.session), head)
 
     def note(self, position: int, m: AnyMutation) -> None:
         """Takes in a mutation that was looked at."""
@@ -243,11 +243,11 @@ class OfLog:
             here.skeletons.update((message, self._number(ref)) for message, ref in m.envelopes)
             here.pack(m)
 
-    def wrong(self, ref: Any, form: Form) -> str | None:
+    def wrong(self, ref: Any, form: CellForm) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
         return self._wrong(self._number(ref), form)
 
-    def unfit(self, position: int, form: Form) -> str | None:
+    def unfit(self, position: int, form: CellForm) -> str | None:
         """Why the content made at a position is not of a form."""
         return self._wrong(self._here.content(position), form)
 
@@ -256,7 +256,7 @@ class OfLog:
         assert self._commit is not None, "a commit was begun"
         return self._sessions[self._commit.session]
 
-    def _wrong(self, number: int, form: Form) -> str | None:
+    def _wrong(self, number: int, form: CellForm) -> str | None:
         if not number or form is OPAQUE:
             return None
         key = number, form.words
@@ -273,7 +273,7 @@ class OfLog:
         cell = self._cells.get(number)
         return None if cell is None or cell.erased else cell.content
 
-    def touched(self, head: Head, m: Pack) -> Iterator[Shown]:
+    def touched(self, head: GateHead, m: Pack) -> Iterator[PackedMessage]:
         """The messages of which a pack changes a page or the skeleton."""
         here, told = self._here, dict(m.envelopes)
         changed = {here.place(page)[0] for page in (*m.left, *(one[0] for one in m.entered))}
@@ -281,7 +281,7 @@ class OfLog:
             pages = here.after(message, m)
             if pages:
                 number = self._number(told[message]) if message in told else here.skeleton(message)
-                yield Shown(message, self._holes_of(number), pages)
+                yield PackedMessage(message, self._holes_of(number), pages)
 
     def _holes_of(self, number: int) -> Sequence[Hole] | None:
         if number not in self._holes:
@@ -292,7 +292,7 @@ class OfLog:
 class _Session:
     """What stands in a session's context by message, as its packs change it; older things are looked up."""
 
-    def __init__(self, lane: Lane, head: Head) -> None:
+    def __init__(self, lane: Branch, head: GateHead) -> None:
         self._lane = lane
         self.places: dict[int, tuple[int, int]] = {}
         self.contents: dict[int, int] = {}  # the cell of the content made at a position, 0 of one there never was
@@ -323,7 +323,7 @@ class _Session:
             self.skeletons[message] = found.cell if found is not None else 0
         return self.skeletons[message]
 
-    def after(self, message: int, m: Pack) -> list[Stands]:
+    def after(self, message: int, m: Pack) -> list[PackedPage]:
         """The pages of a message as a pack leaves them, in order."""
         stays = dict(self._shown.get(message, {}))
         for page in m.left:
@@ -332,7 +332,7 @@ class _Session:
             if self.place(page)[0] == message:
                 stays[page] = rank, content, level
         ordered = sorted(stays.items(), key=lambda one: one[1])
-        return [Stands(self.place(page)[1], content, level) for page, (_, content, level) in ordered]
+        return [PackedPage(self.place(page)[1], content, level) for page, (_, content, level) in ordered]
 
     def pack(self, m: Pack) -> None:
         """Takes in what a pack changes."""
@@ -364,13 +364,13 @@ def reachable(log: Log, numbers: Sequence[int]) -> Iterator[tuple[int, Cell]]:
             yield from found.items()
 
 
-def unformed(log: Log, commits: Sequence[Commit], cellar: Cellar | None) -> Iterator[tuple[str, str]]:
+def unformed(log: Log, commits: Sequence[Commit], cellar: CellResolver | None) -> Iterator[tuple[str, str]]:
     """Cells of commits that hold what a fold or an answer cannot read: where, and why; for whoever folds nothing.
 
     Earlier cells that are named are found where a `cellar` knows them. No archive is opened: a full look does.
     """
     told = [(commit, position, m) for commit in commits for position, m in _mutations(commit)]
-    wanted: dict[int, list[tuple[Commit, int, AnyMutation, str, Form]]] = {}
+    wanted: dict[int, list[tuple[Commit, int, AnyMutation, str, CellForm]]] = {}
     for commit, position, m in told:
         for field, ref, form in named(m):
             number = _found(commit, ref, cellar)
@@ -393,7 +393,7 @@ def _mutations(commit: Commit) -> Iterator[tuple[int, AnyMutation]]:
         return
 
 
-def _found(commit: Commit, ref: Any, cellar: Cellar | None) -> int:
+def _found(commit: Commit, ref: Any, cellar: CellResolver | None) -> int:
     """The number of a cell that a mutation names; 0 where it cannot be found."""
     if type(ref) is int:
         return commit.cell + ref if 0 <= ref < commit.cell_count else 0

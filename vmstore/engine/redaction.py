@@ -26,30 +26,30 @@ from vmstore.core.mutation import (
     cell_refs,
 )
 from vmstore.core.page import Origin
-from vmstore.core.redaction import By, Redaction, reason_of
-from vmstore.engine.new_session import Opening
+from vmstore.core.redaction import Redaction, RedactionSource, reason_of
+from vmstore.engine.head import NewSession
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import in_force
 from vmstore.views.projectors.redactions import again_from, numbers_after, policy_at
 
 if TYPE_CHECKING:
-    from vmstore.redact.redactor import Door, Masked
+    from vmstore.redact.redactor import MaskedPart, Redactor
 
 DOORS_MAX = 64
 CHARS_PER_TOKEN = 4
 _SIZED = (Create, Update, Compress)
 
 
-class Doors:
+class Redactors:
     """The doors of a log's sessions, made when they are needed."""
 
     def __init__(self, log: Log, db: Callable[[], apsw.Connection]) -> None:
         self._log = log
         self._db = db
-        self._doors: OrderedDict[int, Door] = OrderedDict()
+        self._doors: OrderedDict[int, Redactor] = OrderedDict()
 
-    def of(self, session: int, policy: int, position: int, follow: Callable[[], object]) -> Door | None:
+    def of(self, session: int, policy: int, position: int, follow: Callable[[], object]) -> Redactor | None:
         """A session's door as it stands at a position; None where it hides nothing."""
         if not policy:
             return None
@@ -57,31 +57,31 @@ class Doors:
         if door is None:
             door = new_door(Redaction(policy))
             follow()
-            lane = Lane(self._db(), session)
+            lane = Branch(self._db(), session)
             if in_force(lane, position) is None:  # a live session is told nothing again
                 door.again(again_from(self._log, lane, position))
         door.policy = Redaction(policy)
         door.forget()
         if door.position != position:
             follow()
-            for kind, number in numbers_after(Lane(self._db(), session), door.position):
+            for kind, number in numbers_after(Branch(self._db(), session), door.position):
                 door.used(kind, number)
             door.settle(position)
         self.keep(session, door)
         return door
 
-    def keep(self, session: int, door: Door) -> None:
+    def keep(self, session: int, door: Redactor) -> None:
         """Takes a door as a session's."""
         self._doors[session] = door
         self._doors.move_to_end(session)
         if len(self._doors) > DOORS_MAX:
             self._doors.popitem(last=False)
 
-    def begin(self, opening: Opening) -> Door | None:
+    def begin(self, opening: NewSession) -> Redactor | None:
         """The door of a session that is about to begin; RefusedError where its name or its source gives it away."""
         policy = opening.redaction
         if policy is None and opening.origin is Origin.FORK:
-            policy = policy_at(Lane(self._db(), opening.parent), opening.parent_position)
+            policy = policy_at(Branch(self._db(), opening.parent), opening.parent_position)
         if not policy:
             return None
         door = new_door(Redaction(policy))
@@ -90,11 +90,11 @@ class Doors:
         return door
 
 
-def new_door(policy: Redaction) -> Door:
+def new_door(policy: Redaction) -> Redactor:
     """A door that knows nothing yet; what finds secrets is loaded only now."""
-    from vmstore.redact.redactor import Door
+    from vmstore.redact.redactor import Redactor
 
-    return Door(policy)
+    return Redactor(policy)
 
 
 Sized = Create | Update | Compress
@@ -110,9 +110,9 @@ def resized(mutation: Sized, before: int, after: int) -> Sized:
 class BatchRedaction:
     """What passes the door in one batch: which cells hold placeholders, and the record of it."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Redactor) -> None:
         self.door = door
-        self._found: dict[CellRef, tuple[Masked, int, int]] = {}  # by cell, with its size, told and sealed
+        self._found: dict[CellRef, tuple[MaskedPart, int, int]] = {}  # by cell, with its size, told and sealed
 
     def content(self, content: bytes) -> bytes:
         """A content as it may be sealed."""
@@ -149,7 +149,7 @@ class BatchRedaction:
             page,
             reason=reason_of({kind for kind, _, _ in found}),
             count=sum(masked.times for masked in told),
-            by=By.DETECTORS_2,
+            by=RedactionSource.DETECTORS_2,
             found=found,
             tokens_before=before if after else 0,
             tokens_after=after,

@@ -26,7 +26,7 @@ from vmstore.core.mutation import (
     Turn,
 )
 from vmstore.core.page import Fidelity
-from vmstore.engine.head import Head
+from vmstore.engine.head import GateHead
 from vmstore.errors import RefusedError
 
 OF_CHARTER: frozenset[type] = frozenset((Share, Revoke, NamespacePolicy))
@@ -42,7 +42,7 @@ An `approve` of before stands in the session it is of, where nobody heeds it any
 assert {*get_args(Known)} >= IN_CHARTER, "the namespace's own session holds kinds that are written"
 
 
-def charter_stands_apart(head: Head, m: AnyMutation, place: object) -> str | None:
+def charter_stands_apart(head: GateHead, m: AnyMutation, place: object) -> str | None:
     """The namespace's own session holds what belongs to no other, and nothing else."""
     if head.charter and type(m) not in IN_CHARTER:
         return "this is the namespace's own session, which only the namespace writes to; use another"
@@ -103,7 +103,7 @@ def check_name(name: str, hidden: int) -> None:
         )
 
 
-class Warden(Protocol):
+class RegionGuard(Protocol):
     """Says what the handle of a region may do, for whom it was opened."""
 
     who: tuple[Principal, ...]
@@ -121,7 +121,7 @@ class Warden(Protocol):
         ...
 
 
-def let(warden: Warden, heads: Sequence[Head]) -> None:
+def let(warden: RegionGuard, heads: Sequence[GateHead]) -> None:
     """Asks for all that is new in heads that are about to be written."""
     for head in heads:
         warden.let(head.recent.mutations, charter=head.charter)

@@ -20,7 +20,7 @@ OPAQUE = bytes(COMMITMENT_BYTES)  # stands in a leaf for content the source neve
 _WITH_CONTENT = (Create, Update, Compress)
 
 
-class Content(msgspec.Struct, frozen=True, gc=False):
+class TailContent(msgspec.Struct, frozen=True, gc=False):
     """One content of a page: which version and level, how long, sealed as what."""
 
     page: int
@@ -38,7 +38,7 @@ class Commitments(Protocol):
         ...
 
 
-class Recent:
+class UnprojectedTail:
     """The mutations of a session after the position `start`, and the cells of their commits."""
 
     def __init__(self, start: int = 0) -> None:
@@ -50,7 +50,7 @@ class Recent:
         self._commits: list[tuple[int, int, bytes]] = []  # last position, first, commitments
         self.named: dict[CellRef, bytes] = {}  # earlier cells that were named again, and what they are sealed as
 
-    def extend(self, later: Recent) -> None:
+    def extend(self, later: UnprojectedTail) -> None:
         """Takes in what came after it."""
         assert later.start == self.start + len(self.mutations), "a mutation is found by its place after the start"
         self.mutations += later.mutations
@@ -68,12 +68,12 @@ class Recent:
         at = position - self.start - 1
         return self.mutations[at] if 0 <= at < len(self.mutations) else None
 
-    def newest(self, count: int) -> Recent:
+    def newest(self, count: int) -> UnprojectedTail:
         """The same with the last mutations alone: as many, and less than twice."""
         over = len(self.mutations) - count
         if over <= count:  # half of them go at a time, so that it costs a mutation the same however often
             return self
-        kept = Recent(self.start + over)
+        kept = UnprojectedTail(self.start + over)
         kept.mutations = self.mutations[over:]
         assert kept.start + len(kept.mutations) == self.start + len(self.mutations), "both end at the same position"
         kept._commits = self._commits[bisect_left(self._commits, (kept.start + 1,)) :]
@@ -109,7 +109,7 @@ class Recent:
             return commit[1], ref
         return ref
 
-    def content(self, position: int) -> Content | None:
+    def content(self, position: int) -> TailContent | None:
         """The content made at a position after the start."""
         made = self.made(position)
         match made:
@@ -121,7 +121,7 @@ class Recent:
                 page, version, level = made.page, made.version, made.level
             case _:
                 return None
-        return Content(page, version, level, made.tokens, self._commitment(position, made.content))
+        return TailContent(page, version, level, made.tokens, self._commitment(position, made.content))
 
     def _commitment(self, position: int, ref: CellRef | None) -> bytes:
         """What the cell was sealed as that a mutation names."""

@@ -11,13 +11,13 @@ import apsw
 from vmstore.core.mutation import CELL_FIELDS, AnyMutation, CellRef, Pack, decode
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 
 READ = 256  # commits at a time
 REQUEST = "request"  # the field of a commit's request id
 
 
-class Cell(NamedTuple):
+class CellKey(NamedTuple):
     """A cell by the session that brought it, the first position of its commit and its index there; its number."""
 
     session: int
@@ -26,44 +26,44 @@ class Cell(NamedTuple):
     number: int
 
 
-class Use(NamedTuple):
+class CellUse(NamedTuple):
     """A mutation that names a cell in one of its fields; of a request id there is no mutation."""
 
     session: int
     position: int
     mutation: AnyMutation | None
     field: str
-    cell: Cell
+    cell: CellKey
 
 
-class Reading:
+class CellUseReader:
     """Reads a log whose views are at its end; what it learns of commits serves the next reading too."""
 
     def __init__(self, log: Log, db: apsw.Connection) -> None:
         self._log = log
         self._db = db
-        self._lanes: dict[int, Lane] = {}
+        self._lanes: dict[int, Branch] = {}
         self._lasts: dict[int, list[int]] = {}
         self._commits: dict[int, list[tuple[int, int, int]]] = {}  # first, cell, cells
 
-    def lane(self, session: int) -> Lane:
+    def lane(self, session: int) -> Branch:
         """What a session sees."""
         if session not in self._lanes:
-            self._lanes[session] = Lane(self._db, session)
+            self._lanes[session] = Branch(self._db, session)
         return self._lanes[session]
 
     def owner(self, session: int, page: int) -> tuple[int, int]:
         """A page by the session that made it."""
         return self.lane(session).owner(page), page
 
-    def uses(self) -> Iterator[Use]:
+    def uses(self) -> Iterator[CellUse]:
         """Every cell that any mutation names, in the order of the log."""
         for commit in self.commits():
             if commit.request != NO_REQUEST:
-                yield Use(commit.session, commit.first, None, REQUEST, self._own(commit, commit.request))
+                yield CellUse(commit.session, commit.first, None, REQUEST, self._own(commit, commit.request))
             for position, mutation in enumerate(decode(commit.body), commit.first):
                 for field, ref in _refs(mutation):
-                    yield Use(commit.session, position, mutation, field, self._cell(commit, ref))
+                    yield CellUse(commit.session, position, mutation, field, self._cell(commit, ref))
 
     def commits(self) -> Iterator[Commit]:
         """Every commit, in order."""
@@ -77,21 +77,21 @@ class Reading:
                 yield commit
             after = batch[-1].ordinal
 
-    def _own(self, commit: Commit, index: int) -> Cell:
-        return Cell(commit.session, commit.first, index, commit.cell + index)
+    def _own(self, commit: Commit, index: int) -> CellKey:
+        return CellKey(commit.session, commit.first, index, commit.cell + index)
 
-    def _cell(self, commit: Commit, ref: CellRef) -> Cell:
+    def _cell(self, commit: Commit, ref: CellRef) -> CellKey:
         if isinstance(ref, int):
             return self._own(commit, ref)
         position, index = ref
         session = self.lane(commit.session).owner(position)
         first, cell, _ = self._commits[session][bisect_left(self._lasts[session], position)]
-        return Cell(session, first, index, cell + index)
+        return CellKey(session, first, index, cell + index)
 
-    def whole(self, session: int) -> list[Cell]:
+    def whole(self, session: int) -> list[CellKey]:
         """Every cell a session brought, once its commits were read."""
         return [
-            Cell(session, first, index, cell + index)
+            CellKey(session, first, index, cell + index)
             for first, cell, cells in self._commits.get(session, ())
             for index in range(cells)
         ]

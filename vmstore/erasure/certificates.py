@@ -23,7 +23,7 @@ from vmstore.core.system.atomic_file import naming, new_file
 from vmstore.core.system.safe_files import read_within
 from vmstore.errors import CorruptError, InputError
 from vmstore.log.port import Log
-from vmstore.namespace.signing_keys import Key
+from vmstore.namespace.signing_keys import SigningKey
 from vmstore.seals.seal import namespace_uid
 
 ERASURES = ".erasures"
@@ -40,7 +40,7 @@ class ErasedCell(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     commitment: str
 
 
-class Erasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SessionErasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one session lost: its uid, where it records that, and the cells."""
 
     session: str
@@ -56,7 +56,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordinal: int
     at: int
     reason: str
-    erasures: list[Erasure]
+    erasures: list[SessionErasure]
     cells: int
     size: int
     rewritten: list[str]
@@ -70,7 +70,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return b"vmstore erasure\0" + msgspec.json.encode(msgspec.structs.replace(self, signature=None))
 
 
-def signed(certificate: Certificate, key: Key) -> Certificate:
+def signed(certificate: Certificate, key: SigningKey) -> Certificate:
     """A certificate with a signature."""
     named = msgspec.structs.replace(certificate, key=key.public.hex())
     return msgspec.structs.replace(named, signature=key.sign(named.signing).hex())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from vmstore.core.decision import Cause, Holder
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Erase, Evict, Unpin
 from vmstore.core.system.atomic_file import destroy_scratches, flush
@@ -20,26 +21,49 @@ from vmstore.erasure.certificates import (
     KIND,
     Certificate,
     ErasedCell,
-    Erasure,
+    SessionErasure,
     certificates,
     folder_of,
     keep,
     signed,
     uid_of,
 )
-from vmstore.erasure.evict import vacated
-from vmstore.erasure.plan import Planner, Wanted
+from vmstore.erasure.plan import ErasureRequest, Planner
 from vmstore.erasure.relations import Owned
 from vmstore.erasure.scrub import scrub_kept, scrub_snapshots, scrub_text, scrub_views
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
+from vmstore.live.runtime import Runtime
 from vmstore.namespace.folder import ERASING
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.reports import Erased, ErasurePlan
+from vmstore.namespace.reports import ErasurePlan, ErasureReport
 from vmstore.namespace.resolve import page_named
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.erased_cells import Erasures, erasures_after
+from vmstore.views.projectors.decisions import in_force
 
 if TYPE_CHECKING:
-    from vmstore.namespace.signing_keys import Key
+    from vmstore.namespace.signing_keys import SigningKey
+
+
+HELD = (Holder.HAND, Holder.SYSTEM, Holder.TOOLS, Holder.PLAN)
+"""Who holds a page for good; those of the last turns are only spared."""
+
+
+def vacated(ns: Namespace, gone: Callable[[Owned], bool]) -> dict[int, list[Unpin | Evict]]:
+    """Of each session that manages its memory, the pages that leave: a pin yields, as nothing is left to hold."""
+    found: dict[int, list[Unpin | Evict]] = {}
+    for session in sorted(key for (key,) in ns.views.execute("SELECT DISTINCT session FROM choices")):
+        lane = Branch(ns.views, session)
+        if in_force(lane, NEVER) is None or gone((session, 0)):
+            continue
+        state = Runtime(ns.reader, lane).current()
+        leaving = [held for held in state.here.values() if gone((lane.owner(held.page), held.page))]
+        for held in sorted(leaving, key=lambda held: held.page):
+            holders = [holder for holder in HELD if held.holders >> holder & 1]
+            found.setdefault(session, []).extend(Unpin(held.page, holder) for holder in holders)
+            found[session].append(Evict(held.page, Cause.ERASED, held.tokens))
+    return found
+
 
 EMPTY: Mapping[int, Sequence[Unpin | Evict]] = {}
 ANY_AGE = 1 << 62  # strays go however new they are: who is about to name one writes it again
@@ -52,7 +76,7 @@ BEYOND = [
 REWRITTEN = ["log", "blobs", "views", "text index", "digests of contents"]
 
 
-class Asked(Protocol):
+class Erasable(Protocol):
     """A store that is open, as far as erasing needs it."""
 
     _ns: Namespace
@@ -77,7 +101,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def plan_erasure(
-    store: Asked, *, derived: bool = False, copies: bool = False, listing: bool = True, **subject: str | None
+    store: Erasable, *, derived: bool = False, copies: bool = False, listing: bool = True, **subject: str | None
 ) -> ErasurePlan:
     """What `erase` would take, and what it would leave; nothing is written."""
     ns = store._ns
@@ -86,14 +110,14 @@ def plan_erasure(
 
 
 def erase(
-    store: Asked,
+    store: Erasable,
     *,
     derived: bool = False,
     copies: bool = False,
     reason: str = "asked",
-    key: Key | None = None,
+    key: SigningKey | None = None,
     **subject: str | None,
-) -> Erased:
+) -> ErasureReport:
     """Destroys contents for good; every hash still holds, and a certificate says what went.
 
     The subject is one of `page` (a name, in `in_session` or an address of its own), `session`,
@@ -104,7 +128,9 @@ def erase(
     return erase_wanted(store, lambda: wanted(store, Subject(**subject), derived, copies), reason, key)
 
 
-def erase_wanted(store: Asked, choose: Callable[[], Wanted], reason: str, key: Key | None = None) -> Erased:
+def erase_wanted(
+    store: Erasable, choose: Callable[[], ErasureRequest], reason: str, key: SigningKey | None = None
+) -> ErasureReport:
     """Destroys what `choose` names, asked while every other writer waits."""
     ns = store._ns
     why = ErasureReason.of(reason)
@@ -117,12 +143,12 @@ def erase_wanted(store: Asked, choose: Callable[[], Wanted], reason: str, key: K
                 planner = Planner(ns.log, ns.views, choose(), listing=False)
                 plan = planner.plan()
             if not plan.cells:
-                return Erased(plan, reason, [], None, BEYOND)
+                return ErasureReport(plan, reason, [], None, BEYOND)
             told = planner.erases(int(why))
             return _done(ns, plan, told, vacated(ns, planner.goes), reason, key)
 
 
-def wanted(store: Asked, subject: Subject, derived: bool, copies: bool) -> Wanted:
+def wanted(store: Erasable, subject: Subject, derived: bool, copies: bool) -> ErasureRequest:
     """The pages and sessions that a subject means; UnknownError where there is none."""
     ns = store._ns
     chosen = [name for name in ("page", "session", "user", "where") if getattr(subject, name) is not None]
@@ -148,7 +174,7 @@ def wanted(store: Asked, subject: Subject, derived: bool, copies: bool) -> Wante
     else:
         assert subject.where is not None, "one of them is told"
         pages = _selected(store, subject.where, subject.in_session)
-    return Wanted(frozenset(pages), frozenset(sessions), derived, copies, subject.user)
+    return ErasureRequest(frozenset(pages), frozenset(sessions), derived, copies, subject.user)
 
 
 # What was forked, spawned or continued from a user's session is theirs too, unless it names another user.
@@ -159,7 +185,7 @@ _OF_USER = """WITH RECURSIVE theirs(session) AS (
 SELECT session FROM theirs"""
 
 
-def _key(store: Asked, name: str) -> int:
+def _key(store: Erasable, name: str) -> int:
     """A session by its name, or by its uid in hex; hidden ones too."""
     rows: Any = store._ns.views.execute(
         "SELECT session FROM sessions WHERE name = ? OR hex(uid) = upper(?)", (name, name)
@@ -170,7 +196,7 @@ def _key(store: Asked, name: str) -> int:
     return int(rows[0][0])
 
 
-def _selected(store: Asked, where: str, session: str | None) -> list[Owned]:
+def _selected(store: Erasable, where: str, session: str | None) -> list[Owned]:
     """The pages that a condition selects, in one session or all."""
     scope = "ACROSS SESSIONS " if session is None else ""
     found = []
@@ -198,12 +224,12 @@ def _done(
     told: dict[int, Erase],
     leaving: dict[int, list[Unpin | Evict]],
     reason: str,
-    key: Key | None,
-) -> Erased:
+    key: SigningKey | None,
+) -> ErasureReport:
     """Records the erasure, then destroys what it names; every other writer waits."""
     ordinals = _record(ns, told, leaving)
     certificate = _destroy(ns, ordinals[0] - 1, plan.bytes, key)
-    return Erased(plan, reason, ordinals, None if certificate is None else str(certificate), BEYOND)
+    return ErasureReport(plan, reason, ordinals, None if certificate is None else str(certificate), BEYOND)
 
 
 def _record(
@@ -235,7 +261,7 @@ def _record(
     return sorted(ordinals)
 
 
-def _destroy(ns: Namespace, after: int, size: int, key: Key | None, kept: Path | None = None) -> Path | None:
+def _destroy(ns: Namespace, after: int, size: int, key: SigningKey | None, kept: Path | None = None) -> Path | None:
     """Destroys all that is recorded as erased and lets everything forget it; the certificate of what came `after`."""
     erasures = Erasures(ns.log)
     erasures.follow()
@@ -273,12 +299,12 @@ def _cells(ns: Namespace, numbers: list[int]) -> Iterable[tuple[int, Any]]:
         yield from ns.log.cells(numbers[start : start + 256]).items()
 
 
-def _certified(ns: Namespace, after: int) -> list[Erasure]:
+def _certified(ns: Namespace, after: int) -> list[SessionErasure]:
     """What the erasures after an ordinal name, cell by cell."""
     found = []
     for session, position, erase in erasures_after(ns.log, after):
         uid: Any = ns.views.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get
-        found.append(Erasure(bytes(uid).hex(), position, list(_named(ns, session, erase))))
+        found.append(SessionErasure(bytes(uid).hex(), position, list(_named(ns, session, erase))))
     return found
 
 
@@ -301,7 +327,7 @@ def _named(ns: Namespace, session: int, erase: Erase) -> Iterable[ErasedCell]:
 # ---- what a kill left
 
 
-def finish_erasing(store: Asked) -> int:
+def finish_erasing(store: Erasable) -> int:
     """Finishes an erasure that was interrupted, and scrubs again; how many cells were still there."""
     store._ns.engine  # noqa: B018 (refuses where the handle is for reading)
     return finish(store._ns, look=True)

@@ -12,7 +12,7 @@ import msgspec
 from vmstore.capture.conversation.response_cell import wordy
 from vmstore.core.address import page_name
 from vmstore.core.erasure import Erase
-from vmstore.core.grants import Principal, Scope
+from vmstore.core.grants import GrantScope, Principal
 from vmstore.core.mutation import (
     Annotate,
     AnyMutation,
@@ -31,12 +31,12 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import Origin, PageType
-from vmstore.erasure.cell_uses import REQUEST, Cell, Reading, Use
-from vmstore.erasure.relations import Owned, Relatives
-from vmstore.erasure.text_match import Texts
+from vmstore.erasure.cell_uses import REQUEST, CellKey, CellUse, CellUseReader
+from vmstore.erasure.relations import Owned, PageLinks
+from vmstore.erasure.text_match import TextMatcher
 from vmstore.errors import UnknownError
 from vmstore.log.port import Log
-from vmstore.namespace.reports import ErasurePlan, PlannedPage, PlannedSession, Untaken
+from vmstore.namespace.reports import ErasurePlan, LeftContent, PlannedPage, PlannedSession
 from vmstore.views.branch import NEVER
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.residency import stays
@@ -46,7 +46,7 @@ NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "
 READ = 256
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ErasureRequest(msgspec.Struct, frozen=True):
     """What is to be erased: pages by their makers, whole sessions, and what else may be taken with them.
 
     With `user`, also what the namespace's own session says of them.
@@ -62,17 +62,17 @@ class Wanted(msgspec.Struct, frozen=True):
 class Planner:
     """Works out one erasure on a log whose views are at its end and stand still."""
 
-    def __init__(self, log: Log, db: apsw.Connection, wanted: Wanted, *, listing: bool = True) -> None:
+    def __init__(self, log: Log, db: apsw.Connection, wanted: ErasureRequest, *, listing: bool = True) -> None:
         self.wanted = wanted
         self._log = log
         self._db = db
         self._listing = listing  # whether what is not taken is looked for too
-        self._reading = Reading(log, db)
-        self._relatives = Relatives(self._reading, db.execute("SELECT session, source, target, kind FROM links"))
+        self._reading = CellUseReader(log, db)
+        self._relatives = PageLinks(self._reading, db.execute("SELECT session, source, target, kind FROM links"))
         self._why: dict[Owned, str] = {}  # of every page that is taken
         self._named = dict(db.execute("SELECT session, name FROM sessions"))
-        self._untaken: list[Untaken] = []
-        self.taken: dict[int, Cell] = {}
+        self._untaken: list[LeftContent] = []
+        self.taken: dict[int, CellKey] = {}
         self._of: dict[int, Owned | None] = {}
 
     def plan(self) -> ErasurePlan:
@@ -105,7 +105,7 @@ class Planner:
             self._pages({one: f"derived from {self._name(page)}" for one, page in outside.items()})
         else:
             self._untaken += [
-                Untaken(self._name(one), self._type(one), "derived", f"derived from {self._name(page)}")
+                LeftContent(self._name(one), self._type(one), "derived", f"derived from {self._name(page)}")
                 for one, page in sorted(outside.items())
                 if one not in self._why
             ]
@@ -116,7 +116,7 @@ class Planner:
 
     # ---- which cells
 
-    def _says_user(self, use: Use) -> bool:
+    def _says_user(self, use: CellUse) -> bool:
         """Whether a cell of the namespace's own session names the user: a grant to or by them, a rule about them."""
         user, mutation = self.wanted.user, use.mutation
         if user is None or use.cell.number in self.taken:
@@ -130,8 +130,8 @@ class Planner:
         if isinstance(mutation, NamespacePolicy | Mark):
             return use.field in ("value", "note") and user_of(told) == user
         if use.field == "by":
-            return told == str(Principal(Scope.USER, user))
-        return isinstance(mutation, Share) and mutation.scope == Scope.USER and told == user
+            return told == str(Principal(GrantScope.USER, user))
+        return isinstance(mutation, Share) and mutation.scope == GrantScope.USER and told == user
 
     def _is_charter(self, session: int) -> bool:
         sql = "SELECT hidden FROM sessions WHERE session = ?"
@@ -141,8 +141,8 @@ class Planner:
         """Takes the cells of the pages and of the sessions."""
         labels: dict[int, Owned] = {}
         messages: Counter[Owned] = Counter()
-        asides: dict[Owned, Cell] = {}
-        answers: dict[Owned, list[Cell]] = defaultdict(list)  # what replies keep beside their messages, by call
+        asides: dict[Owned, CellKey] = {}
+        answers: dict[Owned, list[CellKey]] = defaultdict(list)  # what replies keep beside their messages, by call
         answering: dict[Owned, Owned] = {}  # by message, the call it answers
         for use in self._reading.uses():
             page = self._about(use)
@@ -178,18 +178,18 @@ class Planner:
             for one in self._reading.whole(session):
                 self._take(one, None)
 
-    def _answers(self, cells: list[Cell]) -> None:
+    def _answers(self, cells: list[CellKey]) -> None:
         """Takes what replies keep beside an answer that goes, where that says more than how it ended."""
         for cell in cells:
             found = self._log.cells([cell.number]).get(cell.number)
             if found is not None and wordy(object_of(found.content)):
                 self._take(cell, None)
 
-    def _take(self, cell: Cell, page: Owned | None) -> None:
+    def _take(self, cell: CellKey, page: Owned | None) -> None:
         self.taken.setdefault(cell.number, cell)
         self._of.setdefault(cell.number, page)
 
-    def _about(self, use: Use) -> Owned | None:
+    def _about(self, use: CellUse) -> Owned | None:
         """The page that a mutation says something of."""
         page = _page_of(use.mutation, use.position)
         if isinstance(use.mutation, Cite) and self._reading.owner(use.session, use.mutation.by) in self._why:
@@ -200,12 +200,12 @@ class Planner:
 
     def _copies(self) -> None:
         """Takes whatever holds the text of a page that goes, or lists it."""
-        texts = Texts(self._contents())
+        texts = TextMatcher(self._contents())
         if not texts:
             return
         found: dict[Owned, str] = {}
-        cells: dict[int, Use] = {}
-        waiting: dict[int, list[Use]] = defaultdict(list)
+        cells: dict[int, CellUse] = {}
+        waiting: dict[int, list[CellUse]] = defaultdict(list)
         for use in self._reading.uses():
             if use.cell.number not in self.taken:
                 waiting[use.cell.number].append(use)
@@ -220,8 +220,8 @@ class Planner:
             for use in cells.values():
                 self._take(use.cell, None)
             return
-        self._untaken += [Untaken(self._name(page), self._type(page), "copies", why) for page, why in found.items()]
-        self._untaken += [Untaken(self._place(use), use.field, "copies", "quotes it") for use in cells.values()]
+        self._untaken += [LeftContent(self._name(page), self._type(page), "copies", why) for page, why in found.items()]
+        self._untaken += [LeftContent(self._place(use), use.field, "copies", "quotes it") for use in cells.values()]
 
     def _contents(self) -> Iterator[bytes]:
         """The full contents of what goes."""
@@ -234,7 +234,7 @@ class Planner:
                 yield cell.content
 
     def _compare(
-        self, texts: Texts, waiting: dict[int, list[Use]], found: dict[Owned, str], cells: dict[int, Use]
+        self, texts: TextMatcher, waiting: dict[int, list[CellUse]], found: dict[Owned, str], cells: dict[int, CellUse]
     ) -> None:
         for number, cell in self._log.cells(waiting).items():
             equal = texts.equal(cell.content)
@@ -251,7 +251,7 @@ class Planner:
 
     def _shared(self) -> None:
         """Leaves names that others bear too; says which other pages lose a content they share."""
-        others: dict[int, Use] = {}
+        others: dict[int, CellUse] = {}
         for use in self._reading.uses():
             if use.cell.number in self.taken and use.cell.session not in self.wanted.sessions:
                 page = self._about(use)
@@ -260,7 +260,7 @@ class Planner:
         for number, use in others.items():
             if use.field in NAMES and not self.wanted.copies and self._of.get(number) is not None:
                 del self.taken[number]
-                self._untaken.append(Untaken(self._place(use), use.field, "copies", "bears the same"))
+                self._untaken.append(LeftContent(self._place(use), use.field, "copies", "bears the same"))
             elif use.field == "content":
                 page = self._about(use)
                 assert page is not None, "contents are of pages"
@@ -270,7 +270,7 @@ class Planner:
 
     def _requests(self) -> None:
         """Takes the ids of calls that were told any of it, since the digest beside an id lets guesses be tried."""
-        under_way: dict[int, Use] = {}  # by session, the last id that was met
+        under_way: dict[int, CellUse] = {}  # by session, the last id that was met
         told: dict[int, list[tuple[int, int]]] = {}
         for use in self._reading.uses():
             if use.field == REQUEST:
@@ -367,7 +367,7 @@ class Planner:
     def _name(self, page: Owned) -> str:
         return f"{self._named[page[0]]}/{page_name(page[1])}"
 
-    def _place(self, use: Use) -> str:
+    def _place(self, use: CellUse) -> str:
         page = self._about(use)
         if page is not None:
             return self._name(page)

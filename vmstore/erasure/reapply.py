@@ -17,7 +17,7 @@ from vmstore.core.grants import words_of
 from vmstore.core.mutation import Mark, NamespacePolicy
 from vmstore.core.namespace_policy import PolicySubject
 from vmstore.core.redaction import Artifact
-from vmstore.engine.grants import Granted
+from vmstore.engine.grants import ActiveGrants
 from vmstore.erasure.certificates import Certificate, cells_of
 from vmstore.erasure.erase import erase_cells
 from vmstore.erasure.resume import open_namespace
@@ -33,7 +33,7 @@ Places = dict[tuple[int, int], int]
 """Cells of a session by the first position of their commit and index, and how long each is."""
 
 
-class Again:
+class ReapplyPlan:
     """What certificates would erase in a restored store, and what else of it takes effect."""
 
     def __init__(
@@ -88,7 +88,7 @@ def _unsigned(cells: int, namespace: str, certificates: int, keyless: bool) -> s
 
 def _stated(ns: Namespace) -> Iterator[str]:
     """What a namespace states for itself: its grants, its rules, and whose word lifts redaction."""
-    granted, rules = Granted(), dict[str, bool]()
+    granted, rules = ActiveGrants(), dict[str, bool]()
     for entry in system_session.entries(ns):
         granted.apply(entry.position, entry.at, entry.mutation, entry.text)
         with suppress(ErasedError, UnknownError):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from vmstore.core.page import LinkKind
-from vmstore.erasure.cell_uses import Reading
+from vmstore.erasure.cell_uses import CellUseReader
 
 Owned = tuple[int, int]
 """A page by the session that made it, and its number."""
@@ -14,10 +14,10 @@ Owned = tuple[int, int]
 FROM = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.PART_OF)
 
 
-class Relatives:
+class PageLinks:
     """The links of all sessions, each page by its maker."""
 
-    def __init__(self, reading: Reading, rows: Iterable[tuple[int, int, int, int]]) -> None:
+    def __init__(self, reading: CellUseReader, rows: Iterable[tuple[int, int, int, int]]) -> None:
         self._made_of: defaultdict[Owned, dict[Owned, int]] = defaultdict(dict)  # what came of a page, by which link
         self._represents: defaultdict[Owned, set[Owned]] = defaultdict(set)
         for session, source, target, kind in rows:

@@ -10,7 +10,7 @@ QUOTED_CHARS_MIN = 16  # a shorter text is found by chance, so only what is equa
 FEW = 8
 
 
-class Texts:
+class TextMatcher:
     """Texts to be found again in contents."""
 
     def __init__(self, contents: Iterable[bytes]) -> None:

@@ -13,14 +13,14 @@ from vmstore.core.address import page_name
 from vmstore.core.page import Level, Method, Modality
 from vmstore.core.text.image_size import size_of
 from vmstore.core.text.token_estimate import estimate
-from vmstore.live.labels import Known
+from vmstore.live.transcript import PageLabels
 from vmstore.vm.compressors.callback import TIMEOUT_S, Callback, Outcome, ask
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.registry import compressed
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.managed_page import ManagedPage
 
 
-class Made(NamedTuple):
+class CompressedForm(NamedTuple):
     """A shorter form: its level, how it was made, its bytes and their estimated tokens."""
 
     level: Level
@@ -30,7 +30,7 @@ class Made(NamedTuple):
     lossy: bool
 
 
-class Shorter:
+class FormMaker:
     """Compressors, and the callback that goes before them; `outcomes` counts what came of asking it."""
 
     def __init__(self, callback: Callback | None = None, timeout_s: float = TIMEOUT_S) -> None:
@@ -44,8 +44,14 @@ class Shorter:
         self._hung = False
 
     def of(
-        self, held: Held, known: Known | None, content: bytes, level: int, below: Sequence[Form] = (), said: str = ""
-    ) -> Made:
+        self,
+        held: ManagedPage,
+        known: PageLabels | None,
+        content: bytes,
+        level: int,
+        below: Sequence[Form] = (),
+        said: str = "",
+    ) -> CompressedForm:
         """The form of a page at a level, or at the next higher one that has one.
 
         It is shorter than the forms `below` that the page has at lower levels. `said` are the words
@@ -55,11 +61,11 @@ class Shorter:
         for at in range(level, len(Level)):
             form = self._form(material, at, held, below)
             if form is not None:
-                return Made(Level(at), form.method, form.content, form.tokens, form.lossy)
+                return CompressedForm(Level(at), form.method, form.content, form.tokens, form.lossy)
         line = f"[{page_name(held.page)}: {held.modality.word}, {len(content):,} bytes]".encode()
-        return Made(Level.REFERENCE, Method.REFERENCE, line, estimate(line, Modality.TEXT), True)
+        return CompressedForm(Level.REFERENCE, Method.REFERENCE, line, estimate(line, Modality.TEXT), True)
 
-    def _form(self, material: Material, level: int, held: Held, below: Sequence[Form]) -> Form | None:
+    def _form(self, material: Material, level: int, held: ManagedPage, below: Sequence[Form]) -> Form | None:
         if self._callback is None or self._hung or level == Level.REFERENCE or material.caption:
             made = compressed(material, level, held.type, below)
             return made if isinstance(made, Form) else None
@@ -69,7 +75,7 @@ class Shorter:
         return answer.form if isinstance(answer.form, Form) else None
 
 
-def material_of(held: Held, known: Known | None, content: bytes, said: str = "") -> Material:
+def material_of(held: ManagedPage, known: PageLabels | None, content: bytes, said: str = "") -> Material:
     """A page as compressors take it, with the words that were handed in about it."""
     width, height = (size_of(content) if held.modality is Modality.IMAGE else None) or (0, 0)
     return Material(
@@ -84,5 +90,5 @@ def material_of(held: Held, known: Known | None, content: bytes, said: str = "")
     )
 
 
-def _mime(held: Held, known: Known | None) -> str:
+def _mime(held: ManagedPage, known: PageLabels | None) -> str:
     return (known.mime if known and known.mime else None) or held.mime.type

@@ -7,19 +7,19 @@ from collections.abc import Collection
 
 from vmstore.core.erasure import gone
 from vmstore.engine.engine import Engine
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.stored_cells import read_cells
 
 BYTES_MAX = 32 << 20
 
 
-class Forms:
+class ContentCache:
     """Contents by position; the least recently used go when they take more than `BYTES_MAX`.
 
     Of the `past` alone they are read from the views as these are: who asks for it does not move them.
     """
 
-    def __init__(self, engine: Engine, lane: Lane, *, past: bool = False) -> None:
+    def __init__(self, engine: Engine, lane: Branch, *, past: bool = False) -> None:
         self._past = past
         self._engine = engine
         self._lane = lane

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vmstore.core.decision import Cause, Signal, Use
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
-from vmstore.live.messages import Spoke, page
+from vmstore.live.messages import LoggedMessage, page
 from vmstore.live.page_moves import segment
 from vmstore.live.runtime import Act
-from vmstore.vm.claims.claims import Claim, Said
+from vmstore.vm.claims.claims import Claim, ClaimSource
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.text import key_points
 from vmstore.vm.protocol.citations import citations
@@ -28,7 +28,7 @@ FINDER = "claims@1"
 EVIDENCE_CHARS_MAX = 120
 
 
-def notice(act: Act, spoke: Spoke) -> list[int]:
+def notice(act: Act, spoke: LoggedMessage) -> list[int]:
     """Writes a claim page for each decision a message makes or takes back; the pages."""
     turn = texts(act, spoke.pages)
     if not turn:
@@ -51,7 +51,7 @@ def unanswered(act: Act) -> dict[int, int]:
     return {page: residence[1] for page, residence in act.state.packed.items()}
 
 
-def hear(act: Act, spokes: Sequence[Spoke], sent: dict[int, int]) -> None:
+def hear(act: Act, spokes: Sequence[LoggedMessage], sent: dict[int, int]) -> None:
     """Takes in what the model answered: what it cites, what else it used of what it was sent, what it decides."""
     cited = {number for spoke in spokes for number in _cite(act, spoke)}
     written = [number for spoke in spokes for number in spoke.pages if number not in act.spoken.thoughts]
@@ -77,7 +77,7 @@ def _need(act: Act, written: Sequence[int]) -> None:
             act.tell(Reference(number, Use.SIGNAL, act.state.call, signal=Signal.TOOL, evidence=evidence))
 
 
-def _cite(act: Act, spoke: Spoke) -> list[int]:
+def _cite(act: Act, spoke: LoggedMessage) -> list[int]:
     """Tells the citations of what the model wrote, each page once; the pages it cites."""
     cited: dict[int, None] = {}
     for said in texts(act, spoke.pages):
@@ -98,7 +98,7 @@ def close(act: Act) -> int | None:
     return segment(act, "", summed_up(act, "").encode("utf-8", "backslashreplace"))
 
 
-def texts(act: Act, pages: Sequence[int]) -> list[Said]:
+def texts(act: Act, pages: Sequence[int]) -> list[ClaimSource]:
     """What user and model said on some pages."""
     found = []
     for number in pages:
@@ -106,8 +106,8 @@ def texts(act: Act, pages: Sequence[int]) -> list[Said]:
         is_said = held.role in (Role.USER, Role.ASSISTANT) and number not in act.spoken.thoughts
         if is_said and number not in act.state.retracted and held.modality is Modality.TEXT:
             content = act.forms.of(number)
-            if not isinstance(content, Gone):
-                found.append(Said(number, Role(held.role), content.decode("utf-8", "replace")))
+            if not isinstance(content, ErasedContent):
+                found.append(ClaimSource(number, Role(held.role), content.decode("utf-8", "replace")))
     return found
 
 
@@ -165,7 +165,7 @@ def summed_up(act: Act, title: str) -> str:
         and held.importance
         and held.page not in act.state.retracted
     ]
-    claims = [content.decode("utf-8", "replace") for content in stated if not isinstance(content, Gone)]
+    claims = [content.decode("utf-8", "replace") for content in stated if not isinstance(content, ErasedContent)]
     return summed(title, claims, [one.text for one in texts(act, [held.page for held in here if held.message])])
 
 

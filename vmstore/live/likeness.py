@@ -5,7 +5,7 @@ A replay reads it there: the measure may change, what was weighed does not.
 
 from __future__ import annotations
 
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Turn
 from vmstore.core.page import Modality
 from vmstore.live.runtime import Act
@@ -28,7 +28,7 @@ def turn(act: Act, text: str) -> Turn:
     }
     alike = []
     for position, content in act.forms.all(fit).items():
-        if not isinstance(content, Gone):
+        if not isinstance(content, ErasedContent):
             _, similarity = closeness(asked, profile(content.decode("utf-8", "replace")))
             if similarity:
                 alike.append((fit[position], similarity))

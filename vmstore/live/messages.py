@@ -10,12 +10,12 @@ import msgspec
 
 from vmstore.capture.conversation.create_page import born, replied
 from vmstore.capture.conversation.message_state import kin
-from vmstore.capture.conversation.response_cell import Responses
+from vmstore.capture.conversation.response_cell import ResponseFields
 from vmstore.capture.redaction import draft_of
 from vmstore.capture.thought_parts import is_thought
 from vmstore.core.decision import Cause, Holder
-from vmstore.core.draft import Draft, Part, Usage
-from vmstore.core.draft import Reply as Answer
+from vmstore.core.draft import Draft, Part, TokenUsage
+from vmstore.core.draft import ReplyDraft as Answer
 from vmstore.core.mutation import Configure, Evict, Message, Pin, Unpin, Update
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
 from vmstore.core.text.token_estimate import ESTIMATOR, estimate, factor_moved
@@ -31,7 +31,7 @@ TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
 FACTOR_MIN_PPM, FACTOR_MAX_PPM = 500_000, 10_000_000  # who counts less or more than that counts something else
 
 
-class Spoke(NamedTuple):
+class LoggedMessage(NamedTuple):
     """A message that was said: its position, and those of its pages."""
 
     message: int
@@ -80,7 +80,7 @@ def _front(act: Act, holder: Holder, draft: Draft | None) -> None:
     hold(act, (), holder)
 
 
-def user(act: Act, content: Any) -> Spoke:
+def user(act: Act, content: Any) -> LoggedMessage:
     """A person says something; after a final answer it opens a turn."""
     draft = message_of("user", content)
     if act.spoken.final:
@@ -94,7 +94,7 @@ def words_of(draft: Draft) -> str:
     return "\n".join(content.decode("utf-8", "replace") for content in texts)
 
 
-def assistant(act: Act, message: Any, usage: Usage, *, counted: int = 0) -> Spoke:
+def assistant(act: Act, message: Any, usage: TokenUsage, *, counted: int = 0) -> LoggedMessage:
     """The model answers the last call, or says what no call asked for; `counted` is what the call was estimated at."""
     draft = message_of("assistant", message)
     final = not any(part.is_call for part in draft.parts)
@@ -102,12 +102,12 @@ def assistant(act: Act, message: Any, usage: Usage, *, counted: int = 0) -> Spok
     return spoke
 
 
-def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[Spoke]:
+def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[LoggedMessage]:
     """What came back for the last call: its messages, how it ended, what it used."""
     call = act.state.call if act.state.call > act.spoken.answered else None
     spokes = [write(act, draft, reply_to=call) for draft in reply.drafts]
     if call is not None:
-        act.tell(replied(reply, call, reply.final, Responses(), act.cell))
+        act.tell(replied(reply, call, reply.final, ResponseFields(), act.cell))
         if reply.usage.tokens_in and counted:
             factor = corrected(act.state, reply.usage.tokens_in * PPM // counted)
             if factor_moved(factor, act.state.factor_ppm):
@@ -140,7 +140,7 @@ def _stem(call: str) -> str:
     return call.encode("utf-8", "replace").decode().rstrip("_")
 
 
-def tool(act: Act, call_id: str, content: Any, name: str | None, *, origin: str | None = None) -> Spoke:
+def tool(act: Act, call_id: str, content: Any, name: str | None, *, origin: str | None = None) -> LoggedMessage:
     """A tool answers a call the model made; `origin` is the page of another session that it answers with."""
     if call_id not in act.spoken.calls:
         known = ", ".join(list(act.spoken.calls)[-3:]) or "none"
@@ -172,7 +172,7 @@ def _is_something(content: Any) -> bool:
     return len(told) == len(content) and any(part.get("type") != "text" or part.get("text") for part in told)
 
 
-def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None = None) -> Spoke:
+def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None = None) -> LoggedMessage:
     """Writes a message and its pages; a model's thinking leaves the prompt at once, for no request sends it back."""
     draft = hidden(act, _uncalled(draft) if human else draft)
     message = act.tell(Message(draft.role, draft.slot, act.cell(draft.skeleton), int(human), None, reply_to))
@@ -185,7 +185,7 @@ def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None =
     for number, part in zip(pages, draft.parts, strict=True):
         if draft.role in (Role.ASSISTANT, Role.OTHER) and (number in act.spoken.thoughts or is_thought(part)):
             act.tell(Evict(number, Cause.THOUGHT, act.state.here[number].tokens))
-    return Spoke(message, pages)
+    return LoggedMessage(message, pages)
 
 
 def _uncalled(draft: Draft) -> Draft:

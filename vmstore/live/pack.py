@@ -16,7 +16,7 @@ from vmstore.live.settings import configure
 from vmstore.providers import Shape
 from vmstore.vm.kernel.window import BEFORE_ALL, Membership, membership
 from vmstore.vm.protocol.messages import Messages
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.select import Selection
 
 SHAPES = {
@@ -31,7 +31,7 @@ SLACK = 50  # a fiftieth more than what stands beside the pages is reserved for 
 LOOSE = 2  # what is reserved for it is given back where only half of it is needed
 
 
-class Sent(NamedTuple):
+class PackedRequest(NamedTuple):
     """A request as it is sent: its JSON value and text, its tokens, the pages of it and how they were chosen.
 
     `made` and `body` hold values that the next request may hold too, so they stay as they are.
@@ -41,12 +41,12 @@ class Sent(NamedTuple):
     body: dict[str, Any]
     text: str
     tokens: int
-    leaves: list[Leaf]
+    leaves: list[PromptPage]
     now: Membership
     rendered: Rendered
 
 
-def pack(act: Act, told: dict[str, Any]) -> Sent | Selection | None:
+def pack(act: Act, told: dict[str, Any]) -> PackedRequest | Selection | None:
     """Changes settings as told, lets the kernel decide a last time, then logs what the call is sent.
 
     Where the session has no shape, how the pages were chosen, None where it is all of L0. Raises RefusedError
@@ -88,7 +88,7 @@ def pack(act: Act, told: dict[str, Any]) -> Sent | Selection | None:
     return sent
 
 
-def _voided(act: Act, call: int, before: Rendered | None, sent: Sent) -> int | None:
+def _voided(act: Act, call: int, before: Rendered | None, sent: PackedRequest) -> int | None:
     """What this request voids of the one before; None where that is not at hand."""
     if not act.state.call:
         return 0
@@ -110,7 +110,7 @@ def reserve_front(act: Act) -> None:
     act.tell(Configure(ESTIMATOR, act.state.factor_ppm, beside))
 
 
-def _fitted(act: Act) -> Sent:
+def _fitted(act: Act) -> PackedRequest:
     """The request, once it is within the budget: what stands beside its pages is logged, and pages leave for it."""
     state, tight = act.state, False
     if state.window <= 0:  # less than what stands beside all of L0: of a smaller prompt less stands beside
@@ -155,7 +155,7 @@ def _with_slack(tokens: int) -> int:
     return tokens + tokens // SLACK
 
 
-def _written(act: Act) -> Sent:
+def _written(act: Act) -> PackedRequest:
     now, settings = membership(act.state), act.state.settings
     leaves = act.leaves(now.choice)
     assert settings is not None
@@ -163,4 +163,6 @@ def _written(act: Act) -> Sent:
     body = body_of(settings, leaves, made, act.shape)
     text = written(body, act.memo)
     pictured = any(leaf.modality is Modality.IMAGE for leaf in leaves)
-    return Sent(made, body, text, tokens_of(body, text, pictured=pictured), leaves, now, rendered(body, act.memo))
+    return PackedRequest(
+        made, body, text, tokens_of(body, text, pictured=pictured), leaves, now, rendered(body, act.memo)
+    )

@@ -12,10 +12,10 @@ from vmstore.core.text.skeleton import dumps
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.messages import page
 from vmstore.live.runtime import Act
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.managed_page import ManagedPage
 
 
-class Answered(NamedTuple):
+class PageAnswer(NamedTuple):
     """What came of asking for a page: what was decided, and the level it is shown at, None where it is not."""
 
     page: int
@@ -23,7 +23,7 @@ class Answered(NamedTuple):
     level: int | None
 
 
-def fault(act: Act, number: int, level: int, reason: FaultReason, *, by_model: bool, name: str = "") -> Answered:
+def fault(act: Act, number: int, level: int, reason: FaultReason, *, by_model: bool, name: str = "") -> PageAnswer:
     """A page is asked for at a level; 0 is no page, of which `name` says how it was called."""
     use = Use.FAULT if by_model else Use.ASKED
     if number and act.state.pages[number].type is PageType.VALUE:  # it is for programs: to a prompt there is none
@@ -32,7 +32,7 @@ def fault(act: Act, number: int, level: int, reason: FaultReason, *, by_model: b
     act.tell(Reference(number, use, act.state.call, level, reason, evidence=evidence))
     decided = act.react()
     held = act.state.here.get(number)
-    return Answered(number, decided, None if held is None else held.level)
+    return PageAnswer(number, decided, None if held is None else held.level)
 
 
 def pin(act: Act, number: int, holder: Holder = Holder.HAND) -> None:
@@ -112,7 +112,7 @@ def mark(act: Act, name: str, pages: list[int] | None) -> int:
     return act.end(Mark(Mark.NAMED, name=act.cell(name.encode()), note=act.cell(dumps(levels))))
 
 
-def restore(act: Act, name: str) -> list[Answered]:
+def restore(act: Act, name: str) -> list[PageAnswer]:
     """Sets the prompt back to a mark: what it does not name leaves, what it names is asked for; what came of each."""
     wanted = dict(act.spoken.marks[name])
     for number, held in sorted(act.state.here.items()):
@@ -144,7 +144,7 @@ def segment(act: Act, title: str, summary: bytes) -> int:
     return made
 
 
-def _here(act: Act, number: int) -> Held:
+def _here(act: Act, number: int) -> ManagedPage:
     held = act.state.here.get(number)
     if held is None:
         raise InputError(f"{page_name(number)} is not in the prompt; it is in L2, and page_fault brings it back")

@@ -14,8 +14,8 @@ from vmstore.core.mutation import Evict, Reference, Search
 from vmstore.core.page import PageType
 from vmstore.core.text.stems import terms
 from vmstore.live.extraction import last, texts
-from vmstore.live.messages import Spoke
-from vmstore.live.recall.index import Ranked
+from vmstore.live.messages import LoggedMessage
+from vmstore.live.recall.index import RecallMatch
 from vmstore.live.runtime import Act
 from vmstore.vm import signals
 
@@ -31,7 +31,7 @@ SHARE_OF_WORK, CUT_OF_WORK, FEW = 0.4, 0.7, 6  # the same where a message asks n
 FOLLOWED = 32  # of the best answers to a search, of which is looked for what changed them
 
 
-def prefetch(act: Act, spoke: Spoke) -> None:
+def prefetch(act: Act, spoke: LoggedMessage) -> None:
     """Wishes for the pages a message may need, by what it says and what is worked on, in the order they came to be."""
     settings = act.state.settings
     if settings is None or settings.paging == "model" or not settings.prefetch:
@@ -56,9 +56,9 @@ def prefetch(act: Act, spoke: Spoke) -> None:
             act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
 
 
-def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:
+def look_for(act: Act, query: str, pages_max: int) -> list[RecallMatch]:
     """The pages that answer the model's search best, what it sees already last; logged with what was found."""
-    found: dict[int, Ranked] = {}
+    found: dict[int, RecallMatch] = {}
     ranked = _ranked(act, signals.asked(query), signals.asks_for_the_past(query))
     for one in (*(_followed(act, one) for one in ranked[:FOLLOWED]), *ranked[FOLLOWED:]):
         for page in (*one.after, one.page):
@@ -72,7 +72,7 @@ def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:
 
 def _ranked(
     act: Act, asked: dict[str, float], past: bool, but: frozenset[int] = frozenset(), *, common: bool = True
-) -> list[Ranked]:
+) -> list[RecallMatch]:
     """All pages that say something of what is asked, best first; what holds before what was superseded."""
     state, spoken = act.state, act.spoken
     act.index.follow(state, spoken, act.forms)
@@ -92,7 +92,7 @@ def _ranked(
     return weighed
 
 
-def _evident(act: Act, ranked: Sequence[Ranked], asks: bool, but: frozenset[int]) -> list[Ranked]:
+def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, but: frozenset[int]) -> list[RecallMatch]:
     """The best of them that have enough of what is asked, with what may have changed them since.
 
     A claim in the prompt that something later may say otherwise of gives way to what it was found in, and that.
@@ -111,7 +111,7 @@ def _evident(act: Act, ranked: Sequence[Ranked], asks: bool, but: frozenset[int]
     return [one for one in found if one.page in wished or one.after]
 
 
-def _near(one: Ranked, first: float) -> bool:
+def _near(one: RecallMatch, first: float) -> bool:
     """Whether what was done or printed is as good an answer as what is decided."""
     return one.share >= SHARE_OF_WORK and one.score >= CUT_OF_DONE * first
 
@@ -120,7 +120,7 @@ def _stands(act: Act, page: int) -> bool:
     return page in act.state.here and act.state.pages[page].type is PageType.CLAIM
 
 
-def _followed(act: Act, one: Ranked, but: frozenset[int] = frozenset()) -> Ranked:
+def _followed(act: Act, one: RecallMatch, but: frozenset[int] = frozenset()) -> RecallMatch:
     """The same with what may have changed it since."""
     form = act.state.pages[one.page].forms[0]
     if form is None or not act.index.decides(one.page):
@@ -132,11 +132,11 @@ def _followed(act: Act, one: Ranked, but: frozenset[int] = frozenset()) -> Ranke
     return one._replace(after=tuple(page for page in after if page not in out and page not in but))
 
 
-def _chosen(act: Act, ranked: Sequence[Ranked]) -> list[Ranked]:
+def _chosen(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
     """As many of them as their share of the budget holds, each with what belongs to it, or not at all."""
     state = act.state
     left = state.recall or state.high - state.used
-    chosen: dict[int, Ranked] = {}
+    chosen: dict[int, RecallMatch] = {}
     for one in ranked:
         pages = (one.page, *one.after)
         if one.after and state.pages[one.page].type is PageType.CLAIM:
@@ -170,13 +170,13 @@ def _give_way(act: Act, claim: int) -> None:
         act.tell(Evict(claim, Cause.ASKED, here.tokens))
 
 
-def _signal(act: Act, one: Ranked, asked: Signal) -> Signal:
+def _signal(act: Act, one: RecallMatch, asked: Signal) -> Signal:
     """Why a page is wished for: it belongs to one that was found, it is a claim, or what the message asks with."""
     if one.of:
         return Signal.NEXT if one.page > one.of else Signal.NEIGHBOUR
     return Signal.CLAIM if act.state.pages[one.page].type is PageType.CLAIM else asked
 
 
-def _why(one: Ranked) -> bytes:
+def _why(one: RecallMatch) -> bytes:
     """What a page was wished for by, in words: the terms it has, the score."""
     return f"{' '.join(one.terms)}: {one.score:.2f}".encode("utf-8", "backslashreplace")

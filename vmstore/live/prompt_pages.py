@@ -12,14 +12,14 @@ import msgspec
 from vmstore.core.address import page_name
 from vmstore.core.page import Modality, PageType, Slot, Tier
 from vmstore.core.text.image_size import size_of
-from vmstore.live.content_cache import Forms
-from vmstore.live.transcript import Spoken
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.live.content_cache import ContentCache
+from vmstore.live.transcript import Transcript
+from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
 from vmstore.vm.kernel.window import leaf_of, shown
 from vmstore.vm.protocol.memo import Memo
-from vmstore.vm.protocol.prompt_page import MEDIA, Leaf
-from vmstore.vm.protocol.select import Left, Lowered, Selection
+from vmstore.vm.protocol.prompt_page import MEDIA, PromptPage
+from vmstore.vm.protocol.select import LoweredPage, OmittedPage, Selection
 
 AVAILABLE_MAX = 64  # pages out of the prompt that a manifest may name
 LOOKED_AT_MAX = 512  # of them, the newest, and those with a name
@@ -29,20 +29,25 @@ HINT_CHARS = 120
 class Kept(NamedTuple):
     """The leaf of a page in the prompt, the page as it was then, and all that the leaf follows from."""
 
-    held: Held
+    held: ManagedPage
     level: int
     told: tuple[object, ...]
-    leaf: Leaf | None
+    leaf: PromptPage | None
 
 
-class Leaves:
+class PromptPages:
     """Makes leaves of pages: what they say, how they are called, where they stand, of the state as it is when asked.
 
     With a `memo` a leaf that was made before of the same is that very leaf.
     """
 
     def __init__(
-        self, state: State, spoken: Spoken, forms: Forms, choice: Selection | None = None, memo: Memo | None = None
+        self,
+        state: State,
+        spoken: Transcript,
+        forms: ContentCache,
+        choice: Selection | None = None,
+        memo: Memo | None = None,
     ) -> None:
         self._state = state
         self._spoken = spoken
@@ -50,7 +55,7 @@ class Leaves:
         self._choice = choice
         self._memo = memo or Memo()
 
-    def here(self) -> list[Leaf]:
+    def here(self) -> list[PromptPage]:
         """The prompt in order, or what was chosen of it."""
         here, memo = self._state.here, self._memo
         placed = sorted(self._sent().items(), key=lambda one: here[one[0]].rank)
@@ -79,7 +84,7 @@ class Leaves:
         """The level each page of the prompt is shown at."""
         return shown(self._choice) if self._choice else {page: held.level for page, held in self._state.here.items()}
 
-    def away(self) -> tuple[list[Leaf], int]:
+    def away(self) -> tuple[list[PromptPage], int]:
         """The weightiest pages that are not in the prompt, and how many are not there in all."""
         state, sent = self._state, self._sent()
         claims = [state.pages[page] for page in self._spoken.named.values() if page not in sent]
@@ -90,22 +95,22 @@ class Leaves:
         away = heapq.nlargest(AVAILABLE_MAX, out.values(), key=_weight)
         return [self._leaf(held, 0, {}, Tier.L2) for held in away], len(state.pages) - len(sent)
 
-    def of(self, held: Held, level: int, tier: Tier, *, words: bool = True) -> Leaf:
+    def of(self, held: ManagedPage, level: int, tier: Tier, *, words: bool = True) -> PromptPage:
         """One page as it is shown at a level, with what it says or without."""
         contents = self._forms.all(_needed(held, level)) if words else {}
         return self._leaf(held, level, contents, tier)
 
-    def lowered(self) -> tuple[Lowered, ...]:
+    def lowered(self) -> tuple[LoweredPage, ...]:
         """The pages that are shown at a higher level than L0 has them at."""
         lowered = self._choice.lowered if self._choice else ()
         return tuple(one._replace(name=self._named(one.name)) for one in lowered)
 
-    def left(self) -> tuple[Left, ...]:
+    def left(self) -> tuple[OmittedPage, ...]:
         """The pages of L0 that are not shown, why, and what stands for them."""
         left = self._choice.left if self._choice else ()
         return tuple(one._replace(name=self._named(one.name), instead=self._named(one.instead)) for one in left)
 
-    def _told(self, held: Held, level: int) -> tuple[object, ...]:
+    def _told(self, held: ManagedPage, level: int) -> tuple[object, ...]:
         """All that the leaf of a page of the prompt follows from."""
         page, spoken, origin = held.page, self._spoken, held.origin
         forms, is_past = tuple(held.forms), held.segment != self._state.segment
@@ -114,7 +119,7 @@ class Leaves:
         thought = page in spoken.thoughts
         return level, held.version, held.mime, held.answers, held.opaque, forms, is_past, names, lived, thought
 
-    def _leaf(self, held: Held, level: int, contents: Mapping[int, bytes], tier: Tier) -> Leaf:
+    def _leaf(self, held: ManagedPage, level: int, contents: Mapping[int, bytes], tier: Tier) -> PromptPage:
         spoken = self._spoken
         known = spoken.known.get(held.page)
         said = spoken.messages.get(held.message)
@@ -160,7 +165,7 @@ class Leaves:
         """What the page of a number is called."""
         return self.name(int(number[1:])) if number else ""
 
-    def hint(self, held: Held) -> str:
+    def hint(self, held: ManagedPage) -> str:
         """What a page is about, as the manifest says it: a name, else how it begins."""
         known = self._spoken.known.get(held.page)
         if known is not None and known.name:
@@ -171,27 +176,27 @@ class Leaves:
         return self._forms.of(full.position)[: HINT_CHARS * 4].decode("utf-8", "replace")[:HINT_CHARS]
 
 
-def _copied(held: Held) -> Held:
+def _copied(held: ManagedPage) -> ManagedPage:
     """A page as it is now, whatever becomes of it."""
     return msgspec.structs.replace(held, forms=[*held.forms])
 
 
-def _needed(held: Held, level: int) -> list[int]:
+def _needed(held: ManagedPage, level: int) -> list[int]:
     """The contents a page is shown with: its form at a level, and of a medium the words there are about it."""
     leaf = leaf_of(held, 0, level)
     levels = [level, *(form.level for form in leaf.others if form.is_text)] if held.modality in MEDIA else [level]
     return [held.residence_at(one)[1] for one in levels]
 
 
-def _content(held: Held, level: int, contents: Mapping[int, bytes]) -> bytes | None:
+def _content(held: ManagedPage, level: int, contents: Mapping[int, bytes]) -> bytes | None:
     return None if held.opaque else contents.get(held.residence_at(level)[1])
 
 
-def _size(held: Held, level: int, content: bytes | None) -> tuple[int, int]:
+def _size(held: ManagedPage, level: int, content: bytes | None) -> tuple[int, int]:
     """The pixels of a picture that is shown in full; nothing of any other."""
     is_picture = held.modality is Modality.IMAGE and level == 0 and content is not None
     return (size_of(content) if is_picture and content is not None else None) or (0, 0)
 
 
-def _weight(held: Held) -> tuple[int, int, int]:
+def _weight(held: ManagedPage) -> tuple[int, int, int]:
     return held.importance, held.used, held.page

@@ -16,29 +16,29 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import decode
 from vmstore.core.page import Modality, Role, Slot, Standing
 from vmstore.core.text.skeleton import dumps
 from vmstore.live import extraction, prefetch
 from vmstore.live.likeness import turn
-from vmstore.live.messages import TOPIC_BYTES_MAX, Spoke, corrected, hold
+from vmstore.live.messages import TOPIC_BYTES_MAX, LoggedMessage, corrected, hold
 from vmstore.live.pack import pack
 from vmstore.live.runtime import Act
-from vmstore.live.session_log import Facts, Told
+from vmstore.live.session_log import LoggedCommit, SessionLog
 from vmstore.log.commit import Commit
 from vmstore.views.projectors.pages import born_tags, object_of
 from vmstore.vm.recall.topics import TOPIC, topics
-from vmstore.vm.recall.used_pages import Evidence, Written, references
+from vmstore.vm.recall.used_pages import Evidence, WrittenPage, references
 
 TEXT_BYTES_MAX = 200_000  # of a page, read for what it uses
 USES = {Evidence.CITED: Use.REUSE, Evidence.NAMED: Use.REUSE, Evidence.QUOTED: Use.QUOTE, Evidence.SAME: Use.QUOTE}
 
 
-class Uses:
+class NeededPages:
     """The pages each call needed, by the source's own positions."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: SessionLog) -> None:
         self.by_call: dict[int, dict[int, Use]] = {}
         self._calls: dict[int, int] = {}  # who wrote what for which call
         for used in references(self._written(facts)):
@@ -46,7 +46,7 @@ class Uses:
             if call is not None:
                 self.by_call.setdefault(call, {})[used.page] = USES[used.evidence]
 
-    def _written(self, facts: Facts) -> Iterator[Written]:
+    def _written(self, facts: SessionLog) -> Iterator[WrittenPage]:
         call, answers = 0, 0
         roles: dict[int, int] = {}
         for told in facts.after(0):
@@ -62,15 +62,15 @@ class Uses:
                         elif mutation.role == Role.USER:
                             self._calls[position] = call + 1
                         content = facts.cell(position, mutation.content)[:TEXT_BYTES_MAX]
-                        content = b"" if isinstance(content, Gone) else content
-                        yield Written(position, content.decode("utf-8", "replace"))
+                        content = b"" if isinstance(content, ErasedContent) else content
+                        yield WrittenPage(position, content.decode("utf-8", "replace"))
 
 
 _SPOKEN = (Role.USER, Modality.TEXT)
 _READ = (Modality.TEXT, Modality.STRUCTURED)
 
 
-class Step(NamedTuple):
+class RedriveStep(NamedTuple):
     """One act, and when it happened."""
 
     at: int
@@ -80,29 +80,29 @@ class Step(NamedTuple):
 class Redrive:
     """Feeds what was said to a live session, commit by commit."""
 
-    def __init__(self, facts: Facts, uses: Uses) -> None:
+    def __init__(self, facts: SessionLog, uses: NeededPages) -> None:
         self._facts = facts
         self._uses = uses
         self._at: dict[int, int] = {}  # the source's positions -> ours
         self._commit: Commit | None = None  # of the source, under way
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[RedriveStep]:
         """What to do, one step a call: what was said since the last one, and its pack."""
-        said: list[Told] = []
+        said: list[LoggedCommit] = []
         for told in self._facts.after(0):
             kinds = [type(mutation) for _, mutation in told.mutations]
             if m.Turn in kinds and said:  # a turn begins its commit
-                yield Step(said[-1].at, partial(self._do, said))
+                yield RedriveStep(said[-1].at, partial(self._do, said))
                 said = []
             said.append(told)
             if m.Pack in kinds:
-                yield Step(told.at, partial(self._do, said))
+                yield RedriveStep(told.at, partial(self._do, said))
                 said = []
         if said:
-            yield Step(said[-1].at, partial(self._do, said))
+            yield RedriveStep(said[-1].at, partial(self._do, said))
 
-    def _do(self, commits: Sequence[Told], act: Act) -> None:
-        said: dict[int, Spoke] = {}
+    def _do(self, commits: Sequence[LoggedCommit], act: Act) -> None:
+        said: dict[int, LoggedMessage] = {}
         for told in commits:
             self._commit = told.commit
             for position, mutation in told.mutations:
@@ -118,13 +118,13 @@ class Redrive:
             for one in told
             if isinstance(one, m.Create) and one.content is not None and (one.role, one.modality) == _SPOKEN
         ]
-        return "\n".join(text.decode("utf-8", "replace") for text in texts if not isinstance(text, Gone))
+        return "\n".join(text.decode("utf-8", "replace") for text in texts if not isinstance(text, ErasedContent))
 
     def _bytes(self, ref: m.CellRef) -> bytes:
         assert self._commit is not None, "a cell is read as its commit is met"
         return self._facts.sealed(self._commit, ref)
 
-    def _tell(self, act: Act, position: int, mutation: m.AnyMutation, said: dict[int, Spoke]) -> None:
+    def _tell(self, act: Act, position: int, mutation: m.AnyMutation, said: dict[int, LoggedMessage]) -> None:
         match mutation:
             case m.Turn():
                 act.tell(turn(act, self._begun()))
@@ -133,7 +133,7 @@ class Redrive:
                 envelope = act.cell(skeleton)
                 new = m.Message(mutation.role, mutation.slot, envelope, mutation.human, None, mutation.reply_to)
                 self._at[position] = made = act.tell(new)
-                said[made] = Spoke(made, [])
+                said[made] = LoggedMessage(made, [])
             case m.Create():
                 self._create(act, position, mutation, said)
             case m.Update():
@@ -173,7 +173,7 @@ class Redrive:
         for claim in act.spoken.claims_of(said.page):
             act.tell(m.Annotate(claim, status=Standing.SUPERSEDED))
 
-    def _create(self, act: Act, position: int, made: m.Create, said: dict[int, Spoke]) -> None:
+    def _create(self, act: Act, position: int, made: m.Create, said: dict[int, LoggedMessage]) -> None:
         links = tuple((kind, self._at[page]) for kind, page in made.links if page in self._at)
         content = None if made.content is None else act.cell(self._bytes(made.content))
         labels = self._labels(act, made, message := self._at.get(made.message, 0))
@@ -188,11 +188,16 @@ class Redrive:
     def _labels(self, act: Act, made: m.Create, message: int) -> m.CellRef | None:
         """What the source says of a page, with what it is about, as a message that is said here has it."""
         told = None if made.labels is None else self._bytes(made.labels)
-        if message and made.content is not None and made.modality == Modality.TEXT and not isinstance(told, Gone):
+        if (
+            message
+            and made.content is not None
+            and made.modality == Modality.TEXT
+            and not isinstance(told, ErasedContent)
+        ):
             content = self._bytes(made.content)
             known = object_of(told) if told is not None else {}
             tags = born_tags(known)
-            if not isinstance(content, Gone) and not any(tag.startswith(TOPIC) for tag in tags):
+            if not isinstance(content, ErasedContent) and not any(tag.startswith(TOPIC) for tag in tags):
                 about = topics(content[:TOPIC_BYTES_MAX].decode("utf-8", "replace"))
                 tags += [TOPIC + topic for topic in about]
                 told = dumps({**known, "tags": tags}) if about else told
@@ -209,7 +214,7 @@ class Redrive:
         return Holder.SYSTEM if slot is Slot.SYSTEM or made.role in (Role.SYSTEM, Role.DEVELOPER) else None
 
     @staticmethod
-    def _notice(act: Act, said: dict[int, Spoke]) -> None:
+    def _notice(act: Act, said: dict[int, LoggedMessage]) -> None:
         """Looks for decisions and for what the next call may need, as in any live session."""
         for spoke in said.values():
             role = act.spoken.messages[spoke.message].role

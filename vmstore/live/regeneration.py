@@ -14,10 +14,10 @@ from vmstore.core.page import IMPORTANCE, LinkKind, Modality, PageType, Role
 from vmstore.live.extraction import CLAIM_IMPORTANCE, FINDER, HEARD, summed
 from vmstore.live.messages import page
 from vmstore.live.runtime import Act, Runtime
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import ended
 from vmstore.views.reads.annotations import notes_of
-from vmstore.vm.claims.claims import Claim, Said, find
+from vmstore.vm.claims.claims import Claim, ClaimSource, find
 from vmstore.vm.recall.topics import TOPIC, topics
 
 MAKER = "vm"  # who makes summaries of segments
@@ -34,7 +34,7 @@ class Renewal(NamedTuple):
     actor: str
 
 
-def renewals(runtime: Runtime, lane: Lane, marked: Sequence[int], fallen: Container[int]) -> list[Renewal]:
+def renewals(runtime: Runtime, lane: Branch, marked: Sequence[int], fallen: Container[int]) -> list[Renewal]:
     """What can be made anew of the pages that are marked, from those that have not fallen; nothing is written."""
     renewing = _Renewing(runtime, lane, fallen)
     found = (renewing.one(number) for number in marked)
@@ -61,7 +61,7 @@ def write(act: Act, one: Renewal) -> int:
 class _Renewing:
     """One look at a session."""
 
-    def __init__(self, runtime: Runtime, lane: Lane, fallen: Container[int]) -> None:
+    def __init__(self, runtime: Runtime, lane: Branch, fallen: Container[int]) -> None:
         self._state, self._spoken, self._forms = runtime.state, runtime.spoken, runtime.forms
         self._lane = lane
         self._fallen = fallen
@@ -141,16 +141,16 @@ class _Renewing:
         texts = [self._forms.of(one).decode("utf-8", "replace") for one in claims]
         return summed(title, texts, [one.text for one in self._read(said)])
 
-    def _texts(self, pages: Sequence[int]) -> Iterator[Said]:
+    def _texts(self, pages: Sequence[int]) -> Iterator[ClaimSource]:
         return self._read([one for one in pages if self._sound(one)])
 
-    def _read(self, pages: Sequence[int]) -> Iterator[Said]:
+    def _read(self, pages: Sequence[int]) -> Iterator[ClaimSource]:
         """What user and model said on some pages."""
         for number in pages:
             held = self._state.pages[number]
             is_said = held.role in (Role.USER, Role.ASSISTANT) and number not in self._spoken.thoughts
             if is_said and held.message and held.modality is Modality.TEXT:
-                yield Said(number, Role(held.role), self._forms.of(number).decode("utf-8", "replace"))
+                yield ClaimSource(number, Role(held.role), self._forms.of(number).decode("utf-8", "replace"))
 
 
 _REPLACED = f"""SELECT source, target, position FROM links

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from vmstore.core.page import Modality, Slot
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
-from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.kernel.settings import KernelSettings
 from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.memo import Memo, shared
 from vmstore.vm.protocol.messages import Messages, messages
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.rules import Paging, Rules
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
@@ -27,7 +27,7 @@ ENDS = '"]}'  # of a message as JSON, which move where it goes on
 NAMES_THE_MODEL = ("chat", "chat-system", "responses", "anthropic")  # Gemini's stands in the address
 
 
-def policies(settings: Settings) -> Policies:
+def policies(settings: KernelSettings) -> Policies:
     """What the model may ask for in a turn, as the rules say it: constant, so that they never change."""
     return Policies(
         faults_allowed=settings.faults_a_turn_max > 0,
@@ -36,7 +36,7 @@ def policies(settings: Settings) -> Policies:
     )
 
 
-def made_of(settings: Settings, leaves: Sequence[Leaf], shape: str, memo: Memo | None = None) -> Messages:
+def made_of(settings: KernelSettings, leaves: Sequence[PromptPage], shape: str, memo: Memo | None = None) -> Messages:
     """The messages that show pages in their order, and the memory's tools."""
     return messages(
         leaves,
@@ -48,20 +48,20 @@ def made_of(settings: Settings, leaves: Sequence[Leaf], shape: str, memo: Memo |
     )
 
 
-def request_of(settings: Settings, leaves: Sequence[Leaf], shape: str | None = None) -> dict[str, Any]:
+def request_of(settings: KernelSettings, leaves: Sequence[PromptPage], shape: str | None = None) -> dict[str, Any]:
     """The request that shows pages in their order: model, instructions, messages, tools."""
     shape = shape or settings.shape or "chat"
     return body_of(settings, leaves, made_of(settings, leaves, shape), shape)
 
 
-def body_of(settings: Settings, leaves: Sequence[Leaf], made: Messages, shape: str) -> dict[str, Any]:
+def body_of(settings: KernelSettings, leaves: Sequence[PromptPage], made: Messages, shape: str) -> dict[str, Any]:
     """The request around messages that were made of some pages."""
     model = {"model": settings.model} if settings.model and shape in NAMES_THE_MODEL else {}
     tools = [*own_tools(leaves), *made.tools]
     return {**model, **made.request, **({"tools": tools} if tools else {})}
 
 
-def own_tools(leaves: Sequence[Leaf]) -> list[Any]:
+def own_tools(leaves: Sequence[PromptPage]) -> list[Any]:
     """The schemas of the host's tools, which stand in pages of their own."""
     tools: list[Any] = []
     for leaf in leaves:

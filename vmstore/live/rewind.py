@@ -16,27 +16,27 @@ from vmstore.core.decision import Cause, FaultReason, Holder, Segment
 from vmstore.core.mutation import Annotate, CellRef, Evict, Link, Mark, Pin, Unlink, Unpin, Update
 from vmstore.core.page import LinkKind, Standing
 from vmstore.core.text.skeleton import dumps
-from vmstore.live.page_moves import Answered, fault
+from vmstore.live.page_moves import PageAnswer, fault
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import configure
-from vmstore.views.reads.annotations import Note
+from vmstore.views.reads.annotations import PageNotes
 from vmstore.vm.kernel.state import State
 
 HOLDERS = tuple(holder for holder in Holder if holder is not Holder.TURNS)  # those hold while a turn is recent
-NOTHING = Note()
+NOTHING = PageNotes()
 
 
 Links = Mapping[tuple[int, int, int], set[tuple[int | None, int | None]]]
 """Links by source, target and kind, each with when it is valid."""
 
 
-class Then(NamedTuple):
+class RewoundState(NamedTuple):
     """How a session stood at a position: its state, its contents, what was said of pages and linked then and now."""
 
     position: int
     runtime: Runtime
-    notes: Mapping[int, Note]
-    notes_now: Mapping[int, Note]
+    notes: Mapping[int, PageNotes]
+    notes_now: Mapping[int, PageNotes]
     links: Links
     links_now: Links
 
@@ -46,7 +46,7 @@ class Then(NamedTuple):
         return self.runtime.state
 
 
-def rewind(act: Act, then: Then, name: str) -> list[Answered]:
+def rewind(act: Act, then: RewoundState, name: str) -> list[PageAnswer]:
     """Sets the session back; what came of each page that had left the prompt since. `name` is of the moment."""
     after = [page for page in act.spoken.pages if page > then.position and not act.spoken.undone(page)]
     _release(act, then)
@@ -80,7 +80,7 @@ def rewind(act: Act, then: Then, name: str) -> list[Answered]:
     return came
 
 
-def _release(act: Act, then: Then) -> None:
+def _release(act: Act, then: RewoundState) -> None:
     """Lets go of what was not held then."""
     for page, held in sorted(act.state.pages.items()):
         before = then.state.pages.get(page)
@@ -92,7 +92,7 @@ def _holding(holders: int) -> Iterable[Holder]:
     return [holder for holder in HOLDERS if holders >> holder & 1]
 
 
-def _say_again(act: Act, then: Then) -> None:
+def _say_again(act: Act, then: RewoundState) -> None:
     """Says of older pages what was said of them then."""
     for page, now in sorted(then.notes_now.items()):
         was = then.notes.get(page, NOTHING)
@@ -116,7 +116,7 @@ def _say_again(act: Act, then: Then) -> None:
             act.tell(told)
 
 
-def _link_again(act: Act, then: Then) -> None:
+def _link_again(act: Act, then: RewoundState) -> None:
     """Ends what older pages were linked by since, and links them as they were; an answer stays with its call."""
     for ends in sorted({*then.links, *then.links_now}):
         source, target, kind = ends
@@ -143,7 +143,7 @@ def _sealed(act: Act, told: object) -> CellRef | None:
     return act.cell(msgspec.json.encode(told)) if told else None
 
 
-def _lacking(act: Act, then: Then) -> list[tuple[int, int]]:
+def _lacking(act: Act, then: RewoundState) -> list[tuple[int, int]]:
     """The pages of the prompt of then that are missing now, or shown shorter, and their levels."""
     here = act.state.here
     return [

@@ -18,16 +18,16 @@ from vmstore.core.page import Level
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
 from vmstore.errors import OvertakenError, RefusedError
-from vmstore.live.compression import Shorter
-from vmstore.live.content_cache import Forms
-from vmstore.live.prompt_pages import Leaves
-from vmstore.live.recall.claim_finder import Finder
-from vmstore.live.recall.index import Index
-from vmstore.live.recall.uses import Uses
-from vmstore.live.session_log import Facts
-from vmstore.live.snapshots.snapshot import EVERY, Folded, Snapshot, unfold
-from vmstore.live.transcript import Spoken
-from vmstore.views.branch import NEVER, Lane
+from vmstore.live.compression import FormMaker
+from vmstore.live.content_cache import ContentCache
+from vmstore.live.prompt_pages import PromptPages
+from vmstore.live.recall.claim_finder import ClaimFinder
+from vmstore.live.recall.index import RecallIndex
+from vmstore.live.recall.uses import UseDetector
+from vmstore.live.session_log import SessionLog
+from vmstore.live.snapshots.snapshot import EVERY, FoldedSession, Snapshot, unfold
+from vmstore.live.transcript import Transcript
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.dispatch import hash_at
 from vmstore.vm.compressors.form import Form
 from vmstore.vm.kernel.eviction import Compression
@@ -35,7 +35,7 @@ from vmstore.vm.kernel.kernel import Kernel
 from vmstore.vm.kernel.state import State
 from vmstore.vm.metrics.metrics import Metrics
 from vmstore.vm.protocol.memo import Memo
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.recall.topics import tagged
 
@@ -87,9 +87,9 @@ class Act:
         settings = self.state.settings
         return (settings.shape if settings is not None else None) or "chat"
 
-    def leaves(self, choice: Selection | None) -> list[Leaf]:
+    def leaves(self, choice: Selection | None) -> list[PromptPage]:
         """The prompt as it is now, or what was chosen of it, in order."""
-        return Leaves(self.state, self.spoken, self.forms, choice, self.memo).here()
+        return PromptPages(self.state, self.spoken, self.forms, choice, self.memo).here()
 
     def react(self) -> list[AnyMutation]:
         """Lets the kernel decide now; what it wrote."""
@@ -167,22 +167,22 @@ class Runtime:
     def __init__(
         self,
         engine: Engine,
-        lane: Lane,
-        shorter: Shorter | None = None,
-        finder: Finder | None = None,
+        lane: Branch,
+        shorter: FormMaker | None = None,
+        finder: ClaimFinder | None = None,
         *,
         past: bool = False,
         snapshot: Snapshot | None = None,
     ) -> None:
         self._engine = engine
         self._lane = lane
-        self.shorter = shorter or Shorter()
-        self.finder = finder or Finder()
-        self.forms = Forms(engine, lane, past=past)
+        self.shorter = shorter or FormMaker()
+        self.finder = finder or ClaimFinder()
+        self.forms = ContentCache(engine, lane, past=past)
         self._snapshot = snapshot
         self._block: Block | None = None
         self._erasure = -1  # the store's last one that what was folded takes into account
-        self._source: Facts | Act | None = None
+        self._source: SessionLog | Act | None = None
         self._fresh = False  # whether all is being read, knowing what was erased
         self.forget()
 
@@ -194,16 +194,16 @@ class Runtime:
     def forget(self) -> None:
         """Forgets what was folded; the next act reads the log again."""
         self.state = State(self._read)
-        self.spoken = Spoken(self._read)
+        self.spoken = Transcript(self._read)
         self.metrics = Metrics(self._about)
-        self.index = Index()
-        self.uses = Uses(self.state, self.spoken, self.forms)
+        self.index = RecallIndex()
+        self.uses = UseDetector(self.state, self.spoken, self.forms)
         self.memo = Memo()
         self.forms.forget()
 
-    def leaves(self, choice: Selection | None = None) -> Leaves:
+    def leaves(self, choice: Selection | None = None) -> PromptPages:
         """The prompt as it is when it is asked, or what was chosen of it."""
-        return Leaves(self.state, self.spoken, self.forms, choice)
+        return PromptPages(self.state, self.spoken, self.forms, choice)
 
     def note(self, position: int, mutation: AnyMutation) -> None:
         """Counts a mutation that was just folded."""
@@ -230,7 +230,7 @@ class Runtime:
             return
         try:
             if hash_at(self._engine.log, self._lane, found.position) == found.hash:
-                folded = Folded(self.state, self.spoken, self.metrics, self.index)
+                folded = FoldedSession(self.state, self.spoken, self.metrics, self.index)
                 unfold(found.written, folded)
                 snapshot.work = folded.work
         except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError):
@@ -239,7 +239,7 @@ class Runtime:
     def keep(self) -> None:
         """Leaves a snapshot, where much was folded since the last one; none of what was erased by then."""
         snapshot, position = self._snapshot, self.state.position
-        folded = Folded(self.state, self.spoken, self.metrics, self.index)
+        folded = FoldedSession(self.state, self.spoken, self.metrics, self.index)
         if snapshot is None or folded.work - snapshot.work < EVERY:
             return
         self._engine.follow()
@@ -260,7 +260,7 @@ class Runtime:
 
     def _fold(self, upto: int) -> None:
         """Folds what the log holds after the state, up to a position."""
-        facts = Facts(self._engine.log, self._lane)
+        facts = SessionLog(self._engine.log, self._lane)
         self._source = facts
         try:
             for told in facts.after(self.state.position, upto):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import (
     AnyMutation,
     CellRef,
@@ -20,15 +20,15 @@ from vmstore.core.mutation import (
 from vmstore.core.page import PageType, Role
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.views.branch import NEVER, Lane
-from vmstore.views.cell_resolver import Cellar
+from vmstore.views.branch import NEVER, Branch
+from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.log_reader import LogReader
 
 READ_AT_ONCE = 256  # commits
-NOTHING = Gone(b"{}")  # what settings, names and notes that were erased are read as
+NOTHING = ErasedContent(b"{}")  # what settings, names and notes that were erased are read as
 
 
-class Told(msgspec.Struct, frozen=True):
+class LoggedCommit(msgspec.Struct, frozen=True):
     """One commit: its mutations by position, and when it happened."""
 
     commit: Commit
@@ -40,16 +40,16 @@ class Told(msgspec.Struct, frozen=True):
         return self.commit.at
 
 
-class Facts:
+class SessionLog:
     """Reads what a session is made of; the views are at the log's end."""
 
-    def __init__(self, log: Log, lane: Lane) -> None:
+    def __init__(self, log: Log, lane: Branch) -> None:
         self._reader = LogReader(log, lane.db)
         self._lane = lane
-        self._cellar = Cellar(log, lane.db)
+        self._cellar = CellResolver(log, lane.db)
         self._within: Commit | None = None
 
-    def after(self, position: int, upto: int = NEVER) -> Iterator[Told]:
+    def after(self, position: int, upto: int = NEVER) -> Iterator[LoggedCommit]:
         """The commits that hold anything after a position, up to another, the oldest first."""
         for stretch in reversed(self._lane.upto(upto)):
             low = max(position, stretch.low)
@@ -59,7 +59,7 @@ class Facts:
                 for commit, body in read:
                     self._within = commit
                     inside = enumerate(body, commit.first)
-                    yield Told(commit, [(at, m) for at, m in inside if low < at <= stretch.high])
+                    yield LoggedCommit(commit, [(at, m) for at, m in inside if low < at <= stretch.high])
                     low = commit.first + commit.count - 1
                 self._cellar.settle()
 

@@ -9,18 +9,18 @@ import msgspec
 from vmstore.core.mutation import Settings as Told
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
-from vmstore.vm.kernel.settings import Settings, changed, encoded
+from vmstore.vm.kernel.settings import KernelSettings, changed, encoded
 from vmstore.vm.kernel.state import State
 from vmstore.vm.policies.registry import full_name, policy, shipped
 
 
-def configure(act: Act, told: dict[str, Any]) -> Settings:
+def configure(act: Act, told: dict[str, Any]) -> KernelSettings:
     """Changes settings from here on; the settings that hold then. What is as it was is not logged.
 
     The first time every setting is logged, a policy by name and version, so that no later default moves the past.
     """
     before = act.state.settings
-    new = changed(before or Settings(), told)
+    new = changed(before or KernelSettings(), told)
     new = msgspec.structs.replace(new, policy=full_name(shipped(new.policy)))  # by its version, which stays
     policy(new.policy, new.l0_tokens_max, **new.parameters)  # refuses what it does not know
     room = max(0, act.state.tokens(new.room) - act.state.beside)
@@ -37,7 +37,7 @@ def configure(act: Act, told: dict[str, Any]) -> Settings:
     return new
 
 
-def chosen(state: State) -> Settings:
+def chosen(state: State) -> KernelSettings:
     """The settings of a live session; InputError where it was recorded and has none."""
     if state.settings is None:
         raise InputError("this session has no budget: give it one with l0_tokens_max, and its memory is managed")

@@ -14,14 +14,41 @@ from vmstore.capture.thought_parts import thoughts
 from vmstore.core import mutation as m
 from vmstore.core.address import page_position
 from vmstore.core.decision import Cause
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Standing
 from vmstore.core.text.skeleton import loads
-from vmstore.live.labels import Known
-from vmstore.live.labels import known as read
-from vmstore.views.projectors.pages import object_of
-from vmstore.vm.claims.claims import Known as Claim
+from vmstore.views.projectors.pages import born_tags, object_of
+from vmstore.vm.claims.claims import KnownClaim as Claim
 from vmstore.vm.claims.claims import topic_of
+
+
+class PageLabels(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What labels say of a page."""
+
+    name: str | None = msgspec.field(default=None, name="hint")
+    call_id: str | None = msgspec.field(default=None, name="asks")
+    answers: str | None = None
+    tags: tuple[str, ...] = ()
+    mime: str | None = None
+    origin: str | None = None
+
+
+def known(labels: bytes) -> PageLabels:
+    """What the labels of a page say."""
+    try:
+        return _READ(labels)
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # they hold what is no character
+        told = object_of(labels)
+        hint, asks, answers, mime = (told.get(name) for name in ("hint", "asks", "answers", "mime"))
+        origin = _text(told.get("origin"))
+        return PageLabels(_text(hint), _text(asks), _text(answers), tuple(born_tags(told)), _text(mime), origin)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_READ = msgspec.json.Decoder(PageLabels).decode
 
 
 def _places(note: bytes) -> list[tuple[int, int]]:
@@ -36,7 +63,7 @@ KEPT = "kept:"  # before the name of a value that a program keeps
 Read = Callable[[int, m.CellRef], bytes]
 
 
-class Said(msgspec.Struct, array_like=True):
+class TranscriptMessage(msgspec.Struct, array_like=True):
     """A message: who said it, the page of each of its parts, and which parts a model thought."""
 
     message: int
@@ -46,13 +73,13 @@ class Said(msgspec.Struct, array_like=True):
     thinking: tuple[int, ...] = ()
 
 
-class Spoken:
+class Transcript:
     """The words and names of one session."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
-        self.messages: dict[int, Said] = {}
-        self.known: dict[int, Known] = {}
+        self.messages: dict[int, TranscriptMessage] = {}
+        self.known: dict[int, PageLabels] = {}
         self.pages: dict[int, None] = {}
         self.thoughts: dict[int, None] = {}  # pages a model thought
         self.sources: dict[int, tuple[int, ...]] = {}  # what pages were made from
@@ -74,7 +101,7 @@ class Spoken:
         self.checkpoints: list[tuple[int, str]] = []  # where marks stand, in order, and what they are called
         self._backs: list[tuple[int, int]] = []  # where it was set back, and to which position
         self._undone: list[tuple[int, int]] = []  # what came between two positions was undone, as it stands now
-        self._lost: dict[int, Said] = {}  # messages that were undone
+        self._lost: dict[int, TranscriptMessage] = {}  # messages that were undone
         self._asked: list[tuple[str, int]] = []  # every call, by its id
         self.final = True  # the next human message opens a turn
         self._finals: list[tuple[int, bool]] = []  # from which position on that was so
@@ -92,7 +119,7 @@ class Spoken:
     def _apply(self, position: int, mutation: m.AnyMutation) -> None:
         match mutation:
             case m.Message():
-                said = Said(position, Role(mutation.role), Slot(mutation.slot))
+                said = TranscriptMessage(position, Role(mutation.role), Slot(mutation.slot))
                 if said.role is Role.ASSISTANT:
                     said.thinking = thoughts(self._read(position, mutation.envelope))
                 self.messages[position] = said
@@ -201,20 +228,20 @@ class Spoken:
                 self._derived(position, source)
         if made.labels is None:
             return
-        known = self.known[position] = read(self._read(position, made.labels))
-        if known.origin:
-            self.origins[known.origin] = position
-        if known.call_id:
-            self.calls[known.call_id] = position
-            self._asked.append((known.call_id, position))
+        labels = self.known[position] = known(self._read(position, made.labels))
+        if labels.origin:
+            self.origins[labels.origin] = position
+        if labels.call_id:
+            self.calls[labels.call_id] = position
+            self._asked.append((labels.call_id, position))
             self.final = False
-        if known.name:
-            self._call(position, known.name)
+        if labels.name:
+            self._call(position, labels.name)
         if made.type == PageType.SUMMARY:
             self.summaries.append(position)
             self._summed[position] = None
-        if made.type == PageType.CLAIM and known.name in self.named and made.content is not None:
-            self._hold(position, self._state(position, known.name, self._read(position, made.content)))
+        if made.type == PageType.CLAIM and labels.name in self.named and made.content is not None:
+            self._hold(position, self._state(position, labels.name, self._read(position, made.content)))
 
     def _call(self, page: int, name: str) -> None:
         """Lets a name stand for a page; what looks like a page's number names no other page."""
@@ -226,7 +253,7 @@ class Spoken:
 
     def _state(self, page: int, name: str, content: bytes) -> Claim:
         """Keeps what a claim says."""
-        text = "" if isinstance(content, Gone) else content.decode("utf-8", "replace")
+        text = "" if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")
         claim = self._stated[page] = Claim(name, topic_of(name), text)
         if self._claimed.get(name) == page and name in self.claims:
             self.claims[name] = claim

@@ -39,14 +39,14 @@ class Archive(Protocol):
         ...
 
 
-class Place(NamedTuple):
+class ArchivedRun(NamedTuple):
     """Where a run of cells lies: in the archive of the session of a uid, from a number on."""
 
     uid: bytes
     number: int
 
 
-def archived(first: int, place: Place, cells: Sequence[Cell | None]) -> Frame:
+def archived(first: int, place: ArchivedRun, cells: Sequence[Cell | None]) -> Frame:
     """A run of cells in an archive; None is one that lies there alone."""
     kept = [cell for cell in cells if cell is not None]
     sizes = [AWAY_SIZE if c is None else ERASED_SIZE if c.erased else len(c.content) for c in cells]
@@ -56,11 +56,11 @@ def archived(first: int, place: Place, cells: Sequence[Cell | None]) -> Frame:
     return Frame(first, len(cells), ARCHIVED, struct.pack(f">{len(cells)}I", *sizes), salts, content)
 
 
-def place_of(frame: Frame) -> Place | None:
+def place_of(frame: Frame) -> ArchivedRun | None:
     """Where the cells of a frame lie; None where it is of another form, or its row is damaged."""
     if frame.form not in FORMS or len(frame.content) < PLACE_BYTES:
         return None
-    return Place(*_PLACE.unpack_from(frame.content))
+    return ArchivedRun(*_PLACE.unpack_from(frame.content))
 
 
 def salts_of(frame: Frame) -> int:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.core.system.safe_files import Stray, kind_of, no_links, read_within, regular
 from vmstore.errors import StoreError
-from vmstore.log.frame_encryption import PLAIN, Clear
+from vmstore.log.frame_encryption import PLAIN, NoEncryption
 
 BYTES_MAX = 1 << 32  # a cell's length is told in 32 bits
 
@@ -26,7 +26,7 @@ BYTES_MAX = 1 << 32  # a cell's length is told in 32 bits
 class CellFiles:
     """The folder of a log's long cells; made when the first one comes."""
 
-    def __init__(self, folder: Path, vault: Clear = PLAIN) -> None:
+    def __init__(self, folder: Path, vault: NoEncryption = PLAIN) -> None:
         self.folder = folder
         self._vault = vault
         self._suffix = self._vault.suffix

@@ -9,14 +9,16 @@ from vmstore.cells.cell import Cell
 from vmstore.log.archive_frame import Archive, opened_there, place_of
 from vmstore.log.file import LogFile
 from vmstore.log.frame import ARCHIVED, Files, Frame, opened
-from vmstore.log.frame_encryption import PLAIN, Clear, key_of
+from vmstore.log.frame_encryption import PLAIN, NoEncryption, key_of
 from vmstore.log.rows import READ_FRAMES, frame_of
 
 NEVER = (1 << 63) - 1
 _FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
 
 
-def frames_of(file: LogFile, numbers: Sequence[int], vault: Clear = PLAIN) -> Iterator[tuple[Frame, Sequence[int]]]:
+def frames_of(
+    file: LogFile, numbers: Sequence[int], vault: NoEncryption = PLAIN
+) -> Iterator[tuple[Frame, Sequence[int]]]:
     """The frames that hold cells of these numbers, which are in order, each with those it holds."""
     start = 0
     vault.refresh()
@@ -45,7 +47,7 @@ def cells_of(
     numbers: Iterable[int],
     files: Files,
     archive: Archive | None,
-    vault: Clear = PLAIN,
+    vault: NoEncryption = PLAIN,
     *,
     dense: bool = False,
 ) -> Iterator[tuple[int, Cell]]:

@@ -15,8 +15,8 @@ from vmstore.cells.cell import SALT_BYTES
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.file import LogFile
 from vmstore.log.frame import CELLS_MAX, ENCRYPTED, ERASED_SIZE, FRAME_BYTES_MAX, RAW, ZSTD, Frame, packed, unpacked
-from vmstore.log.frame_encryption import PLAIN, Clear
-from vmstore.log.port import Packed, Progress
+from vmstore.log.frame_encryption import PLAIN, NoEncryption
+from vmstore.log.port import CompactionResult, Progress
 from vmstore.log.rows import READ_FRAMES, frame_of, number
 
 STEP_BYTES = 4 << 20  # of content read at a time
@@ -35,10 +35,10 @@ Hold = Callable[[], contextlib.AbstractContextManager[None]]
 """Keeps every other writer out."""
 
 
-def plus(done: Packed, old: Sequence[Frame], new: Sequence[Frame]) -> Packed:
+def plus(done: CompactionResult, old: Sequence[Frame], new: Sequence[Frame]) -> CompactionResult:
     """What packing did, after some frames more."""
     before, after = (sum(len(frame.content) for frame in frames) for frames in (old, new))
-    return Packed(
+    return CompactionResult(
         done.frames_before + len(old),
         done.frames_after + len(new),
         done.bytes_before + before,
@@ -67,10 +67,10 @@ def pack(
     *,
     steps: int | None = None,
     progress: Progress | None = None,
-    vault: Clear = PLAIN,
-) -> Packed:
+    vault: NoEncryption = PLAIN,
+) -> CompactionResult:
     """Packs the frames from a cell on, in steps; gives what they freed back to the disk."""
-    done = Packed()
+    done = CompactionResult()
     total = _last(file)
     refused: list[Frame] = []
     while steps is None or steps > 0:

@@ -23,8 +23,8 @@ from vmstore.log.blobs import CellFiles
 from vmstore.log.compaction import Hold
 from vmstore.log.file import LogFile
 from vmstore.log.frame import ARCHIVED, ENCRYPTED, ERASED_SIZE, FILES, RAW, Frame, named, packed, unpacked
-from vmstore.log.frame_encryption import Clear, key_of
-from vmstore.log.port import Destroyed
+from vmstore.log.frame_encryption import NoEncryption, key_of
+from vmstore.log.port import DestroyResult
 from vmstore.log.rows import READ_FRAMES, frame_of
 
 WAITS = 3  # for those who read, each as long as a connection waits
@@ -34,8 +34,8 @@ _PUT = "UPDATE frames SET form = ?, sizes = ?, salts = ?, content = ? WHERE firs
 
 
 def destroy(
-    file: LogFile, files: CellFiles, archives: Archives, vault: Clear, hold: Hold, erased: Mapping[int, int]
-) -> Destroyed:
+    file: LogFile, files: CellFiles, archives: Archives, vault: NoEncryption, hold: Hold, erased: Mapping[int, int]
+) -> DestroyResult:
     """Destroys cells; see `Log.destroy`. Archives come first: the log forgets where their cells lie."""
     wanted = sorted(erased)
     with archives.alone(), hold():
@@ -48,7 +48,7 @@ def destroy(
     return done._replace(files=len(gone))
 
 
-def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[Destroyed, list[bytes]]:
+def _rewritten(file: LogFile, vault: NoEncryption, wanted: Collection[int]) -> tuple[DestroyResult, list[bytes]]:
     """Writes the frames of cells anew without them; what was done, and the commitments that name their files."""
     gone: list[bytes] = []
     cells = size = frames = 0
@@ -88,7 +88,7 @@ def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[De
                 db.execute("ROLLBACK")
             file.poison()
             raise
-    return Destroyed(cells, size, frames), gone
+    return DestroyResult(cells, size, frames), gone
 
 
 def _commitments(file: LogFile, numbers: Sequence[int]) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from vmstore.errors import CorruptError, StoreError
 from vmstore.log.blobs import CellFiles
 from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT, MADE, format_of
 from vmstore.log.frame import ENCRYPTED, FILES, RAW, ZSTD, Frame, cut, named, opened
-from vmstore.log.frame_encryption import PLAIN, SUFFIX, Vault
+from vmstore.log.frame_encryption import PLAIN, SUFFIX, FrameEncryption
 from vmstore.log.port import Progress
 from vmstore.log.rows import READ_COMMITS, READ_FRAMES, commit_of, frame_of
 
@@ -33,7 +33,7 @@ _OTHER = f"SELECT form FROM frames WHERE form NOT IN ({RAW}, {ZSTD}, {FILES}) AN
 _OWNERS = "SELECT session, length(commitments) / 32 FROM commits WHERE cell IS NOT NULL ORDER BY ordinal"
 
 
-def encrypt(path: Path, vault: Vault, tidied: Callable[[], None], progress: Progress | None = None) -> int:
+def encrypt(path: Path, vault: FrameEncryption, tidied: Callable[[], None], progress: Progress | None = None) -> int:
     """Encrypts a sound log, or goes on where that was stopped; how many cells it holds.
 
     `tidied` is called before the log counts as encrypted, to remove what else holds contents.
@@ -95,7 +95,7 @@ def _mark(db: apsw.Connection, format: int) -> None:
 class _Rewriting:
     """Goes through the frames of a log in order, each cell with the session that brought it."""
 
-    def __init__(self, path: Path, db: apsw.Connection, vault: Vault) -> None:
+    def __init__(self, path: Path, db: apsw.Connection, vault: FrameEncryption) -> None:
         self._path = path
         self._db = db
         self._vault = vault

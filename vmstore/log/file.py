@@ -173,7 +173,7 @@ class LogFile(after_fork.Owner):
             self.poison()
 
     @property
-    def entry(self) -> after_fork.Guard:
+    def entry(self) -> after_fork.ReentrantLock:
         """The lock under which the connection is used."""
         return self._lock
 

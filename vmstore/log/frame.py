@@ -157,20 +157,20 @@ def opened(
             yield number, Cell(_salt(frame, at), content[ends[at] : ends[at + 1]])
 
 
-class Place(NamedTuple):
+class CellPlace(NamedTuple):
     """Where a cell lies that has a file of its own, and what it was sealed with."""
 
     commitment: bytes
     salt: bytes
 
 
-def in_file(frame: Frame, number: int) -> Place | None:
+def in_file(frame: Frame, number: int) -> CellPlace | None:
     """The file of a cell, or None where it has none: it is not so long, or destroyed, or its row is damaged."""
     lengths, at = frame.lengths, number - frame.first
     assert 0 <= at < frame.cells, "whoever asks has found the frame by the number"
     if frame.form != FILES or lengths is None or len(frame.content) != COMMITMENT_BYTES * frame.cells:
         return None
-    return None if lengths[at] == ERASED_SIZE else Place(named(frame, at), _salt(frame, at))
+    return None if lengths[at] == ERASED_SIZE else CellPlace(named(frame, at), _salt(frame, at))
 
 
 def _from_files(frame: Frame, wanted: Iterable[int], files: Files) -> Iterator[tuple[int, Cell | None]]:

@@ -42,7 +42,7 @@ Framing = Callable[[Iterable[Frame], bytes], Iterable[Frame]]
 """Lays the cells of frames into others; all are to lie under the key of an id."""
 
 
-class Clear:
+class NoEncryption:
     """Contents as they are, of a log without keys."""
 
     suffix = ""
@@ -90,10 +90,10 @@ class Clear:
         return held
 
 
-PLAIN = Clear()
+PLAIN = NoEncryption()
 
 
-class Unlocked(Clear):
+class FrameDecryption(NoEncryption):
     """Decrypts what lies under keys that are at hand."""
 
     suffix = SUFFIX
@@ -156,7 +156,7 @@ class Unlocked(Clear):
             return None
 
 
-class Vault(Unlocked):
+class FrameEncryption(FrameDecryption):
     """Encrypts what a log keeps of contents and decrypts it, each subject's under its own key."""
 
     def __init__(self, keyring: Keyring, ids: IdSource, subject: Subject) -> None:
@@ -283,7 +283,7 @@ def _context(frame: Frame, form: int, name: bytes, clear: bytes) -> bytes:
     return b"".join((b"vmstore frame", place, frame.sizes, name, clear))
 
 
-def checked(file: LogFile, vault: Vault | None) -> Clear:
+def checked(file: LogFile, vault: FrameEncryption | None) -> NoEncryption:
     """What opens a log's contents; raises StoreError where that takes a key and there is none, or the other way."""
     if (file.format == ENCRYPTED_FORMAT) == (vault is not None):
         return vault or PLAIN

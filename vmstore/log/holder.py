@@ -14,7 +14,7 @@ LOCKS = Path("/proc/locks")
 STOPPED = ("T", "t")  # by a signal, by a debugger
 
 
-class Holder(NamedTuple):
+class LockHolder(NamedTuple):
     """A process that took a lock: when (microseconds since 1970), and how it is now; pid 0 where nobody knows it."""
 
     pid: int
@@ -45,7 +45,7 @@ def sign(file: int) -> None:
         os.pwrite(file, b"%-*d" % (PID_BYTES, os.getpid()), 0)
 
 
-def holder_of(path: Path) -> Holder:
+def holder_of(path: Path) -> LockHolder:
     """Who holds the lock of a file that somebody holds."""
     pid, since = 0, 0
     with suppress(OSError, ValueError):
@@ -54,7 +54,7 @@ def holder_of(path: Path) -> Holder:
         pid = int(path.read_bytes()[:PID_BYTES] or b"0")
         others = _locking(status.st_ino)
         pid = pid if pid in others or not others else others[0]
-    return Holder(pid, since, command(pid), pid > 0 and alive(pid), pid > 0 and stopped(pid))
+    return LockHolder(pid, since, command(pid), pid > 0 and alive(pid), pid > 0 and stopped(pid))
 
 
 def _locking(inode: int) -> list[int]:

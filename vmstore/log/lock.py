@@ -22,9 +22,9 @@ from pathlib import Path
 from types import TracebackType
 
 from vmstore.core.system import after_fork
-from vmstore.core.system.waits import MINE, WAIT_S, Given, seconds
+from vmstore.core.system.waits import MINE, WAIT_S, ReleasedLoans, seconds
 from vmstore.errors import LockedError, StoreError
-from vmstore.log.holder import Holder, holder_of, sign
+from vmstore.log.holder import LockHolder, holder_of, sign
 
 if sys.platform != "win32":
     import fcntl
@@ -41,7 +41,7 @@ class WriteLock:
         self._turn = threading.RLock()
         self._depth = 0
         self._wait_s = wait_s
-        self._gave_up: tuple[float, Holder] | None = None  # when, and on whom
+        self._gave_up: tuple[float, LockHolder] | None = None  # when, and on whom
         self._sharing: _Queue | None = None
         after_fork.inherits(self)
 
@@ -107,7 +107,7 @@ class WriteLock:
         self._sharing = queue
         try:
             if queue is not None and not queue.passed():
-                given = Given()
+                given = ReleasedLoans()
                 try:
                     if not queue.wait(self._wait_s):
                         raise self._locked(queue)
@@ -125,7 +125,7 @@ class WriteLock:
     def _enter_turn(self) -> None:
         """Waits for the other threads of this handle, who may wait for another process."""
         while not self._turn.acquire(blocking=False):
-            given = Given()
+            given = ReleasedLoans()
             MINE.since = seconds() if MINE.since is None else MINE.since
             try:
                 self._turn.acquire()
@@ -141,7 +141,7 @@ class WriteLock:
         """Takes the lock from other processes, or raises LockedError when that took too long."""
         until = None if self._wait_s is None else seconds() + self._wait_s
         while not queue.passed():
-            given = Given()
+            given = ReleasedLoans()
             try:
                 self._wait(queue, until)
             except BaseException:

@@ -16,10 +16,10 @@ from vmstore.log.commit import Commit
 from vmstore.log.port import (
     NOTHING,
     Append,
-    Destroyed,
-    Head,
+    ChainHead,
+    CompactionResult,
+    DestroyResult,
     OpenCell,
-    Packed,
     Progress,
     check_expected,
     check_seen,
@@ -33,7 +33,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._commits: list[Commit] | None = []
         self._cells: list[Cell] = []
-        self._heads: dict[int, Head] = {}
+        self._heads: dict[int, ChainHead] = {}
         self._turn = threading.RLock()
         self.erased: Mapping[int, int] = NOTHING
 
@@ -61,7 +61,7 @@ class MemoryLog:
             self._cells += cells
             self._all.extend(stored)
             assert stored[-1].ordinal == len(self._all), "`tail` finds a commit by its place in the list"
-            self._heads[session] = Head(stored[-1].last, stored[-1].hash)
+            self._heads[session] = ChainHead(stored[-1].last, stored[-1].hash)
             return stored
 
     def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
@@ -97,7 +97,7 @@ class MemoryLog:
         cell = self.cells([number]).get(number)
         return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
 
-    def head(self, session: int, after: int = 0) -> Head | None:
+    def head(self, session: int, after: int = 0) -> ChainHead | None:
         """Where a session stands, where that is beyond an ordinal."""
         moved = any(commit.session == session for commit in self._all[after:])
         return self._heads[session] if moved else None
@@ -105,17 +105,17 @@ class MemoryLog:
     ordinal = property(lambda self: len(self._all), doc="The ordinal of the last commit.")
     last_cell = property(lambda self: len(self._cells), doc="The number of the last cell.")
 
-    def compact(self, progress: Progress | None = None) -> Packed:
+    def compact(self, progress: Progress | None = None) -> CompactionResult:
         """Nothing: memory is not packed."""
-        return Packed()
+        return CompactionResult()
 
-    def destroy(self, erased: Mapping[int, int]) -> Destroyed:
+    def destroy(self, erased: Mapping[int, int]) -> DestroyResult:
         """Puts nothing in the place of cells."""
         with self._turn:
             gone = {n: len(cell.content) for n, cell in self.cells(erased).items() if not cell.erased}
             for n in gone:
                 self._cells[n - 1] = ERASED
-            return Destroyed(len(gone), sum(gone.values()))
+            return DestroyResult(len(gone), sum(gone.values()))
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
         """Nothing: what nobody names is gone."""

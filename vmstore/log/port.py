@@ -16,7 +16,7 @@ from vmstore.errors import ConflictError, CorruptError, OvertakenError
 from vmstore.log.commit import Commit, follows
 
 
-class Head(NamedTuple):
+class ChainHead(NamedTuple):
     """The last position of a session and the hash it ends with."""
 
     position: int
@@ -45,7 +45,7 @@ class OpenCell(NamedTuple):
     file: BinaryIO
 
 
-class Packed(NamedTuple):
+class CompactionResult(NamedTuple):
     """What packing did: frames and bytes of content before and after."""
 
     frames_before: int = 0
@@ -54,7 +54,7 @@ class Packed(NamedTuple):
     bytes_after: int = 0
 
 
-class Destroyed(NamedTuple):
+class DestroyResult(NamedTuple):
     """What destroying did: cells and bytes that are gone, frames written anew, files removed."""
 
     cells: int = 0
@@ -134,7 +134,7 @@ class Log(Protocol):
         """A cell's bytes as they lie, to be read in pieces from any place; None where it is not there."""
         ...
 
-    def head(self, session: int, after: int = 0) -> Head | None:
+    def head(self, session: int, after: int = 0) -> ChainHead | None:
         """Where a session stands, or None when nothing of it stands beyond the ordinal `after`.
 
         Costs what the log holds beyond `after`, and of that nothing twice.
@@ -151,11 +151,11 @@ class Log(Protocol):
         """The number of the last cell; 0 where there is none."""
         ...
 
-    def compact(self, progress: Progress | None = None) -> Packed:
+    def compact(self, progress: Progress | None = None) -> CompactionResult:
         """Takes less room, where it can; what was read before reads the same."""
         ...
 
-    def destroy(self, erased: Mapping[int, int]) -> Destroyed:
+    def destroy(self, erased: Mapping[int, int]) -> DestroyResult:
         """Destroys cells: bytes and salts are gone from every place this log keeps, while every hash still holds.
 
         The numbers are of cells that are there, each with the position where it is recorded as erased;
@@ -178,7 +178,7 @@ class Log(Protocol):
         ...
 
 
-def check_expected(head: Head | None, session: int, expected: int, commits: Iterable[Commit]) -> None:
+def check_expected(head: ChainHead | None, session: int, expected: int, commits: Iterable[Commit]) -> None:
     """Raises OvertakenError where a session moved on since its writer decided.
 
     Where the commits do not follow `head`, which is where the session stands in the log, or each
@@ -202,7 +202,7 @@ def check_expected(head: Head | None, session: int, expected: int, commits: Iter
                 f"a commit at position {commit.first} of session {session} follows another hash than the log's; "
                 "nothing was written: the views may be damaged, run `vmstore rebuild`"
             )
-        before = Head(commit.last, commit.hash)
+        before = ChainHead(commit.last, commit.hash)
 
 
 def check_seen(ordinal: int, seen: int | None) -> None:

@@ -13,7 +13,7 @@ from vmstore.cells.cell import Cell
 from vmstore.core.system.safe_files import Stray
 from vmstore.errors import ReadOnlyError
 from vmstore.log.commit import Commit
-from vmstore.log.port import NOTHING, Append, Destroyed, Head, Log, OpenCell, Packed, Progress
+from vmstore.log.port import NOTHING, Append, ChainHead, CompactionResult, DestroyResult, Log, OpenCell, Progress
 
 BATCH = 256
 
@@ -55,12 +55,12 @@ class ReadLog(ABC):
         cell = self.cells([number]).get(number)
         return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
 
-    def head(self, session: int, after: int = 0) -> Head | None:
+    def head(self, session: int, after: int = 0) -> ChainHead | None:
         """Where a session stands, where that is beyond an ordinal."""
         found = None
         while batch := self.tail(after, BATCH):
             for commit in batch:
-                found = Head(commit.last, commit.hash) if commit.session == session else found
+                found = ChainHead(commit.last, commit.hash) if commit.session == session else found
             after = batch[-1].ordinal
         return found
 
@@ -103,11 +103,11 @@ class ReadLog(ABC):
         """What commits record that it does not hold: nothing."""
         return NOTHING
 
-    def destroy(self, erased: Mapping[int, int]) -> Destroyed:
+    def destroy(self, erased: Mapping[int, int]) -> DestroyResult:
         """Refused."""
         raise self._refused()
 
-    def compact(self, progress: Progress | None = None) -> Packed:
+    def compact(self, progress: Progress | None = None) -> CompactionResult:
         """Refused."""
         raise self._refused()
 

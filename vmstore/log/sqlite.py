@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 from msgspec import Struct
@@ -35,21 +35,63 @@ from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
 from vmstore.log.file import LogFile, counted, create, make_room, undecided, write_again
 from vmstore.log.frame import ENCRYPTED, FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
-from vmstore.log.frame_encryption import Vault, checked
-from vmstore.log.heads import Heads
+from vmstore.log.frame_encryption import FrameEncryption, checked
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import (
     NOTHING,
     Append,
-    Destroyed,
-    Head,
+    ChainHead,
+    CompactionResult,
+    DestroyResult,
     OpenCell,
-    Packed,
     Progress,
     check_expected,
     check_seen,
 )
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
+
+SESSIONS_MAX = 65_536
+
+
+class LastCommit(NamedTuple):
+    """A session's last commit: its ordinal and the head it made."""
+
+    ordinal: int
+    head: ChainHead
+
+
+class Heads:
+    """The last commit of each session that has one in `(start, end]`, and of some that were asked about."""
+
+    def __init__(self, end: int) -> None:
+        self.start = self.end = end
+        self._seen: dict[int, LastCommit] = {}
+
+    def follow(self, ordinal: int, session: int, head: ChainHead) -> None:
+        """Takes in the commit after the end."""
+        self._seen[session] = LastCommit(ordinal, head)
+        self.end = ordinal
+        if len(self._seen) > SESSIONS_MAX:
+            self._seen.clear()
+            self.start = ordinal
+
+    def reach_back(self, start: int, rows: Iterable[tuple[int, int, ChainHead]]) -> None:
+        """Takes in the commits in `(start, self.start]`, as (ordinal, session, head) in any order."""
+        assert start <= self.start, "what was taken in already is not forgotten"
+        for ordinal, session, head in rows:
+            if session not in self._seen or self._seen[session].ordinal < ordinal:
+                self._seen[session] = LastCommit(ordinal, head)
+        self.start = start
+
+    def remember(self, ordinal: int, session: int, head: ChainHead) -> None:
+        """Keeps where a session stands whose last commit was found before the start."""
+        self._seen.setdefault(session, LastCommit(ordinal, head))
+
+    def head(self, session: int, after: int) -> ChainHead | None:
+        """Where a session stands, or None where it has no commit beyond `after`, which is not before the start."""
+        seen = self._seen.get(session)
+        return seen.head if seen is not None and seen.ordinal > after else None
+
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
 _SEEN = (
@@ -86,7 +128,7 @@ class SqliteLog:
     """The log of one namespace, in one file, its long cells in files beside it."""
 
     def __init__(
-        self, path: Path, *, readonly: bool = False, vault: Vault | None = None, wait_s: float | None = WAIT_S
+        self, path: Path, *, readonly: bool = False, vault: FrameEncryption | None = None, wait_s: float | None = WAIT_S
     ) -> None:
         self.file = LogFile(path, readonly=readonly, wait_s=wait_s)
         self.vault = checked(self.file, vault)
@@ -193,7 +235,7 @@ class SqliteLog:
             self._resolve(laid[0], error)
         with self.file:  # as everything that looks at heads
             for commit in (commit for one in together for commit in one.stored):
-                self._heads.follow(commit.ordinal, commit.session, Head(commit.last, commit.hash))
+                self._heads.follow(commit.ordinal, commit.session, ChainHead(commit.last, commit.hash))
 
     def _resolve(self, first: Commit, error: StoreError) -> None:
         """Finds out what became of a transaction whose flush failed and makes that last, or says it is unknown.
@@ -245,7 +287,7 @@ class SqliteLog:
         assert db.in_transaction, "what is seen here stays the end of the log until the rows are in"
         self._see(db)
         ordinal, cell = self._heads.end, self._last_cell(db)
-        ahead: dict[int, Head] = {}
+        ahead: dict[int, ChainHead] = {}
         rows: list[tuple[Any, ...]] = []
         frames: list[Frame] = []
         for one in together:
@@ -263,7 +305,7 @@ class SqliteLog:
             frames += laid
             ordinal += len(stored)
             cell = laid[-1].after - 1 if laid else cell
-            ahead[stored[-1].session] = Head(stored[-1].last, stored[-1].hash)
+            ahead[stored[-1].session] = ChainHead(stored[-1].last, stored[-1].hash)
         assert ordinal == self._heads.end + len(rows), "ordinals are dense: what was refused leaves no gap"
         db.executemany(_INSERT_COMMIT, rows)
         db.executemany(_INSERT_FRAME, frames)
@@ -300,16 +342,16 @@ class SqliteLog:
     def _see(self, db: apsw.Connection) -> None:
         """Takes in the heads of commits not seen yet, other processes' included."""
         for ordinal, session, last, digest in db.execute(_SEEN, (self._heads.end, NEVER)):
-            self._heads.follow(ordinal, session, Head(last, digest))
+            self._heads.follow(ordinal, session, ChainHead(last, digest))
             self._cell = None
 
-    def _head(self, db: apsw.Connection, session: int, after: int) -> Head | None:
+    def _head(self, db: apsw.Connection, session: int, after: int) -> ChainHead | None:
         if after < self._heads.start and session:
             rows = db.execute(_SEEN, (after, self._heads.start))
-            self._heads.reach_back(after, ((ordinal, key, Head(last, h)) for ordinal, key, last, h in rows))
+            self._heads.reach_back(after, ((ordinal, key, ChainHead(last, h)) for ordinal, key, last, h in rows))
         return self._heads.head(session, after)
 
-    def _standing(self, db: apsw.Connection, told: Append) -> Head | None:
+    def _standing(self, db: apsw.Connection, told: Append) -> ChainHead | None:
         """Where the session of an append stands in the log; None where it holds no such session.
 
         Of one that wrote nothing since this handle was opened, the commit that the writer calls its
@@ -323,7 +365,7 @@ class SqliteLog:
             row = db.execute(_TIP, (told.tip, session, told.expected)).fetchone()
             row = row or db.execute(_SEARCH, (session, self._heads.end, session)).fetchone()
             if row is not None:
-                head = Head(*row[1:])
+                head = ChainHead(*row[1:])
                 self._heads.remember(row[0], session, head)
         return head
 
@@ -358,7 +400,7 @@ class SqliteLog:
         cell = self.cells([at]).get(at)
         return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
 
-    def head(self, session: int, after: int = 0) -> Head | None:
+    def head(self, session: int, after: int = 0) -> ChainHead | None:
         """Where a session stands, or None when nothing of it stands beyond the ordinal `after`."""
         with self.file as db:
             self._see(db)
@@ -378,7 +420,7 @@ class SqliteLog:
 
     # ---- keeping house
 
-    def compact(self, progress: Progress | None = None) -> Packed:
+    def compact(self, progress: Progress | None = None) -> CompactionResult:
         """Packs every frame that is worth it; readers and writers go on meanwhile."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to pack it")
@@ -403,7 +445,7 @@ class SqliteLog:
 
     erased = NOTHING
 
-    def destroy(self, erased: Mapping[int, int]) -> Destroyed:
+    def destroy(self, erased: Mapping[int, int]) -> DestroyResult:
         """Destroys cells: frames and the whole file are written anew without them, the WAL is emptied."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to erase")

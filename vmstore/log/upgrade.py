@@ -32,7 +32,7 @@ _OLD = schema.made_by("CREATE TABLE cells(number INTEGER PRIMARY KEY, salt BLOB,
 _CELLS = "SELECT * FROM cells WHERE number >= ? ORDER BY number LIMIT ?"
 
 
-class Upgraded(NamedTuple):
+class UpgradeResult(NamedTuple):
     """What an upgrade did: formats before and now, commits written anew, where the old log is kept."""
 
     before: int
@@ -45,7 +45,7 @@ Prove = Callable[["OldLog", SqliteLog], None]
 """Raises CorruptError where what the new log gives is not what the old one gave."""
 
 
-def upgrade(path: Path, progress: Progress | None = None, prove: Prove | None = None) -> Upgraded:
+def upgrade(path: Path, progress: Progress | None = None, prove: Prove | None = None) -> UpgradeResult:
     """Puts a log of format 1 in the place of one of format 0, once it is known to hold the same.
 
     The old log keeps its name until then, and lies beside the new one afterwards. `prove` is asked
@@ -53,7 +53,7 @@ def upgrade(path: Path, progress: Progress | None = None, prove: Prove | None = 
     """
     before = format_of(path)
     if before in FORMATS:
-        return Upgraded(before, before, 0, None)
+        return UpgradeResult(before, before, 0, None)
     if before != 0:
         raise StoreError(
             f"{path} has format {before}, and only format 0 is upgraded: install the version that wrote it"
@@ -79,7 +79,7 @@ def upgrade(path: Path, progress: Progress | None = None, prove: Prove | None = 
         os.link(path, kept)
     os.replace(new, path)
     flush(path.parent)
-    return Upgraded(before, FORMAT, commits, str(kept))
+    return UpgradeResult(before, FORMAT, commits, str(kept))
 
 
 def _held(path: Path) -> apsw.Connection:

@@ -20,16 +20,16 @@ from vmstore.core.aliases import old_keywords
 from vmstore.core.mutation import decode
 from vmstore.core.page import Origin
 from vmstore.errors import InputError, OvertakenError, RefusedError, UnknownError
-from vmstore.log.archive.mover import Run, runs_of
+from vmstore.log.archive.mover import CellRun, runs_of
 from vmstore.log.cell_reader import key_under
 from vmstore.log.commit import NO_REQUEST
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.reports import Archived, ArchivedSession, Skipped
+from vmstore.namespace.reports import ArchivedSession, ArchiveReport, SkippedSession
 from vmstore.transfer.selection import Portion, commits_as_they_lie, select, whole
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.cell_resolver import READ
 from vmstore.views.erased_cells import Erasures
 from vmstore.views.log_reader import LogReader
@@ -50,7 +50,7 @@ class _Chosen(NamedTuple):
     uid: bytes
     name: str
     portions: list[Portion]
-    runs: list[Run]
+    runs: list[CellRun]
 
 
 @old_keywords(older_than="older_than_s", grace="grace_s")
@@ -62,7 +62,7 @@ def archive(
     grace_s: float = GRACE_S,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> Archived:
+) -> ArchiveReport:
     """Moves the contents of sessions to an archive each, while others may read and write.
 
     Of the sessions named, or of those in which nothing happened for `older_than_s` seconds. One that
@@ -83,7 +83,7 @@ def archive(
     for nth, one in enumerate(chosen):
         left = _left(log, one.runs)
         if not left:
-            skipped.append(Skipped(one.name, "all of it is archived already"))
+            skipped.append(SkippedSession(one.name, "all of it is archived already"))
             continue
         path = log.archives.path(one.uid)
         size = 0
@@ -93,10 +93,10 @@ def archive(
                 size = _move(log, one, keep, _share(progress, nth, len(chosen)))
             _forget(ns, one)
         moved.append(ArchivedSession(one.name, str(path), left, size, path.stat().st_size if path.exists() else 0))
-    return Archived(not dry_run, moved, skipped, before, _bytes(ns))
+    return ArchiveReport(not dry_run, moved, skipped, before, _bytes(ns))
 
 
-def unarchive(store: Archivable, sessions: str | Iterable[str]) -> Archived:
+def unarchive(store: Archivable, sessions: str | Iterable[str]) -> ArchiveReport:
     """Moves the contents of archived sessions back into the log, and deletes their archives."""
     ns, log = store._ns, _log(store, False)
     before = _bytes(ns)
@@ -108,10 +108,10 @@ def unarchive(store: Archivable, sessions: str | Iterable[str]) -> Archived:
         with log.archives.alone():
             held = [cells for _, cells, place in log.mover.places() if place.uid == uid]
             if not held:
-                skipped.append(Skipped(name, "nothing of it is archived"))
+                skipped.append(SkippedSession(name, "nothing of it is archived"))
                 continue
             moved.append(ArchivedSession(name, str(log.archives.path(uid)), log.mover.back(uid)))
-    return Archived(True, moved, skipped, before, _bytes(ns))
+    return ArchiveReport(True, moved, skipped, before, _bytes(ns))
 
 
 def archived_sessions(store: Archivable) -> dict[str, Path]:
@@ -138,7 +138,7 @@ def _log(store: Archivable, reading: bool) -> SqliteLog:
 
 def _keys(
     ns: Namespace, names: Sequence[str], older_than: float | None, grace: float
-) -> tuple[list[tuple[int, str]], list[Skipped]]:
+) -> tuple[list[tuple[int, str]], list[SkippedSession]]:
     now = ns.clock.now()
     if older_than is None:
         keys = [(_key(ns, name), name) for name in dict.fromkeys(names)]
@@ -153,7 +153,7 @@ def _keys(
         elif names:
             raise RefusedError(f"session {name!r} {why}; archive it when it rests, or say how long it must (grace)")
         else:
-            skipped.append(Skipped(name, why))
+            skipped.append(SkippedSession(name, why))
     return chosen, skipped
 
 
@@ -188,7 +188,7 @@ def _spans(ns: Namespace, key: int, upto: int) -> tuple[list[tuple[int, int]], i
     return rows, sum(cells for _, cells in rows)
 
 
-def _left(log: SqliteLog, runs: Sequence[Run]) -> int:
+def _left(log: SqliteLog, runs: Sequence[CellRun]) -> int:
     """How many cells of these runs lie in no archive."""
     held = [(first, first + cells) for first, cells, _ in log.mover.places()]
     starts = [first for first, _ in held]
@@ -218,7 +218,7 @@ def _folded(ns: Namespace, keys: set[int]) -> set[int]:
 def _heirs(ns: Namespace, keys: set[int]) -> set[int]:
     """The forks that share the past of these sessions."""
     forks: list[Any] = ns.views.execute("SELECT session FROM sessions WHERE origin = ?", (int(Origin.FORK),)).fetchall()
-    return {key for (key,) in forks if keys & {stretch.session for stretch in Lane(ns.views, key).stretches}}
+    return {key for (key,) in forks if keys & {stretch.session for stretch in Branch(ns.views, key).stretches}}
 
 
 # ---- writing

@@ -31,12 +31,12 @@ from vmstore.erasure.certificates import Certificate, certificates
 from vmstore.erasure.certificates import beside as beside_store
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.archive.folder import FORMER, Archives
-from vmstore.log.frame_encryption import Vault
+from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.effects import Agree, settle
 from vmstore.namespace.encryption import KEYS, Key, store_key_of, vault_in
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG, check_name, check_own, find, namespaces
-from vmstore.namespace.reports import Backup, BackupPart, Restored
+from vmstore.namespace.reports import Backup, BackupPart, RestoreReport
 from vmstore.namespace.signing_keys import public_key as told_key
 from vmstore.views.projection import Progress, Projection, room_of
 
@@ -107,7 +107,7 @@ def restore(
     agreed: Agree = False,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> Restored:
+) -> RestoreReport:
     """Makes a store of a backup where none is; its bytes are compared and its log verified in full.
 
     What certificates beside the new store, or in the folder `erasures`, say was erased since is
@@ -122,13 +122,13 @@ def restore(
     listing = _listing(path)
     ledger = list(_ledger(target, erasures))
     trusted = None if public_key is None else told_key(public_key)
-    from vmstore.erasure.reapply import Again
+    from vmstore.erasure.reapply import ReapplyPlan
 
-    found = [Restored(str(target), listing.parts, len(ledger), 0)]
+    found = [RestoreReport(str(target), listing.parts, len(ledger), 0)]
     with suppress(_LookedError), beside(target) as part, naming(target):
         part.mkdir()
         _put_back(path, part, listing, store_key, progress)
-        again = Again(part, [one.namespace for one in listing.parts], ledger, trusted, store_key)
+        again = ReapplyPlan(part, [one.namespace for one in listing.parts], ledger, trusted, store_key)
         effects = again.effects
         found[0] = msgspec.structs.replace(
             found[0], erased=again.cells, signed=again.signed, effects=effects, done=not dry_run
@@ -308,7 +308,7 @@ def _copy_files(source: Path, target: Path) -> None:
             place.unlink(missing_ok=True)
 
 
-def _proven(folder: Path, of: Path, vault: Vault | None, progress: Progress | None) -> BackupPart:
+def _proven(folder: Path, of: Path, vault: FrameEncryption | None, progress: Progress | None) -> BackupPart:
     """Checks every hash and rule of a copied log; what it holds. Raises CorruptError naming the first problem."""
     try:
         log = SqliteLog(folder / LOG, readonly=True, vault=vault)

@@ -17,7 +17,7 @@ from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.core.system.atomic_file import scratches
 from vmstore.core.system.waits import WAIT_S
 from vmstore.engine.named_cells import unformed
-from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.history_tree import HistoryTree
 from vmstore.engine.verify.verify import ERASURE, UNREADABLE, ChainCheck, Finding, batches_of, left_of
 from vmstore.erasure.resume import open_namespace
 from vmstore.errors import CorruptError, VmstoreError
@@ -32,11 +32,11 @@ from vmstore.log.upgrade import KEPT
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.maintenance.verify import verdict_on
 from vmstore.namespace.folder import COLUMNS, LOG, VIEWS, views_file
-from vmstore.namespace.reports import Held, Symptom
+from vmstore.namespace.reports import LockedFile, Symptom
 from vmstore.seals.seal import Seal, watched
 from vmstore.seals.seals import SEAL, folder_of, read_seal
 from vmstore.transfer.disk_usage import as_it_is
-from vmstore.views.cell_resolver import Cellar
+from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.erased_cells import Erasures
 from vmstore.views.projection import stranger
 
@@ -93,7 +93,7 @@ def log(
         yield Symptom("raw", str(folder / LOG), f"{DUE_FRAMES} rows or more lie unpacked", f"vmstore compact {store}")
 
 
-class Again(NamedTuple):
+class RepeatedCommits(NamedTuple):
     """Commits at the end of a log that say once more what their session said last."""
 
     ordinal: int
@@ -115,7 +115,7 @@ class Again(NamedTuple):
         return f'keep a copy, stop writing, then sqlite3 {file} "{commits}; {frames}" and vmstore rebuild {store}'
 
 
-def _again(log: SqliteLog) -> Again | None:
+def _again(log: SqliteLog) -> RepeatedCommits | None:
     """Where a log only repeats itself from, to its end; None where it says anything else there."""
     last: dict[int, Commit] = {}
     begins: tuple[Commit, Commit] | None = None
@@ -136,7 +136,7 @@ def _again(log: SqliteLog) -> Again | None:
     commit, before = begins
     with log.file as db:
         alone = db.execute("SELECT 1 FROM frames WHERE first = ?", (commit.cell,)).get is not None
-    return Again(commit.ordinal, commit.cell, before.ordinal) if alone or not commit.cell_count else None
+    return RepeatedCommits(commit.ordinal, commit.cell, before.ordinal) if alone or not commit.cell_count else None
 
 
 def _alike(log: SqliteLog, commit: Commit, before: Commit) -> bool:
@@ -166,11 +166,11 @@ def _checked(
         with closing(ns), closing(ColumnStore(ns)) as columns:
             found = verdict_on(ns, columns, progress, views=True, rules=True, seals=seals).problems
         return [Finding(one.kind, one.where, one.what) for one in found if one.kind != "archive"]
-    histories = Histories(watched(seals))
+    histories = HistoryTree(watched(seals))
     check, total = ChainCheck(log, histories), log.ordinal
     file = views_file(folder)
     with closing(as_it_is(file) if file.exists() else apsw.Connection(":memory:")) as db:
-        cellar = Cellar(log, db)
+        cellar = CellResolver(log, db)
         try:
             for batch in batches_of(log):
                 for commit in batch:
@@ -259,7 +259,7 @@ def views(folder: Path, store: Path, end: int, now: int) -> tuple[dict[str, int]
 # ---- files and disk
 
 
-def left_wal(folder: Path, store: Path, held: Sequence[Held]) -> Iterator[Symptom]:
+def left_wal(folder: Path, store: Path, held: Sequence[LockedFile]) -> Iterator[Symptom]:
     """A WAL with commits in it that nobody has open, as a kill leaves it."""
     for file in sorted(folder.glob("*.sqlite-wal")):
         if file.stat().st_size and not any(one.file == file.name.replace("-wal", "-shm") for one in held):

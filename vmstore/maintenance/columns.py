@@ -13,7 +13,7 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.folder import COLUMNS
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Columns, ColumnSegment
-from vmstore.views.branch import Lane, Stretch
+from vmstore.views.branch import Branch, BranchRange
 from vmstore.views.projection import Progress
 from vmstore.views.reads.resolve_asof import basis
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from vmstore.columns.page_table import PageTable
-    from vmstore.columns.segments import Shelf
+    from vmstore.columns.segments import Segments
 
 VIEW = "columns"
 
@@ -31,7 +31,7 @@ class ColumnStore(after_fork.Owner):
 
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
-        self._shelf: Shelf | None = None
+        self._shelf: Segments | None = None
         self._tables: tuple[int, duckdb.DuckDBPyConnection] | None = None
         after_fork.owns(self)
 
@@ -43,7 +43,7 @@ class ColumnStore(after_fork.Owner):
             self._shelf = None
 
     @property
-    def entry(self) -> after_fork.Guard:
+    def entry(self) -> after_fork.ReentrantLock:
         """The lock under which they are used."""
         return self._ns.entry
 
@@ -60,7 +60,7 @@ class ColumnStore(after_fork.Owner):
         self._shelf = self._tables = None
 
     @property
-    def shelf(self) -> Shelf:
+    def shelf(self) -> Segments:
         """The segments; raises InputError where the extra is not installed."""
         if self._shelf is None:
             ns = self._ns
@@ -108,11 +108,11 @@ class ColumnStore(after_fork.Owner):
         )
         return {name: (key, end, origin == Origin.FORK) for name, key, end, origin in rows}
 
-    def _upto(self, key: int, end: int, forked: bool, position: int | None) -> list[Stretch]:
+    def _upto(self, key: int, end: int, forked: bool, position: int | None) -> list[BranchRange]:
         """What a session sees up to a position, or its end."""
         if position is None and not forked:  # nothing to look up, and most are so
-            return [Stretch(key, 0, end)]
-        lane = Lane(self._ns.views, key)
+            return [BranchRange(key, 0, end)]
+        lane = Branch(self._ns.views, key)
         return lane.upto(end if position is None else basis(lane, Position(position)).position)
 
     def relations(self) -> duckdb.DuckDBPyConnection:
@@ -183,14 +183,14 @@ class ColumnStore(after_fork.Owner):
             return list(problems(self.shelf, ordinal, {key: (name, position) for key, name, position in rows}))
 
 
-def _opened() -> type[Shelf]:
+def _opened() -> type[Segments]:
     try:
-        from vmstore.columns.segments import Shelf
+        from vmstore.columns.segments import Segments
     except ImportError as error:
         raise InputError(
             f"column segments need numpy and duckdb ({error}); get them with: pip install 'vmstore[columns]'"
         ) from error
-    return Shelf
+    return Segments
 
 
 def _positions(

@@ -15,13 +15,13 @@ from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, SystemClock, SystemIds
 from vmstore.errors import VmstoreError
 from vmstore.log.file import format_of
-from vmstore.log.frame_encryption import Vault
+from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance import checks
 from vmstore.namespace.encryption import Key, encrypted, store_key_of, vault_in
 from vmstore.namespace.folder import LOG, find, namespaces
-from vmstore.namespace.reports import Health, Held, Symptom, Ward
+from vmstore.namespace.reports import Health, LockedFile, NamespaceHealth, Symptom
 
 EXTRAS = (
     "rich",
@@ -83,7 +83,7 @@ def _version(name: str) -> str | None:
 
 def _looked_at(
     path: Path, name: str, full: bool, store_key: StoreKey | None, now: int, progress: Progress | None
-) -> tuple[Ward, list[Symptom]]:
+) -> tuple[NamespaceHealth, list[Symptom]]:
     folder = path / name
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     held = list(holders(folder)) if LOCKS.exists() else []  # not there on macOS
@@ -105,7 +105,7 @@ def _looked_at(
     except VmstoreError as error:
         stated = None
         found.append(Symptom("log", str(folder / LOG), str(error), checks.mended(str(error), path)))
-    return Ward(name, stated, commits, size, behind, archives, held), found
+    return NamespaceHealth(name, stated, commits, size, behind, archives, held), found
 
 
 def _encrypted(folder: Path) -> bool:
@@ -117,7 +117,7 @@ def _encrypted(folder: Path) -> bool:
 
 
 @contextmanager
-def _opened(file: Path, vault: Vault | None) -> Iterator[SqliteLog]:
+def _opened(file: Path, vault: FrameEncryption | None) -> Iterator[SqliteLog]:
     """A log that is looked at; a WAL that was left behind is left as it is."""
     left = file.with_name(file.name + "-wal").exists()
     log = SqliteLog(file, readonly=True, vault=vault)
@@ -130,7 +130,7 @@ def _opened(file: Path, vault: Vault | None) -> Iterator[SqliteLog]:
         log.close()
 
 
-def holders(folder: Path) -> Iterator[Held]:
+def holders(folder: Path) -> Iterator[LockedFile]:
     """Who has files of a namespace locked, as the system tells it."""
     lines = LOCKS.read_text().splitlines()
     names = {file.stat().st_ino: file.name for file in folder.iterdir() if file.name.endswith((".lock", "-shm"))}
@@ -140,7 +140,7 @@ def holders(folder: Path) -> Iterator[Held]:
         pid, inode = int(words[4]), int(words[5].rpartition(":")[2])
         if inode in names and (inode, pid) not in seen:
             seen.add((inode, pid))
-            yield Held(names[inode], pid, _command(pid))
+            yield LockedFile(names[inode], pid, _command(pid))
 
 
 def _command(pid: int) -> str:

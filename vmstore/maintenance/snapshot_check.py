@@ -8,10 +8,10 @@ import msgspec
 
 from vmstore.errors import VmstoreError
 from vmstore.live.runtime import Runtime
-from vmstore.live.snapshots.snapshot import Folded, Found, Snapshot, pictured, unfold
+from vmstore.live.snapshots.snapshot import FoldedSession, Snapshot, SnapshotImage, pictured, unfold
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.namespace import Namespace
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.dispatch import hash_at
 
 
@@ -26,11 +26,11 @@ def wrong_folds(ns: Namespace) -> Iterator[tuple[str, str]]:
         key = int(file.stem) if file.stem.isascii() and file.stem.isdigit() else 0
         name = ns.views.execute("SELECT name FROM sessions WHERE session = ?", (key,)).get
         found = Snapshot(file.parent, key).read(ns.projection.last_erasure)
-        if name is not None and found is not None and not _is_right(ns, Lane(ns.views, key), found):
+        if name is not None and found is not None and not _is_right(ns, Branch(ns.views, key), found):
             yield str(name), f"{file} is not what the log folds into; delete it and it is made again"
 
 
-def _is_right(ns: Namespace, lane: Lane, found: Found) -> bool:
+def _is_right(ns: Namespace, lane: Branch, found: SnapshotImage) -> bool:
     """Whether a kept fold is, to the byte, what the log gives up to where it stands, or is of another place."""
     runtime, kept = Runtime(ns.reader, lane, past=True), Runtime(ns.reader, lane, past=True)
     try:
@@ -53,5 +53,5 @@ def _is_right(ns: Namespace, lane: Lane, found: Found) -> bool:
     return measured and pictured(told) == pictured(right)
 
 
-def _folded(runtime: Runtime) -> Folded:
-    return Folded(runtime.state, runtime.spoken, runtime.metrics, runtime.index)
+def _folded(runtime: Runtime) -> FoldedSession:
+    return FoldedSession(runtime.state, runtime.spoken, runtime.metrics, runtime.index)

@@ -17,7 +17,7 @@ from vmstore.errors import CorruptError, StoreError
 from vmstore.log.file import FORMAT, format_of
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
-from vmstore.log.upgrade import OldLog, Upgraded
+from vmstore.log.upgrade import OldLog, UpgradeResult
 from vmstore.log.upgrade import upgrade as upgrade_log
 from vmstore.maintenance.backup import copy_log
 from vmstore.namespace.folder import LOG, find
@@ -27,7 +27,7 @@ from vmstore.views.projection import PROJECTORS, Projection
 HINT = "put back a backup, then upgrade"
 
 
-def upgrade(path: Path, namespace: str, progress: Progress | None = None) -> Upgraded:
+def upgrade(path: Path, namespace: str, progress: Progress | None = None) -> UpgradeResult:
     """Brings the log of a namespace to this version's format.
 
     The old log stays in its place until the new one is proven: every commit and cell, every rule,

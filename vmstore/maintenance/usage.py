@@ -6,8 +6,8 @@ from collections import Counter
 
 from vmstore.namespace.folder import sizes
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.reports import Info, Sealed, Usage, Weight
-from vmstore.transfer.disk_usage import Contents, files
+from vmstore.namespace.reports import DiskShare, Info, StoredContents, Usage
+from vmstore.transfer.disk_usage import ContentUsage, files
 from vmstore.views.projection import Progress
 
 
@@ -24,12 +24,14 @@ def info(ns: Namespace) -> Info:
 def usage(ns: Namespace, progress: Progress | None) -> Usage:
     """Weighs every file and every content of a namespace."""
     ns.follow()
-    contents = Contents(ns.log, ns.views)
+    contents = ContentUsage(ns.log, ns.views)
     contents.weigh(progress)
     weights = Counter() if ns.folder is None else files(ns.folder)
     return Usage(
         bytes=weights.total(),
-        files=[Weight(*place, size) for place, size in weights.most_common()],
-        sessions=[Sealed(name, contents.cells_by_session[name], n) for name, n in contents.sessions.most_common()],
-        kinds=[Sealed(kind, contents.cells_by_kind[kind], n) for kind, n in contents.kinds.most_common()],
+        files=[DiskShare(*place, size) for place, size in weights.most_common()],
+        sessions=[
+            StoredContents(name, contents.cells_by_session[name], n) for name, n in contents.sessions.most_common()
+        ],
+        kinds=[StoredContents(kind, contents.cells_by_kind[kind], n) for kind, n in contents.kinds.most_common()],
     )

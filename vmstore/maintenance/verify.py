@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.history_tree import HistoryTree
 from vmstore.engine.verify.verify import ARCHIVE, PROBLEMS_MAX, Finding, verify
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
@@ -27,7 +27,7 @@ def verdict_on(
     seals: Sequence[Seal] = (),
 ) -> Verdict:
     """Checks the log, with `views` what follows it, with `rules` each mutation against them, and it against seals."""
-    histories = Histories(watched(seals))
+    histories = HistoryTree(watched(seals))
     with ns.lock:
         problems: list[Finding] = []
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from vmstore.core.mutation import Erase, Redact, Settings, decode
 from vmstore.core.redaction import Redaction
-from vmstore.engine.transfer.ingest import Commits
+from vmstore.engine.transfer.ingest import ForeignCommits
 from vmstore.errors import RefusedError
 from vmstore.log.commit import Commit
 from vmstore.namespace.namespace import Namespace
@@ -47,7 +47,7 @@ def lost_here(ns: Namespace, session: int, commits: Iterable[Commit]) -> set[int
     return found - set(erased_among(ns.views, sorted(found)))
 
 
-def effects_on(ns: Namespace, session: int, name: str, commits: Commits) -> tuple[int, list[str]]:
+def effects_on(ns: Namespace, session: int, name: str, commits: ForeignCommits) -> tuple[int, list[str]]:
     """How many cells here the new commits of a session that is here destroy; all they would do to it, in words."""
     lost, said = len(lost_here(ns, session, commits)), list(dict.fromkeys(_rules(commits, name)))
     if lost:

@@ -5,20 +5,39 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from vmstore.cells.storekey import StoreKey
 from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import IdSource
-from vmstore.engine.data_subject import subject_of
+from vmstore.core.mutation import Open, decode
 from vmstore.errors import InputError, StoreError
 from vmstore.log.archive.file import ENCRYPTED_FORMAT as ARCHIVE_FORMAT
 from vmstore.log.archive.file import FORMATS
+from vmstore.log.commit import Commit
 from vmstore.log.file import ENCRYPTED_FORMAT, check_format
-from vmstore.log.frame_encryption import Vault
+from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.folder import LOG, is_archive, make_log, namespaces
 from vmstore.namespace.storekey import read_store_key
+
+
+def subject_of(first: Commit) -> bytes:
+    """The data subject of the session that begins with a commit, which has its cells."""
+    try:
+        opened = decode(first.body)[0]
+    except (ValueError, IndexError):
+        return b""
+    if not isinstance(opened, Open):
+        return b""
+    user: Any = None
+    if isinstance(opened.meta, int) and opened.meta < len(first.cells):
+        meta = msgspec.json.decode(first.cells[opened.meta].content)
+        user = meta.get("user") if isinstance(meta, dict) else None
+    return b"user\0" + user.encode("utf-8", "replace") if isinstance(user, str) else b"session\0" + opened.uid
+
 
 KEYS = "keys.sqlite"
 Key = str | os.PathLike[str] | StoreKey
@@ -73,7 +92,7 @@ def encrypted(folder: Path) -> bool:
     return check_format(folder / LOG) == ENCRYPTED_FORMAT
 
 
-def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault | None:
+def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> FrameEncryption | None:
     """What opens the contents of a namespace, None of a plain one; raises StoreError where the key does not fit."""
     if not encrypted(folder):
         if store_key is not None:
@@ -84,7 +103,7 @@ def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault |
             f"{folder} is encrypted; name the file of its key with --store-key or in VMSTORE_KEY_FILE, "
             "in Python with vmstore.open(…, key=…)"
         )
-    return Vault(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
+    return FrameEncryption(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
 
 
 def key_for(path: Path, namespace: str, key: K | None) -> K | None:
@@ -98,6 +117,6 @@ def key_for(path: Path, namespace: str, key: K | None) -> K | None:
     return None if key is None or ((folder / LOG).is_file() and not encrypted(folder)) else key
 
 
-def vault_in(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault | None:
+def vault_in(folder: Path, store_key: StoreKey | None, ids: IdSource) -> FrameEncryption | None:
     """The same, where the key is that of all namespaces which are encrypted."""
     return vault_of(folder, store_key if encrypted(folder) else None, ids)

@@ -52,7 +52,7 @@ class Write(Protocol[T_co]):
         ...
 
 
-class Decision(Generic[T]):
+class WriteDecision(Generic[T]):
     """A write that is made of functions: what decides it, what answers and, where there is anything, what reads."""
 
     def __init__(
@@ -123,7 +123,7 @@ class PendingWrite(Generic[T]):
         return self._answer[0]
 
 
-class HandleLock(AbstractContextManager[None], Protocol):
+class ThreadLock(AbstractContextManager[None], Protocol):
     """A lock a thread may take again, and that says how often it did."""
 
     @property
@@ -140,7 +140,7 @@ class HandleLock(AbstractContextManager[None], Protocol):
 class GroupCommit:
     """Writes for the threads of a namespace; `lock` is held while one decides and appends."""
 
-    def __init__(self, lock: HandleLock, engine: Callable[[], Engine]) -> None:
+    def __init__(self, lock: ThreadLock, engine: Callable[[], Engine]) -> None:
         self._lock = lock
         self._engine = engine
         self._mutex = threading.Lock()  # over what follows
@@ -171,7 +171,7 @@ class GroupCommit:
     def commit(self, name: str, batch: Batch) -> None:
         """Writes a closed batch that was decided with the lock held, durable, and takes along whoever waits."""
         if self._pending and self._lock.outermost:  # else something around is half decided
-            mine = PendingWrite(name, Decision(lambda: batch, lambda commits: None))
+            mine = PendingWrite(name, WriteDecision(lambda: batch, lambda commits: None))
             self._round(self._chosen(mine))
             mine.answer()
             return

@@ -18,10 +18,10 @@ from vmstore.core.system import after_fork
 from vmstore.core.system.waits import MINE, WAIT_S, queued
 from vmstore.core.text.suggest import LOOSE, suggest
 from vmstore.engine.batch import Batch
-from vmstore.engine.dedup import Known
+from vmstore.engine.dedup import KnownContents
 from vmstore.engine.engine import Engine
-from vmstore.engine.new_session import Opening
-from vmstore.engine.system_session import Warden
+from vmstore.engine.head import NewSession
+from vmstore.engine.system_session import RegionGuard
 from vmstore.errors import (
     CorruptError,
     InputError,
@@ -37,14 +37,14 @@ from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
 from vmstore.namespace.results import SessionInfo
-from vmstore.search.corpus import Corpus, Scan
+from vmstore.search.corpus import Corpus, ScanCorpus
 from vmstore.search.index import TEXT, TextIndex, installed
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
 
 if TYPE_CHECKING:
-    from vmstore.live.compression import Shorter
-    from vmstore.live.recall.claim_finder import Finder
+    from vmstore.live.compression import FormMaker
+    from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
 
 KNOWN = "known.sqlite"
@@ -52,12 +52,12 @@ T = TypeVar("T")
 Opened = Callable[[], tuple[Log, Projection]]
 
 
-class Parts(NamedTuple):
+class NamespaceParts(NamedTuple):
     """What a handle on a namespace opens: each process its own."""
 
     log: Log
     projection: Projection
-    known: Known
+    known: KnownContents
     engine: Engine
 
 
@@ -82,21 +82,21 @@ class Namespace(after_fork.Owner):
         self.readonly = readonly
         self.clock = clock
         self.wait_s: float | None = WAIT_S  # for other processes
-        self.lock = Turn(self)
+        self.lock = HandleLock(self)
         self.views_lock = self.lock.views
         self.query: Callable[..., Any] | None = None  # of the store that holds it: answers statements
-        self.access: Warden | None = None  # of a handle on a region: what its principals may do
-        self.callbacks: dict[int, tuple[Shorter, Finder]] = {}  # of live sessions that were given any
+        self.access: RegionGuard | None = None  # of a handle on a region: what its principals may do
+        self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
         self._closed = False
-        self._parts: Parts | None = self._made(log, projection)
+        self._parts: NamespaceParts | None = self._made(log, projection)
         self._forget()
         after_fork.owns(self)
 
-    def _made(self, log: Log, projection: Projection) -> Parts:
-        known = Known(None if self.views_folder is None or self.readonly else self.views_folder / KNOWN)
+    def _made(self, log: Log, projection: Projection) -> NamespaceParts:
+        known = KnownContents(None if self.views_folder is None or self.readonly else self.views_folder / KNOWN)
         engine = Engine(log, projection, self.clock, self._ids, known)
         engine.warden = self.access
-        return Parts(log, projection, known, engine)
+        return NamespaceParts(log, projection, known, engine)
 
     def _forget(self) -> None:
         """Remembers nothing of what the log holds."""
@@ -112,7 +112,7 @@ class Namespace(after_fork.Owner):
         self._lent: apsw.Connection | None = None  # of a region: the views, for looking
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> NamespaceParts:
         """What is open; opened anew by the first use in a forked process."""
         if self._parts is None:
             with self.views_lock:
@@ -133,7 +133,7 @@ class Namespace(after_fork.Owner):
         return self.parts.projection
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownContents:
         """What was sealed before."""
         return self.parts.known
 
@@ -171,7 +171,7 @@ class Namespace(after_fork.Owner):
     # ---- in a process that is forked
 
     @property
-    def entry(self) -> after_fork.Guard:
+    def entry(self) -> after_fork.ReentrantLock:
         """The lock under which views and digests are used."""
         return self.views_lock.entry
 
@@ -271,7 +271,7 @@ class Namespace(after_fork.Owner):
     def corpus(self, ordinal: int) -> Corpus:
         """The texts as of the moment asked; from the text index, or read where there is none."""
         index = self._text()
-        return Scan(self.log, self.views) if index is None or self.readonly else index.corpus(ordinal)
+        return ScanCorpus(self.log, self.views) if index is None or self.readonly else index.corpus(ordinal)
 
     def _text(self) -> TextIndex | None:
         if self._index is None and self.views_folder is not None and installed():
@@ -321,7 +321,7 @@ class Namespace(after_fork.Owner):
         self.check()
         return True
 
-    def guard(self, access: Warden) -> None:
+    def guard(self, access: RegionGuard) -> None:
         """Lets this handle do what the principals of `access` may."""
         self.access = self._engine.warden = access
 
@@ -338,7 +338,7 @@ class Namespace(after_fork.Owner):
             self._keys[name] = key
         return self._keys[name]
 
-    def begin(self, opening: Opening, at: int) -> Batch:
+    def begin(self, opening: NewSession, at: int) -> Batch:
         """A batch that opens a session whose name was free; OvertakenError where another process was first."""
         try:
             return self.engine.begin(opening, at)
@@ -428,7 +428,7 @@ class ViewsLock:
             raise explained(self._namespace, error) from error
 
     @property
-    def entry(self) -> after_fork.Guard:
+    def entry(self) -> after_fork.ReentrantLock:
         """The lock itself."""
         return self._lock
 
@@ -452,7 +452,7 @@ class ViewsLock:
         return True
 
 
-class Turn:
+class HandleLock:
     """Lets one thread at a time write to a namespace, which uses the views too, except while it waits."""
 
     def __init__(self, namespace: Namespace) -> None:

@@ -10,21 +10,21 @@ from vmstore.core.address import page_name
 from vmstore.core.erasure import gone
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Standing, Tier
 from vmstore.log.port import Log
-from vmstore.namespace.results import Page, Relation
-from vmstore.views.branch import Lane
+from vmstore.namespace.results import Page, PageLink
+from vmstore.views.branch import Branch
 from vmstore.views.projector import plain
 from vmstore.views.projectors.decisions import holders
 from vmstore.views.projectors.lineage import Edge, ended
 from vmstore.views.projectors.pages import object_of
-from vmstore.views.projectors.residency import Resident, resident_at
-from vmstore.views.reads.annotations import Note, notes_of
+from vmstore.views.projectors.residency import ResidentRow, resident_at
+from vmstore.views.reads.annotations import PageNotes, notes_of
 from vmstore.views.reads.page_calls import seen, turns_of
 from vmstore.views.stored_cells import read_cells
 
 PREVIEW_CHARS = 80
 
 
-def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
+def described(lane: Branch, position: int, pages: Sequence[int]) -> list[Page]:
     """Pages as they stood at a position, in the order given; costs what they and their stays are."""
     born = {row[0]: row for row in lane.rows(_PAGES, pages)}
     names = dict(_names(lane, {row[-1] for row in born.values()}))
@@ -39,7 +39,7 @@ def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
     for number in pages:
         page, _, _, message, type_, role, modality, mime, importance, hint, labels, turn, call, at, owner = born[number]
         held, version, tokens, size = contents[page]
-        note = notes.get(page) or Note()
+        note = notes.get(page) or PageNotes()
         found.append(
             Page(
                 page=page_name(page),
@@ -78,13 +78,13 @@ def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
 class Counted(NamedTuple):
     """What a page's size is of: its place in L0, or its last full version."""
 
-    held: Resident | None
+    held: ResidentRow | None
     version: int
     tokens: int
     size: int
 
 
-def _contents_at(lane: Lane, position: int, born: Mapping[int, Any]) -> dict[int, Counted]:
+def _contents_at(lane: Branch, position: int, born: Mapping[int, Any]) -> dict[int, Counted]:
     """The last full version of each page, and the size of what it shows where that is a shorter form."""
     found = {page: Counted(None, 1, tokens, size) for page, tokens, size, *_ in born.values()}
     listed = json.dumps(list(born))
@@ -101,12 +101,12 @@ def _contents_at(lane: Lane, position: int, born: Mapping[int, Any]) -> dict[int
     return found
 
 
-def _names(lane: Lane, sessions: Iterable[int]) -> Iterator[tuple[int, str]]:
+def _names(lane: Branch, sessions: Iterable[int]) -> Iterator[tuple[int, str]]:
     for session in sessions:
         yield session, lane.db.execute("SELECT name FROM sessions WHERE session = ?", (session,)).get
 
 
-def _represented(lane: Lane, position: int, pages: Sequence[int]) -> dict[int, set[int]]:
+def _represented(lane: Branch, position: int, pages: Sequence[int]) -> dict[int, set[int]]:
     """The pages that each page stands for, up to a position."""
     listed = json.dumps(pages)
     found: dict[int, set[int]] = {}
@@ -130,14 +130,14 @@ def _mime(mime: int, labels: str | None) -> str:
     return Mime(mime).type
 
 
-def relations(lane: Lane, log: Log, edges: Iterable[Edge], position: int, *, up: bool) -> list[Relation]:
+def relations(lane: Branch, log: Log, edges: Iterable[Edge], position: int, *, up: bool) -> list[PageLink]:
     """Links as answers, with the beginning of the text on their far side and how that stands at a position."""
     edges = list(edges)
     far = {edge.target if up else edge.source for edge in edges}
     texts, notes = previews(lane, log, far), notes_of(lane, position, far)
     stand = {page: Standing(note.status).word for page, note in notes.items() if note.status is not None}
     return [
-        Relation(
+        PageLink(
             edge.depth,
             page_name(edge.source),
             LinkKind(edge.kind).word,
@@ -150,7 +150,7 @@ def relations(lane: Lane, log: Log, edges: Iterable[Edge], position: int, *, up:
     ]
 
 
-def previews(lane: Lane, log: Log, pages: Iterable[int]) -> dict[int, str]:
+def previews(lane: Branch, log: Log, pages: Iterable[int]) -> dict[int, str]:
     """The beginning of each page's first content, on one line; one that was erased says so."""
     cells = {page: (cell, commitment) for page, cell, commitment in lane.rows(_CELLS, pages) if cell is not None}
     contents = read_cells(log, lane.db, dict(cells.values()), gone)

@@ -70,7 +70,7 @@ class PlannedSession(msgspec.Struct, frozen=True):
     cells: int
 
 
-class Untaken(msgspec.Struct, frozen=True):
+class LeftContent(msgspec.Struct, frozen=True):
     """Something that hangs on what an erasure takes and stays, unless a flag takes it too: `derived` or `copies`."""
 
     what: str
@@ -90,13 +90,13 @@ class ErasurePlan(msgspec.Struct, frozen=True):
     bytes: int
     sessions: list[PlannedSession]
     pages: list[PlannedPage]
-    untaken: list[Untaken]
+    untaken: list[LeftContent]
     forks: list[str]
     children: list[str]
     sources: list[str]
 
 
-class Erased(msgspec.Struct, frozen=True):
+class ErasureReport(msgspec.Struct, frozen=True):
     """What an erasure did, by its plan; `certificate` is the file that says so, None for a store in memory."""
 
     plan: ErasurePlan
@@ -106,7 +106,7 @@ class Erased(msgspec.Struct, frozen=True):
     beyond: list[str]
 
 
-class Compacted(msgspec.Struct, frozen=True):
+class CompactionReport(msgspec.Struct, frozen=True):
     """What packing the log did: rows of cells and the log's bytes on disk, before and after.
 
     `segments` are the column segments there are now, `columns` the last commit they hold; 0 where
@@ -141,7 +141,7 @@ class Columns(msgspec.Struct, frozen=True):
     segments: list[ColumnSegment]
 
 
-class Swept(msgspec.Struct, frozen=True):
+class SweepReport(msgspec.Struct, frozen=True):
     """Files of cells that no commit names, and their bytes; `deleted` unless it was only a look."""
 
     deleted: bool
@@ -159,14 +159,14 @@ class ArchivedSession(msgspec.Struct, frozen=True):
     file_bytes: int = 0
 
 
-class Skipped(msgspec.Struct, frozen=True):
+class SkippedSession(msgspec.Struct, frozen=True):
     """A session that was left alone, and why."""
 
     session: str
     why: str
 
 
-class Archived(msgspec.Struct, frozen=True):
+class ArchiveReport(msgspec.Struct, frozen=True):
     """What archiving, or bringing back, did; `done` unless it was only a look.
 
     The bytes are those of the log, its long contents and all archives together.
@@ -174,7 +174,7 @@ class Archived(msgspec.Struct, frozen=True):
 
     done: bool
     sessions: list[ArchivedSession]
-    skipped: list[Skipped]
+    skipped: list[SkippedSession]
     bytes_before: int
     bytes_after: int
 
@@ -197,7 +197,7 @@ class MergedSession(msgspec.Struct, frozen=True):
     effects: list[str] = []
 
 
-class Merged(msgspec.Struct, frozen=True):
+class MergeReport(msgspec.Struct, frozen=True):
     """What merging did; `done` unless it was only a look."""
 
     done: bool
@@ -214,7 +214,7 @@ class Symptom(msgspec.Struct, frozen=True):
     remedy: str
 
 
-class Held(msgspec.Struct, frozen=True):
+class LockedFile(msgspec.Struct, frozen=True):
     """A file that a process has locked: in use, which is no symptom."""
 
     file: str
@@ -222,7 +222,7 @@ class Held(msgspec.Struct, frozen=True):
     command: str
 
 
-class Ward(msgspec.Struct, frozen=True):
+class NamespaceHealth(msgspec.Struct, frozen=True):
     """One namespace looked at: its format, commits and bytes, how far each view is behind the log, who uses it."""
 
     namespace: str
@@ -231,7 +231,7 @@ class Ward(msgspec.Struct, frozen=True):
     bytes: int
     behind: dict[str, int]
     archives: int
-    held: list[Held]
+    held: list[LockedFile]
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -240,7 +240,7 @@ class Health(msgspec.Struct, frozen=True):
     ok: bool
     full: bool
     versions: dict[str, str | None]
-    namespaces: list[Ward]
+    namespaces: list[NamespaceHealth]
     symptoms: list[Symptom]
 
 
@@ -269,7 +269,7 @@ class LineProblem(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedSession(msgspec.Struct, frozen=True):
     """A session after an import: its totals, also where nothing changed."""
 
     session: str
@@ -284,7 +284,7 @@ class Imported(msgspec.Struct, frozen=True):
     position: int
 
 
-class Import(msgspec.Struct, frozen=True):
+class ImportReport(msgspec.Struct, frozen=True):
     """What an import did: its sessions, the main one first, and what could not be read.
 
     `new` counts the records taken in now; `torn` is the line of a torn last record, left for the
@@ -293,7 +293,7 @@ class Import(msgspec.Struct, frozen=True):
     an exact bundle did to what was here.
     """
 
-    sessions: list[Imported]
+    sessions: list[ImportedSession]
     new: int = 0
     problems: list[LineProblem] = []
     torn: int | None = None
@@ -303,7 +303,7 @@ class Import(msgspec.Struct, frozen=True):
     effects: list[str] = []
 
 
-class Exported(msgspec.Struct, frozen=True):
+class ExportReport(msgspec.Struct, frozen=True):
     """What left the store: the sessions asked for, those that came along as their past, and how much.
 
     Where it is `redacted`, `masked` says how often something of each kind was masked, `values` how many
@@ -340,7 +340,7 @@ class Backup(msgspec.Struct, frozen=True):
     namespaces: list[BackupPart]
 
 
-class Restored(Backup, frozen=True):
+class RestoreReport(Backup, frozen=True):
     """What was restored; by how many certificates of erasures, and how many cells were erased again by them.
 
     `signed` counts the certificates that a key the caller named has signed. `effects` says what of the
@@ -355,7 +355,7 @@ class Restored(Backup, frozen=True):
     done: bool = True
 
 
-class Weight(msgspec.Struct, frozen=True):
+class DiskShare(msgspec.Struct, frozen=True):
     """Bytes on disk: of which part (log, views, blobs, columns, other), and what in it."""
 
     part: str
@@ -363,7 +363,7 @@ class Weight(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Sealed(msgspec.Struct, frozen=True):
+class StoredContents(msgspec.Struct, frozen=True):
     """Contents as they were accepted: of which session or kind, how many cells and bytes."""
 
     what: str
@@ -375,6 +375,6 @@ class Usage(msgspec.Struct, frozen=True):
     """Where the bytes are: files by what they hold, contents by session and by kind; largest first."""
 
     bytes: int
-    files: list[Weight]
-    sessions: list[Sealed]
-    kinds: list[Sealed]
+    files: list[DiskShare]
+    sessions: list[StoredContents]
+    kinds: list[StoredContents]

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from vmstore.core.address import Name, Reference, page_name, page_position, parse, resolve
+from vmstore.core.address import Address, Name, page_name, page_position, parse, resolve
 from vmstore.core.asof import AsOf, as_of
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.namespace import Namespace
-from vmstore.views.branch import Lane
-from vmstore.views.reads.resolve_asof import Basis, basis
+from vmstore.views.branch import Branch
+from vmstore.views.reads.resolve_asof import ResolvedMoment, basis
 
 
-def resolved(ns: Namespace, lane: Lane, session: str, reference: str | int, when: AsOf) -> tuple[int, Basis]:
+def resolved(ns: Namespace, lane: Branch, session: str, reference: str | int, when: AsOf) -> tuple[int, ResolvedMoment]:
     """The page a reference names in a session, and the moment it is asked of: its own, or `when`.
 
     Raises UnknownError naming the nearest page, or the pages it could be.
     """
     told = (
-        Reference(namespace=None, session=None, page=f"p{reference}")
-        if isinstance(reference, int)
-        else parse(reference)
+        Address(namespace=None, session=None, page=f"p{reference}") if isinstance(reference, int) else parse(reference)
     )
     if told.namespace is not None and told.namespace != ns.name:
         raise UnknownError(f"there is no page {reference} here; all pages here are of namespace {ns.name!r}")
@@ -58,7 +56,7 @@ def _named(ns: Namespace, condition: str, arguments: tuple[Any, ...]) -> list[Na
     return names + [(ns.name, session, hint) for session, _, hint in rows if hint]
 
 
-def _page(lane: Lane, name: str) -> int | None:
+def _page(lane: Branch, name: str) -> int | None:
     position = page_position(name)
     named = [] if position is None else _pages(lane, "page = ?", position)
     hits = named or _pages(lane, "hint = ?", name)
@@ -68,7 +66,7 @@ def _page(lane: Lane, name: str) -> int | None:
     return hits[0] if hits else None
 
 
-def _pages(lane: Lane, condition: str, value: object) -> list[int]:
+def _pages(lane: Branch, condition: str, value: object) -> list[int]:
     """The pages of the nearest stretch of a lane that meet a condition."""
     for stretch in lane.stretches:
         sql = f"SELECT page FROM pages WHERE session = ? AND page <= ? AND {condition} ORDER BY page"
@@ -78,7 +76,7 @@ def _pages(lane: Lane, condition: str, value: object) -> list[int]:
     return []
 
 
-def _nearest(ns: Namespace, lane: Lane, name: str) -> str:
+def _nearest(ns: Namespace, lane: Branch, name: str) -> str:
     position = page_position(name)
     pages = [
         row

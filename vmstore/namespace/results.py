@@ -156,7 +156,7 @@ class Event(msgspec.Struct, frozen=True):
     detail: str | None = None
 
 
-class Relation(msgspec.Struct, frozen=True):
+class PageLink(msgspec.Struct, frozen=True):
     """One link met on a walk: `source` was made from, or otherwise relates to, `target`.
 
     `text` is the beginning of the page on the far side, `status` how that stands, as `Page` has it.
@@ -297,7 +297,7 @@ class Response(msgspec.Struct, frozen=True):
     erased: str | None = None
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class RecordedCall(msgspec.Struct, frozen=True):
     """A call as it was taken in: where it stands."""
 
     session: str
@@ -323,7 +323,7 @@ def to_json(answer: Any) -> Any:
     return msgspec.to_builtins(answer, builtin_types=(bytes,), enc_hook=str)
 
 
-class Faulted(msgspec.Struct, frozen=True):
+class FaultAnswer(msgspec.Struct, frozen=True):
     """What came of asking for a page: `content` is what the prompt shows of it now, at `level`, in `tokens`.
 
     `number` is the page's position, 0 where there is none. `came` says whether it had to be brought in

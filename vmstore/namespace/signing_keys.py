@@ -18,7 +18,7 @@ PUBLIC_BYTES = 32
 KEY_BYTES_MAX = 1 << 20
 
 
-class Key:
+class SigningKey:
     """A secret key; `public` is the half that others check signatures with, 32 bytes."""
 
     def __init__(self, secret: Any) -> None:
@@ -31,7 +31,7 @@ class Key:
         return signature
 
 
-def new_key(path: str | os.PathLike[str], *, ids: IdSource | None = None) -> Key:
+def new_key(path: str | os.PathLike[str], *, ids: IdSource | None = None) -> SigningKey:
     """Draws a key and writes it where nothing is yet: the secret to `path`, the public half to `path`.pub.
 
     The secret is a PKCS #8 file in PEM, as `openssl genpkey -algorithm ed25519` writes it, for its
@@ -39,7 +39,7 @@ def new_key(path: str | os.PathLike[str], *, ids: IdSource | None = None) -> Key
     """
     serialization, ed25519 = _cryptography()
     file = Path(path)
-    key = Key(ed25519.Ed25519PrivateKey.from_private_bytes(b"".join((ids or SystemIds()).salts(2))))
+    key = SigningKey(ed25519.Ed25519PrivateKey.from_private_bytes(b"".join((ids or SystemIds()).salts(2))))
     pem: bytes = key._secret.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -50,7 +50,7 @@ def new_key(path: str | os.PathLike[str], *, ids: IdSource | None = None) -> Key
     return key
 
 
-def read_key(path: str | os.PathLike[str]) -> Key:
+def read_key(path: str | os.PathLike[str]) -> SigningKey:
     """The key in a file; raises InputError where there is none, where others may read it, or for another kind."""
     serialization, ed25519 = _cryptography()
     file = Path(path)
@@ -61,7 +61,7 @@ def read_key(path: str | os.PathLike[str]) -> Key:
         raise InputError(f"{file} holds no secret key ({error}); `vmstore seal --new-key` writes one") from error
     if not isinstance(secret, ed25519.Ed25519PrivateKey):
         raise InputError(f"{file} holds a key of another kind than Ed25519; `vmstore seal --new-key` writes one")
-    return Key(secret)
+    return SigningKey(secret)
 
 
 def write_secret(path: Path, content: bytes) -> None:

@@ -16,7 +16,7 @@ import apsw
 from vmstore.core.grants import CHARTER_NAME
 from vmstore.core.mutation import AnyMutation, CellRef, Open, decode
 from vmstore.engine.batch import Batch
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import OvertakenError, RefusedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
@@ -25,7 +25,7 @@ from vmstore.views.log_reader import LogReader
 from vmstore.views.stored_cells import read_cells
 
 
-class Entry(NamedTuple):
+class SystemEntry(NamedTuple):
     """A mutation of the charter: what was logged, where and when (microseconds since 1970)."""
 
     position: int
@@ -82,14 +82,14 @@ def _begun(ns: Namespace, now: int) -> Batch:
         count += 1
         name = f"{CHARTER_NAME}-{count}"
     try:
-        return ns.engine.begin(Opening(name, hidden=Open.CHARTER), now)
+        return ns.engine.begin(NewSession(name, hidden=Open.CHARTER), now)
     except RefusedError as error:
         if key_of(ns) is None:
             raise
         raise OvertakenError("the namespace's own session was opened meanwhile; decide again") from error
 
 
-def entries(ns: Namespace, after: int = 0) -> list[Entry]:
+def entries(ns: Namespace, after: int = 0) -> list[SystemEntry]:
     """All that was logged in the charter beyond an ordinal of the log, in order; its `open` is left out.
 
     Asking writes nothing, and of a namespace without a charter there is nothing to tell.
@@ -97,13 +97,13 @@ def entries(ns: Namespace, after: int = 0) -> list[Entry]:
     with ns.views_lock:
         key = key_of(ns)
         places: dict[int, Commit] = {}
-        found: list[Entry] = []
+        found: list[SystemEntry] = []
         for commit in LogReader(ns.log, ns.views).commits(key or 0):
             places.update(dict.fromkeys(range(commit.first, commit.last + 1), commit))
             for index, mutation in enumerate(decode(commit.body) if commit.ordinal > after else ()):
                 if not isinstance(mutation, Open):
                     told = (commit.first + index, commit.ordinal, commit.at, commit.logged_at, mutation)
-                    found.append(Entry(*told, places, ns.log, ns.views))
+                    found.append(SystemEntry(*told, places, ns.log, ns.views))
         return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from vmstore.core.draft import Draft, Reply, Request
+from vmstore.core.draft import Draft, ReplyDraft, Request
 from vmstore.core.page import Role, Slot, Status
 from vmstore.core.text.skeleton import fill, loads
 from vmstore.errors import InputError
@@ -85,14 +85,14 @@ def give_message(skeleton: bytes, contents: Sequence[bytes] | dict[int, bytes]) 
     return fill(loads(skeleton), contents)
 
 
-def take_reply(shape: Shape, response: Any) -> Reply:
+def take_reply(shape: Shape, response: Any) -> ReplyDraft:
     """What came back for a request: a response, the parts of a stream, an exception, or nothing.
 
     A stream is a list; one that broke may end with the exception that broke it. `shape` counts
     only where the response itself does not tell.
     """
     if response is None:
-        return Reply(Status.ABORTED)
+        return ReplyDraft(Status.ABORTED)
     if isinstance(response, BaseException):
         return failure(response)
     if isinstance(response, (list, tuple)):
@@ -111,13 +111,13 @@ def take_reply(shape: Shape, response: Any) -> Reply:
     return _read(shape if told is None else told, body, ended=True)
 
 
-def _read(shape: Shape, body: dict[str, Any], *, ended: bool) -> Reply:
+def _read(shape: Shape, body: dict[str, Any], *, ended: bool) -> ReplyDraft:
     """The reply in a body, and the body with holes for its messages."""
     reply = READERS[shape](body, ended)
     return msgspec.structs.replace(reply, body=holed(body, shape, reply.drafts))
 
 
-def _streamed(shape: Shape, parts: Sequence[Any]) -> Reply:
+def _streamed(shape: Shape, parts: Sequence[Any]) -> ReplyDraft:
     broken = parts[-1] if parts and isinstance(parts[-1], BaseException) else None
     shape, body, ended = assembled(shape, parts[:-1] if broken is not None else parts)
     reply = msgspec.structs.replace(_read(shape, body, ended=ended), assembled=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from vmstore.core.draft import Reply, Usage
+from vmstore.core.draft import ReplyDraft, TokenUsage
 from vmstore.errors import InputError
 from vmstore.providers.chat_completions import take_turn
 from vmstore.providers.jsonable import plain
@@ -22,7 +22,7 @@ DELTAS = {
 }
 
 
-def anthropic_reply(body: dict[str, Any], ended: bool) -> Reply:
+def anthropic_reply(body: dict[str, Any], ended: bool) -> ReplyDraft:
     """The reply in an Anthropic message: one assistant message with all its parts."""
     content = body.get("content")
     message = {"role": body.get("role") or "assistant", "content": content}
@@ -36,12 +36,12 @@ def anthropic_reply(body: dict[str, Any], ended: bool) -> Reply:
     )
 
 
-def anthropic_usage(usage: Any) -> Usage:
+def anthropic_usage(usage: Any) -> TokenUsage:
     """Usage as Anthropic reports it, whose input tokens leave out what the cache read or wrote."""
     if not isinstance(usage, dict):
-        return Usage()
+        return TokenUsage()
     read = usage.get("cache_read_input_tokens")
-    return Usage(
+    return TokenUsage(
         tokens_in=added(usage.get("input_tokens"), read, usage.get("cache_creation_input_tokens")),
         tokens_cached=counted(read),
         tokens_out=counted(usage.get("output_tokens")),

@@ -24,7 +24,7 @@ Given = tuple[Any, Sequence[bytes]]
 """A message of a reply: its skeleton, and the contents that fill it."""
 
 
-class Place(NamedTuple):
+class MessagePlace(NamedTuple):
     """Where a message of a reply stands in its body, and where in the message that is."""
 
     path: Path
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 def holed(body: Any, shape: Shape, drafts: Sequence[Draft], bare: bool = False) -> bytes:
     """A response's JSON with a hole for each of its messages; `bare` where it is a message itself."""
-    places = [Place(())] if bare else PLACES[shape](body)
+    places = [MessagePlace(())] if bare else PLACES[shape](body)
     marks = {
         place.path: _mark(_at(body, place.path), n, draft, place, shape)
         for n, (draft, place) in enumerate(zip(drafts, places, strict=False))
@@ -41,24 +41,24 @@ def holed(body: Any, shape: Shape, drafts: Sequence[Draft], bare: bool = False) 
     return json_bytes(_holed(body, {path: mark for path, mark in marks.items() if mark is not None}, ()))
 
 
-def _chat(body: dict[str, Any]) -> list[Place]:
-    return [Place(("choices", n, "message")) for n, one in enumerate(body["choices"]) if isinstance(one, dict)]
+def _chat(body: dict[str, Any]) -> list[MessagePlace]:
+    return [MessagePlace(("choices", n, "message")) for n, one in enumerate(body["choices"]) if isinstance(one, dict)]
 
 
-def _gemini(body: dict[str, Any]) -> list[Place]:
+def _gemini(body: dict[str, Any]) -> list[MessagePlace]:
     (key,) = CANDIDATES
-    return [Place((key, n, "content")) for n, one in enumerate(body[key]) if isinstance(one, dict)]
+    return [MessagePlace((key, n, "content")) for n, one in enumerate(body[key]) if isinstance(one, dict)]
 
 
-def _responses(body: dict[str, Any]) -> list[Place]:
-    return [Place(("output", n)) for n in range(len(body["output"]))]
+def _responses(body: dict[str, Any]) -> list[MessagePlace]:
+    return [MessagePlace(("output", n)) for n in range(len(body["output"]))]
 
 
-def _anthropic(body: dict[str, Any]) -> list[Place]:
-    return [Place(("content",), ("content",))]
+def _anthropic(body: dict[str, Any]) -> list[MessagePlace]:
+    return [MessagePlace(("content",), ("content",))]
 
 
-PLACES: dict[Shape, Callable[[dict[str, Any]], list[Place]]] = {
+PLACES: dict[Shape, Callable[[dict[str, Any]], list[MessagePlace]]] = {
     Shape.CHAT: lambda body: _chat(body) if isinstance(body.get("choices"), list) else [],
     Shape.RESPONSES: lambda body: _responses(body) if isinstance(body.get("output"), list) else [],
     Shape.ANTHROPIC: _anthropic,
@@ -72,7 +72,7 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
-def _mark(value: Any, n: int, draft: Draft, place: Place, shape: Shape) -> dict[str, Any] | None:
+def _mark(value: Any, n: int, draft: Draft, place: MessagePlace, shape: Shape) -> dict[str, Any] | None:
     """What stands for a message of a reply; None where only its own JSON says it."""
     if shape in (Shape.RESPONSES, Shape.ANTHROPIC):  # whose messages are taken as they stand
         return {MESSAGE: [n, *place.inner]}

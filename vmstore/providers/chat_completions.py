@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.page import Role
 from vmstore.core.text.skeleton import JSON, dumps, hole
 from vmstore.providers.message import Holes, closed, role_of, whole
@@ -72,7 +72,7 @@ def _audio(holes: Holes, audio: dict[str, Any]) -> dict[str, Any]:
     return taken
 
 
-def chat_reply(body: dict[str, Any], ended: bool) -> Reply:
+def chat_reply(body: dict[str, Any], ended: bool) -> ReplyDraft:
     """The reply in a chat completion; its first choice is the answer."""
     choices = body.get("choices")
     choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
@@ -102,12 +102,12 @@ def sent_back(message: dict[str, Any]) -> dict[str, Any]:
     return kept if "role" in kept else {"role": "assistant", **kept}
 
 
-def chat_usage(usage: Any) -> Usage:
+def chat_usage(usage: Any) -> TokenUsage:
     """Usage as chat completions report it; prompt tokens include the cached ones."""
     if not isinstance(usage, dict):
-        return Usage()
+        return TokenUsage()
     cached = pick(usage.get("prompt_tokens_details"), "cached_tokens")
-    return Usage(
+    return TokenUsage(
         tokens_in=counted(usage.get("prompt_tokens")),
         tokens_cached=counted(usage.get("prompt_cache_hit_tokens") if cached is None else cached),
         tokens_out=counted(usage.get("completion_tokens")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.page import Modality, Role, Slot
 from vmstore.providers.message import Holes, closed, role_of, spoken, whole
 from vmstore.providers.parts import media_of, take_base64
@@ -88,7 +88,7 @@ def _said(holes: Holes, said: Any) -> Any:
     return holes.json(said)
 
 
-def gemini_reply(body: dict[str, Any], ended: bool) -> Reply:
+def gemini_reply(body: dict[str, Any], ended: bool) -> ReplyDraft:
     """The reply in a generated content; its first candidate is the answer."""
     candidates = pick(body, *CANDIDATES)
     candidates = [c for c in candidates if isinstance(c, dict)] if isinstance(candidates, list) else []
@@ -108,9 +108,9 @@ def gemini_reply(body: dict[str, Any], ended: bool) -> Reply:
     )
 
 
-def gemini_usage(usage: Any) -> Usage:
+def gemini_usage(usage: Any) -> TokenUsage:
     """Usage as Gemini reports it; prompt tokens include the cached, thoughts are output."""
-    return Usage(
+    return TokenUsage(
         tokens_in=counted(pick(usage, "promptTokenCount", "prompt_token_count")),
         tokens_cached=counted(pick(usage, "cachedContentTokenCount", "cached_content_token_count")),
         tokens_out=added(

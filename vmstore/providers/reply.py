@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.page import Status
 from vmstore.errors import InputError
 from vmstore.providers.jsonable import plain
@@ -25,9 +25,9 @@ def settled(
     *,
     stop: Any,
     model: Any,
-    usage: Usage,
+    usage: TokenUsage,
     ended: bool,
-) -> Reply:
+) -> ReplyDraft:
     """The reply a response body comes to, once its shape has been read."""
     error = error_text(body.get("error"))
     stop = name_of(stop)
@@ -35,7 +35,7 @@ def settled(
         status = Status.FAILED
     else:
         status = Status.OK if ended and stop not in ABORTS else Status.ABORTED
-    return Reply(
+    return ReplyDraft(
         status,
         tuple(drafts),
         stop=stop,
@@ -53,7 +53,7 @@ def asks(drafts: Sequence[Draft]) -> bool:
     return any(part.is_call and part.call_id not in answered for part in parts)
 
 
-def failure(error: BaseException) -> Reply:
+def failure(error: BaseException) -> ReplyDraft:
     """The reply of a call that raised; being interrupted is not failing."""
     text = error_text(str(error)) or type(error).__name__
     about: dict[str, Any] = {"exception": type(error).__name__}
@@ -64,7 +64,7 @@ def failure(error: BaseException) -> Reply:
             about["body"] = plain(body)
     # Cancellation, Ctrl-C and generator exits are the exceptions that are no Exception.
     status = Status.FAILED if isinstance(error, Exception) else Status.ABORTED
-    return Reply(status, aside=json_bytes(about), error=text)
+    return ReplyDraft(status, aside=json_bytes(about), error=text)
 
 
 def error_text(error: Any) -> str | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from vmstore.core.page import Slot, Word
+from vmstore.core.page import Slot, WordEnum
 from vmstore.core.text.skeleton import LIST, VALUE, loads
 from vmstore.errors import InputError
 from vmstore.providers.jsonable import absent, plain
 from vmstore.providers.message import NUL, json_bytes, name_of
 
 
-class Shape(Word):
+class Shape(WordEnum):
     """Whose words a request is written in."""
 
     CHAT = 0

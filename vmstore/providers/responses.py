@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.page import Role
 from vmstore.providers.chat_completions import take_turn
 from vmstore.providers.message import Holes, closed, spoken, whole
@@ -77,7 +77,7 @@ def _call(item: dict[str, Any], kind: str) -> Draft:
     return closed(holes, holes.call(item, item["call_id"], tool), item, Role.ASSISTANT)
 
 
-def responses_reply(body: dict[str, Any], ended: bool) -> Reply:
+def responses_reply(body: dict[str, Any], ended: bool) -> ReplyDraft:
     """The reply in a response object: each output item is a message."""
     output = body.get("output")
     status = body.get("status")
@@ -92,11 +92,11 @@ def responses_reply(body: dict[str, Any], ended: bool) -> Reply:
     )
 
 
-def responses_usage(usage: Any) -> Usage:
+def responses_usage(usage: Any) -> TokenUsage:
     """Usage as the Responses API reports it; input tokens include the cached ones."""
     if not isinstance(usage, dict):
-        return Usage()
-    return Usage(
+        return TokenUsage()
+    return TokenUsage(
         tokens_in=counted(usage.get("input_tokens")),
         tokens_cached=counted(pick(usage.get("input_tokens_details"), "cached_tokens")),
         tokens_out=counted(usage.get("output_tokens")),

@@ -20,7 +20,7 @@ _LETTERS = bytes.maketrans(_OTHERS, b" " * len(_OTHERS))
 _RUN = re.compile(rb"[a-z\x80-\xff]{2,}")
 
 
-class Words:
+class AnchorWords:
     """The words of a text: those long enough for a key as they stand, and its runs of letters in small ones."""
 
     def __init__(self, text: str) -> None:
@@ -56,7 +56,7 @@ class Anchors:
         self._none: set[bytes] = set()  # words that are in no literal
         self._known: dict[bytes, frozenset[int]] = {}
 
-    def within(self, words: Words) -> set[int]:
+    def within(self, words: AnchorWords) -> set[int]:
         """The numbers of the literals that can stand in a text of such words."""
         found = {at for at, piece in self._always.items() if piece in words.low}
         for word in words.runs - self._none:
@@ -90,7 +90,7 @@ class Anchors:
         return found
 
 
-class Heads:
+class KeyPrefixes:
     """How keys begin, in the letters that are published; some may also stand right behind a letter."""
 
     def __init__(self, literals: Iterable[str], anywhere: Iterable[str]) -> None:
@@ -99,7 +99,7 @@ class Heads:
         self._first = re.compile(rb"(?<![A-Za-z0-9_])" + either(told))
         self._inner = {head: tuple(one.decode() for one in told if head.startswith(one)) for head in told}
 
-    def within(self, words: Words) -> set[str]:
+    def within(self, words: AnchorWords) -> set[str]:
         """Those that can stand in a text of such words."""
         if not words.long:
             return set()

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from vmstore.redact import secret_words
-from vmstore.redact.span import Kind, Literal, Span, Text
+from vmstore.redact.span import Literal, ScannedText, SecretKind, SecretSpan
 from vmstore.redact.vendor_keys import SAMPLE, pair
 from vmstore.redact.vendors import PUBLIC
 
@@ -98,15 +98,15 @@ _ENDS = frozenset((*").;}!&%@#^~", ""))
 _NOT_BEFORE = ("${", "{{", "%{", "$")
 
 
-class Called(NamedTuple):
+class NameHint(NamedTuple):
     """What a name says of its value: its kind, and whether a value needs not look random to be one."""
 
-    kind: Kind
+    kind: SecretKind
     sure: bool = True
 
 
 @lru_cache(4096)
-def called(name: str) -> Called | None:
+def called(name: str) -> NameHint | None:
     """What a name says of its value; None where it says nothing."""
     parts = [part.lower() for part in _PARTS.findall(name)]
     while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in secret_words.NEUTRAL):
@@ -125,28 +125,28 @@ def called(name: str) -> Called | None:
     return told
 
 
-def _noun(parts: list[str]) -> Called | None:
+def _noun(parts: list[str]) -> NameHint | None:
     last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
     if last.endswith("key"):
         whose = before if last == "key" else last[:-3]
         if whose in secret_words.WHOSE and whose not in secret_words.NOT_KEYS:
-            return Called(Kind.SECRET, whose in secret_words.SURE)
+            return NameHint(SecretKind.SECRET, whose in secret_words.SURE)
     if last in secret_words.PASSWORDS or last.endswith(secret_words.PASS_ENDS):
-        return Called(Kind.PASSWORD)
+        return NameHint(SecretKind.PASSWORD)
     if last.endswith(("pass", "pw")) and last.removesuffix("pass").removesuffix("pw") in secret_words.PASS_HEADS:
-        return Called(Kind.PASSWORD)
+        return NameHint(SecretKind.PASSWORD)
     if last == "token" and before in secret_words.NOT_TOKENS:
         return None
     if last in secret_words.SECRETS or last.endswith(secret_words.SECRET_ENDS):
-        return Called(Kind.SECRET)
+        return NameHint(SecretKind.SECRET)
     if last in secret_words.WEAK or (last in ("response", "assertion") and before == "saml"):
-        return Called(Kind.SECRET, False)
+        return NameHint(SecretKind.SECRET, False)
     if last in secret_words.FILES or (last == "config" and before == "kube"):
-        return Called(Kind.SECRET, False)
+        return NameHint(SecretKind.SECRET, False)
     if last == "key" and before and before not in secret_words.NOT_KEYS:
-        return Called(Kind.SECRET, False)
+        return NameHint(SecretKind.SECRET, False)
     if not last.isascii():
-        return Called(Kind.PASSWORD) if last.startswith(secret_words.FOREIGN) else None
+        return NameHint(SecretKind.PASSWORD) if last.startswith(secret_words.FOREIGN) else None
     return None
 
 
@@ -159,7 +159,7 @@ class _Value(NamedTuple):
     more: re.Pattern[str] | None = None  # what goes on where it was longer than is judged
 
 
-def _named(text: Text, place: int) -> Span | None:
+def _named(text: ScannedText, place: int) -> SecretSpan | None:
     end = _REST.match(text.text, place).end()  # type: ignore[union-attr]  # it matches the empty text, too
     while end > place and text.text[end - 1] == "-":
         end -= 1
@@ -187,16 +187,16 @@ def _named(text: Text, place: int) -> Span | None:
         return None
     fold = _FOLD.match(text.text, found.end()) if sign == ":" else None
     if fold is not None:
-        return Span(fold.start(2), fold.start(2) + len(fold[2].rstrip()), told.kind)
+        return SecretSpan(fold.start(2), fold.start(2) + len(fold[2].rstrip()), told.kind)
     value = _value(text.text, found, start, name, sign)
     if value is None or not _worth(text, found, start, name, sign, value, told):
         return None
     if within and sign == ":" and not (value.after == "}" and _strong(value.text, 6)):
         return None
-    return Span(value.start, _to_the_end(text.text, value), told.kind)
+    return SecretSpan(value.start, _to_the_end(text.text, value), told.kind)
 
 
-def _only_spoken_of(text: Text, place: int, end: int) -> bool:
+def _only_spoken_of(text: ScannedText, place: int, end: int) -> bool:
     """Whether no value can follow a name: where it ends a phrase, or another word of a sentence follows."""
     follows = text.text[end : end + 2]
     if follows[:1] in _ENDS:
@@ -212,7 +212,7 @@ def _only_spoken_of(text: Text, place: int, end: int) -> bool:
     )
 
 
-def _joined(text: Text, start: int, name: str, sign: str, found: re.Match[str]) -> bool:
+def _joined(text: ScannedText, start: int, name: str, sign: str, found: re.Match[str]) -> bool:
     """Whether a sign joins a name and a value: a blank does after an option, a bracket after an opening one."""
     close = found["close"]
     if sign == "":
@@ -319,7 +319,9 @@ def _to_the_end(text: str, value: _Value) -> int:
     return end
 
 
-def _worth(text: Text, found: re.Match[str], start: int, name: str, sign: str, value: _Value, told: Called) -> bool:
+def _worth(
+    text: ScannedText, found: re.Match[str], start: int, name: str, sign: str, value: _Value, told: NameHint
+) -> bool:
     """Whether a value is a secret."""
     if value.text.count("=") > _EQUALS_MAX or value.text.count(":") > _EQUALS_MAX:
         return False
@@ -334,7 +336,7 @@ def _worth(text: Text, found: re.Match[str], start: int, name: str, sign: str, v
         return (
             value.quoted is (sign != ">") and _strong(value.text, 6) and ("/" not in value.text or random(value.text))
         )
-    password = told.kind is Kind.PASSWORD
+    password = told.kind is SecretKind.PASSWORD
     if not password and _SHOWN.match(value.text):
         return False
     if sign == "" and not name.startswith("-") and not value.quoted and name not in _BLANK:
@@ -372,7 +374,7 @@ def _worth_quoted(value: str, password: bool, phrase: bool = False) -> bool:
 
 
 def _worth_plain(
-    text: Text, found: re.Match[str], start: int, name: str, sign: str, value: _Value, password: bool
+    text: ScannedText, found: re.Match[str], start: int, name: str, sign: str, value: _Value, password: bool
 ) -> bool:
     """Whether a value without quotes is a secret and no piece of code."""
     told = value.text
@@ -392,7 +394,7 @@ def _worth_plain(
     return _strong(told, 8 if tight or sign in ("", ":", ">") else 12)
 
 
-def _bare_word(text: Text, found: re.Match[str], value: _Value, start: int, sign: str, password: bool) -> bool:
+def _bare_word(text: ScannedText, found: re.Match[str], value: _Value, start: int, sign: str, password: bool) -> bool:
     """Whether a plain word is the value: in an address or a tag it is, and, of a password, alone on its line."""
     if sign == ">" or (start and text.text[start - 1] in "?&;"):
         return True
@@ -439,7 +441,7 @@ def _prose(value: str) -> bool:
     return all(one.isalpha() or one in " .,:;!?'-" for one in value) or value.count(" ") > 8
 
 
-def named(key: str, value: str) -> Kind | None:
+def named(key: str, value: str) -> SecretKind | None:
     """What the value of a field is by the name of the field; None where it is nothing to hide."""
     told = called(key)
     head = value[:JUDGED_CHARS]
@@ -452,7 +454,7 @@ def named(key: str, value: str) -> Kind | None:
     elif not told.sure:
         good = random(head) or (key.lower().endswith("auth") and pair(head))
     else:
-        good = _worth_quoted(head, told.kind is Kind.PASSWORD, _parts_end(key))
+        good = _worth_quoted(head, told.kind is SecretKind.PASSWORD, _parts_end(key))
     return told.kind if good else None
 
 
@@ -466,7 +468,7 @@ _UNQUOTED = re.compile(r"[^\s\"'`,;)}]*+")
 _DEFAULT_CHARS = 240  # before it, in which the name must stand
 
 
-def _default(text: Text, place: int) -> Span | None:
+def _default(text: ScannedText, place: int) -> SecretSpan | None:
     """What a variable, an option or a parameter is unless somebody says otherwise, by the last name before it."""
     found = _DEFAULT.match(text.text, place)
     if found is None or is_placeholder(found["value"]) or not _strong(found["value"][:JUDGED_CHARS], 6):
@@ -477,7 +479,7 @@ def _default(text: Text, place: int) -> Span | None:
     if not kinds or (not kinds[-1].sure and not random(found["value"][:JUDGED_CHARS])):
         return None
     rest = _UNQUOTED.match(text.text, found.end())
-    return Span(found.start("value"), rest.end() if rest else found.end(), kinds[-1].kind)
+    return SecretSpan(found.start("value"), rest.end() if rest else found.end(), kinds[-1].kind)
 
 
 _LITERALS = (

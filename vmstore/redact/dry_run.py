@@ -6,15 +6,15 @@ from hashlib import blake2b
 
 from vmstore.redact.find import spans
 from vmstore.redact.mask import is_blob, same
-from vmstore.redact.span import Kind
+from vmstore.redact.span import SecretKind
 
 
-class Suspects:
+class DryRunReport:
     """Secrets and personal data by kind, and the pages they stand in; values are told apart by digests in memory."""
 
     def __init__(self) -> None:
         self.pages: list[int] = []
-        self._seen: dict[tuple[Kind, bytes], None] = {}
+        self._seen: dict[tuple[SecretKind, bytes], None] = {}
 
     def look(self, page: int, content: bytes) -> None:
         """Looks at the content of a page; what cannot be read is passed over."""

@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from vmstore.redact.anchors import Anchors, Heads, Words
+from vmstore.redact.anchors import Anchors, AnchorWords, KeyPrefixes
 from vmstore.redact.assignments import NAMES
 from vmstore.redact.forms import FORMS
 from vmstore.redact.headers import COOKIES, HEADERS
 from vmstore.redact.personal_data import MAIL, MAIL_ELSE
 from vmstore.redact.personal_data import SCANS as PEOPLE
-from vmstore.redact.span import SURENESS, USUAL, Kind, Literal, Scan, Span, Text, small
+from vmstore.redact.span import SURENESS, USUAL, Literal, ScannedText, SecretKind, SecretSpan, TextScan, small
 from vmstore.redact.vendor_keys import ANYWHERE, BLOCKS, KEYS
 
 _MARKS = re.compile(r"<(/?)private>", re.IGNORECASE)
 
 
-def _private(text: str) -> Iterator[Span]:
+def _private(text: str) -> Iterator[SecretSpan]:
     """Blocks that somebody marked, their marks included.
 
     One that is never closed goes on to the end where it begins a line; within one, where the mark
@@ -27,29 +27,29 @@ def _private(text: str) -> Iterator[Span]:
     start = -1
     for mark in _MARKS.finditer(text):
         if mark[1] and start >= 0:
-            yield Span(start, mark.end(), Kind.PRIVATE)
+            yield SecretSpan(start, mark.end(), SecretKind.PRIVATE)
             start = -1
         elif not mark[1] and start < 0:
             start = mark.start()
     if start >= 0:
         begins = text[text.rfind("\n", 0, start) + 1 : start].strip() == ""
         line = -1 if begins else text.find("\n", start)
-        yield Span(start, len(text) if line < 0 else line, Kind.PRIVATE)
+        yield SecretSpan(start, len(text) if line < 0 else line, SecretKind.PRIVATE)
 
 
-LOW: tuple[Literal | Scan, ...] = (*BLOCKS, *NAMES, *HEADERS, *FORMS, MAIL, *MAIL_ELSE, *COOKIES)
+LOW: tuple[Literal | TextScan, ...] = (*BLOCKS, *NAMES, *HEADERS, *FORMS, MAIL, *MAIL_ELSE, *COOKIES)
 """All that is looked for where a literal in small letters stands."""
 
 
-class Rules(NamedTuple):
+class SearchRules(NamedTuple):
     """What is looked for where one literal stands: at its places, and in the whole text."""
 
     literal: str
-    at: tuple[Callable[[Text, int], Span | None], ...]
-    scans: tuple[Callable[[Text], Iterator[Span]], ...] = ()
+    at: tuple[Callable[[ScannedText, int], SecretSpan | None], ...]
+    scans: tuple[Callable[[ScannedText], Iterator[SecretSpan]], ...] = ()
 
 
-def _rules(low: Iterable[Literal | Scan]) -> tuple[Rules, ...]:
+def _rules(low: Iterable[Literal | TextScan]) -> tuple[SearchRules, ...]:
     """Rules by their literals."""
     found: dict[str, tuple[list[Any], list[Any]]] = {}
     for rule in low:
@@ -58,7 +58,7 @@ def _rules(low: Iterable[Literal | Scan]) -> tuple[Rules, ...]:
         else:
             for literal in rule.needs:
                 found.setdefault(literal, ([], []))[1].append(rule.scan)
-    return tuple(Rules(literal, tuple(at), tuple(scans)) for literal, (at, scans) in found.items())
+    return tuple(SearchRules(literal, tuple(at), tuple(scans)) for literal, (at, scans) in found.items())
 
 
 _LOW = _rules(LOW)
@@ -68,13 +68,13 @@ _INNER = {
     one.literal: inner for one in _LOW for inner in _COMMON if inner in one.literal and inner != one.literal
 }  # of literals that hold one that is looked for anyway, that one
 _KEYS = {rules.literal: rules for rules in _rules(KEYS)}
-_HEADS = Heads((one for one in _KEYS if one not in ANYWHERE), (one for one in _KEYS if one in ANYWHERE))
+_HEADS = KeyPrefixes((one for one in _KEYS if one not in ANYWHERE), (one for one in _KEYS if one in ANYWHERE))
 
 
-def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
+def spans(text: str, kinds: Collection[SecretKind] = USUAL) -> list[SecretSpan]:
     """The stretches of a text that are secret or say who somebody is, in order, none in another."""
-    both, words = small(text), Words(text)
-    found: list[Span] = []
+    both, words = small(text), AnchorWords(text)
+    found: list[SecretSpan] = []
     for head in _HEADS.within(words):
         found += _at(both, _KEYS[head], _places(text, head, {}))
     known: dict[str, list[int]] = {}
@@ -107,9 +107,9 @@ def _places(where: str, literal: str, known: dict[str, list[int]]) -> list[int]:
     return found
 
 
-def _at(both: Text, rules: Rules, places: list[int]) -> list[Span]:
+def _at(both: ScannedText, rules: SearchRules, places: list[int]) -> list[SecretSpan]:
     """What is found at the places of a literal."""
-    found: list[Span] = []
+    found: list[SecretSpan] = []
     if places:
         for scan in rules.scans:
             found += scan(both)
@@ -122,14 +122,14 @@ def _at(both: Text, rules: Rules, places: list[int]) -> list[Span]:
     return found
 
 
-def apart(found: Iterator[Span]) -> list[Span]:
+def apart(found: Iterator[SecretSpan]) -> list[SecretSpan]:
     """Spans that do not touch: where some overlap, all they cover together, as the surest of them."""
-    kept: list[Span] = []
+    kept: list[SecretSpan] = []
     for span in sorted(found, key=lambda span: (span.start, -span.end, SURENESS[span.kind])):
         if not kept or span.start >= kept[-1].end:
             kept.append(span)
             continue
         last = kept[-1]
         surest = min(last.kind, span.kind, key=SURENESS.__getitem__)
-        kept[-1] = Span(last.start, max(last.end, span.end), surest)
+        kept[-1] = SecretSpan(last.start, max(last.end, span.end), surest)
     return kept

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from vmstore.redact import secret_words
 from vmstore.redact.assignments import JUDGED_CHARS, is_placeholder, random
-from vmstore.redact.span import Kind, Literal, Scan, Span, Text
+from vmstore.redact.span import Literal, ScannedText, SecretKind, SecretSpan, TextScan
 
 
-class Form(NamedTuple):
+class ValueForm(NamedTuple):
     """What stands in a text of one form: literals, in small letters, and a pattern with the `value`.
 
     The pattern is tried where a literal stands, or `around` it.
@@ -23,7 +23,7 @@ class Form(NamedTuple):
 
     literals: tuple[str, ...]
     shape: re.Pattern[str]
-    kind: Kind = Kind.PASSWORD
+    kind: SecretKind = SecretKind.PASSWORD
     random: bool = False  # whether the value must look it
     around: int = 0  # characters before the literal in which the value may begin, and behind it
 
@@ -31,8 +31,8 @@ class Form(NamedTuple):
 _WORD = r"[a-z]{3,8}+(?![a-z])"
 _CODE = r"(?=[A-Za-z]{0,11}\d|[a-z0-9]{4,12}[-][a-z0-9]{4,12})[A-Za-z0-9]{4,12}(?:[ -][A-Za-z0-9]{4,12}){0,5}"
 
-_FORMS: tuple[Form, ...] = (
-    Form(  # netrc
+_FORMS: tuple[ValueForm, ...] = (
+    ValueForm(  # netrc
         ("machine ", "default login"),
         re.compile(
             r"(?:machine\s+\S{1,200}|default)\s+(?:account\s+\S{1,80}\s+)?login\s+\S{1,200}\s+(?:account\s+\S{1,80"
@@ -40,31 +40,31 @@ _FORMS: tuple[Form, ...] = (
             r"password\s+(?P<value>\S++)"
         ),
     ),
-    Form(  # pgpass
+    ValueForm(  # pgpass
         (":5432:", ":5433:", ":6432:", ":*:", "pgpass"),
         re.compile(
             r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{1,5}|\*):[\w.*-]{1,80}:[\w.@*-]{1,80}:(?P<value>(?![\d:]{1,8}$)\S{4,})$"
         ),
         around=400,
     ),
-    Form(
+    ValueForm(
         ("private-lines:",),
         re.compile(r"(?i:private-lines): ?\d+\s+(?P<value>(?:[A-Za-z0-9+/=]++(?:\r?\n|\\n|\Z))+)"),
-        Kind.PRIVATE_KEY,
+        SecretKind.PRIVATE_KEY,
     ),
-    Form(  # a private key as JSON has it
+    ValueForm(  # a private key as JSON has it
         ('"kty"',),
         re.compile(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,8}:\s{0,8}\"(?P<value>[\w-]{20,}+)\""),
-        Kind.PRIVATE_KEY,
+        SecretKind.PRIVATE_KEY,
         around=6_000,
     ),
-    Form(
+    ValueForm(
         ("<rsakeyvalue>",),
         re.compile(r"<(?:D|P|Q|DP|DQ|InverseQ)>(?P<value>[\w+/=\s]{20,}+)</"),
-        Kind.PRIVATE_KEY,
+        SecretKind.PRIVATE_KEY,
         around=8_000,
     ),
-    Form(  # the words of a wallet
+    ValueForm(  # the words of a wallet
         ("mnemonic", "seed", "recovery", "wallet", "phrase", "bip39", "bip-39"),
         re.compile(
             r"[\w-]{3,10}+[^\n:=]{0,40}?(?:[:=]|\bis\b|[\"'`]|\n)[\s\"'`]{0,4}"
@@ -72,15 +72,15 @@ _FORMS: tuple[Form, ...] = (
             rf"-Za-z])"
         ),
     ),
-    Form(  # the key that goes with an id of AWS
+    ValueForm(  # the key that goes with an id of AWS
         ("akia", "asia"),
         re.compile(
             r"A[KS]IA[A-Z2-7]{16}[^\n]{0,40}?[\s\"',:/=|](?P<value>(?=[^\n]{0,39}\d)[A-Za-z0-9+/]{40})(?![A-Za-z0-"
             r"9+/=])"
         ),
-        Kind.SECRET,
+        SecretKind.SECRET,
     ),
-    Form(
+    ValueForm(
         (
             "client(",
             "sdk(",
@@ -97,17 +97,17 @@ _FORMS: tuple[Form, ...] = (
             r"[a-zA-Z]{3,13}\((?:[\"'`][^\"'`\n]{0,120}[\"'`], ?){0,3}?(?:\w{1,20} ?[=:] ?)?[\"'`](?P<value>[\w-]{"
             r"32,}+)[\"'`]"
         ),
-        Kind.SECRET,
+        SecretKind.SECRET,
         True,
     ),
-    Form(
+    ValueForm(
         ("chpasswd",),
         re.compile(
             r"[\"'\s](?!-)[\w.-]{1,40}:(?P<value>[^\s\"'$]{4,100})[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo )?chpasswd"
         ),
         around=300,
     ),
-    Form(  # what is piped to a command that asks for it
+    ValueForm(  # what is piped to a command that asks for it
         ("--password-stdin", "sudo -s ", "--with-token", "passwd --stdin", "passphrase-fd"),
         re.compile(
             r"\b(?:echo|printf)(?: -\w+)?(?: '%s')? (?P<q>[\"']?)(?P<value>(?![$<{])[^\s\"'|]{4,}+)(?P=q) ?\|[^\n]"
@@ -116,12 +116,12 @@ _FORMS: tuple[Form, ...] = (
         ),
         around=300,
     ),
-    Form(  # a name and a password as drivers of Go have them
+    ValueForm(  # a name and a password as drivers of Go have them
         ("@tcp(", "@unix("),
         re.compile(r"(?<![\w.-])[\w.-]{1,60}:(?P<value>(?![$<{%])[^\s\"'`@]{1,200})@(?:tcp|unix)\("),
         around=300,
     ),
-    Form(
+    ValueForm(
         ("as the password", "as password", "als passwort", "as the passphrase", "comme mot de passe", "como contrase"),
         re.compile(
             r"(?<![^\s\"'`])(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`]{6,200})[\"'`]? "
@@ -129,7 +129,7 @@ _FORMS: tuple[Form, ...] = (
         ),
         around=220,
     ),
-    Form(
+    ValueForm(
         ("password)", "passwort)", "passphrase)", " pw)"),
         re.compile(
             r"(?<![^\s\"'`])(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`]{6,200})[\"'`]? "
@@ -137,7 +137,7 @@ _FORMS: tuple[Form, ...] = (
         ),
         around=220,
     ),
-    Form(  # words in the place of signs
+    ValueForm(  # words in the place of signs
         ("passphrase", "pass phrase"),
         re.compile(
             r"(?i:pass ?phrase)[\"']?(?: (?:is|ist))?[ :=]{1,4}[\"']?"
@@ -145,7 +145,7 @@ _FORMS: tuple[Form, ...] = (
             r"[a-z]{3,9}(?:[ -][a-z]{3,9}){3,7})[\"'.]?[ \t]*(?=\n|\Z)"
         ),
     ),
-    Form(  # a name and a password side by side
+    ValueForm(  # a name and a password side by side
         (
             "credentials",
             "login",
@@ -162,33 +162,33 @@ _FORMS: tuple[Form, ...] = (
             r"(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])(?=[^\s]{0,60}[A-Z!#$%&*+@^_-])[^\s\"'`/]{8,}+)"
         ),
     ),
-    Form(
+    ValueForm(
         ("private key", "privkey", "private-key", "priv key", "wif "),
         re.compile(
             r"[\w-]{3,7}(?: ?key)?[^\n\w]{0,4}(?:(?:is|ist|es|est)[^\n\w]{1,3})?"
             r"(?P<value>0x[0-9a-fA-F]{64}|[0-9a-fA-F]{64}|[5KL9c][1-9A-HJ-NP-Za-km-z]{50,51})(?!\w)"
         ),
-        Kind.SECRET,
+        SecretKind.SECRET,
     ),
-    Form(  # lines of base64 below one that says what they are
+    ValueForm(  # lines of base64 below one that says what they are
         ("token", "secret", "credential"),
         re.compile(
             r"\w{5,11}+[^\n:=]{0,60}+:?\r?\n[ \t]{0,12}(?P<value>[A-Za-z0-9+/_-]{60,80}(?:\r?\n[ \t]{0,12}[A-Za-"
             r"z0-9+/_-]{60,80})*+"
             r"(?:\r?\n[ \t]{0,12}[A-Za-z0-9+/_-]{2,80}={0,2})?)(?=\s|\Z)"
         ),
-        Kind.SECRET,
+        SecretKind.SECRET,
         True,
     ),
-    Form(
+    ValueForm(
         ("license", "licence", "product key", "activation", "lizenz"),
         re.compile(
             r"\w{6,10}[ _-]?(?:key|schl\u00fcssel|code)[^\n\w]{1,5}(?:is )?(?P<value>[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8"
             r"}){2,7})(?![\w-])"
         ),
-        Kind.SECRET,
+        SecretKind.SECRET,
     ),
-    Form(
+    ValueForm(
         (
             "passport",
             "reisepass",
@@ -204,16 +204,16 @@ _FORMS: tuple[Form, ...] = (
             r"is |ist )?[\"']?"
             r"(?P<value>(?=[A-Z]{0,3}\d)[A-Z0-9]{8,10})(?![A-Za-z0-9])"
         ),
-        Kind.SSN,
+        SecretKind.SSN,
     ),
-    Form(
+    ValueForm(
         ("pin",),
         re.compile(
             r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?:for|of|to|on|f\u00fcr|vom|der|del|de|du|zum)(?: [\w-]"
             r"{1,12}){1,5}?)?"
             r"(?:: ?| is | ist | lautet | est | es | \u00e8 |['\u2019]s )(?P<value>\d{4,8})(?![\w.:-])"
         ),
-        Kind.SECRET,
+        SecretKind.SECRET,
     ),
 )
 """The forms, in no order."""
@@ -233,16 +233,16 @@ _ONE_CODE = re.compile(
 )
 
 
-def _code(text: Text, place: int) -> Span | None:
+def _code(text: ScannedText, place: int) -> SecretSpan | None:
     """A code of digits that lets somebody in once, or through a door."""
     end = place + 4
     if _CODE_FOR.search(text.low, max(place - 24, 0), place) is None and _CODE_OF.match(text.low, end) is None:
         return None
     found = _ONE_CODE.match(text.text, end)
-    return Span(*found.span("value"), Kind.SECRET) if found else None
+    return SecretSpan(*found.span("value"), SecretKind.SECRET) if found else None
 
 
-def _one_of(text: Text, place: int) -> Span | None:
+def _one_of(text: ScannedText, place: int) -> SecretSpan | None:
     """One behind a word that says so by itself."""
     if (place and text.text[place - 1].isalpha()) or text.text[place + 3 : place + 4].isalpha() != (
         text.low[place] == "c"
@@ -251,7 +251,7 @@ def _one_of(text: Text, place: int) -> Span | None:
     if text.low[place] == "c" and _CODE_OF.match(text.low, place + 6) is None:
         return None
     found = _ONE_CODE.match(text.text, place + 3)
-    return Span(*found.span("value"), Kind.SECRET) if found else None
+    return SecretSpan(*found.span("value"), SecretKind.SECRET) if found else None
 
 
 _LIST = ("code", "codici", "c\u00f3dig")  # what a list of codes is called, and what stands before and behind it
@@ -269,20 +269,20 @@ _CODES_LINE = re.compile(
 )
 
 
-def _form(form: Form, text: Text, place: int) -> Span | None:
+def _form(form: ValueForm, text: ScannedText, place: int) -> SecretSpan | None:
     """What stands in a form, from one of its literals on."""
     if place and text.text[place - 1].isalnum() and text.text[place : place + 3].lower() == "pin":
         return None
     return _in_form(form, form.shape.match(text.text, place))
 
 
-def _in_form(form: Form, found: re.Match[str] | None) -> Span | None:
+def _in_form(form: ValueForm, found: re.Match[str] | None) -> SecretSpan | None:
     if found is None or is_placeholder(found["value"]) or (form.random and not random(found["value"])):
         return None
-    return Span(found.start("value"), found.start("value") + len(found["value"].rstrip()), form.kind)
+    return SecretSpan(found.start("value"), found.start("value") + len(found["value"].rstrip()), form.kind)
 
 
-def _near(form: Form, literal: str, text: Text) -> Iterator[Span]:
+def _near(form: ValueForm, literal: str, text: ScannedText) -> Iterator[SecretSpan]:
     """What stands in a form around one of its literals."""
     place, done = text.low.find(literal), 0
     while place >= 0:
@@ -294,7 +294,7 @@ def _near(form: Form, literal: str, text: Text) -> Iterator[Span]:
         place = text.low.find(literal, end)
 
 
-def _codes(word: str, text: Text) -> Iterator[Span]:
+def _codes(word: str, text: ScannedText) -> Iterator[SecretSpan]:
     """Codes that stand in a list behind a line that says they let somebody in."""
     place = text.low.find(word)
     while place >= 0:
@@ -303,7 +303,7 @@ def _codes(word: str, text: Text) -> Iterator[Span]:
         if head is not None and (head["of"] or _BEFORE_LIST.search(text.low[max(place - 20, 0) : place])):
             end = head.end()
             while (found := _CODES_LINE.match(text.text, end)) is not None:
-                yield Span(*found.span("value"), Kind.SECRET)
+                yield SecretSpan(*found.span("value"), SecretKind.SECRET)
                 end = found.end()
         place = text.low.find(word, end)
 
@@ -351,7 +351,7 @@ _UNIT = re.compile(
 )
 
 
-def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
+def _said(text: ScannedText, place: int, end: int, password: bool) -> SecretSpan | None:
     """What a sentence says a password or a key is: behind a colon or an `is`, or right behind the word."""
     password = password or _WIFI.search(text.low, max(place - 12, 0), place) is not None
     if place and (
@@ -372,7 +372,7 @@ def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
     last = found.start("value") + len(value)
     if found.end() == stop:
         last = _REST.match(text.text, last).end()  # type: ignore[union-attr]  # it matches the empty text, too
-    return Span(found.start("value"), last, Kind.PASSWORD if password else Kind.SECRET)
+    return SecretSpan(found.start("value"), last, SecretKind.PASSWORD if password else SecretKind.SECRET)
 
 
 _WIFI = re.compile(r"(?:wi-?fi|wlan|wireless|network|guest|router)[ -]$")
@@ -418,7 +418,7 @@ def _both(value: str) -> bool:
     return any(one.isupper() for one in value) and any(one.islower() for one in value)
 
 
-def _prose(word: str, password: bool, text: Text, place: int) -> Span | None:
+def _prose(word: str, password: bool, text: ScannedText, place: int) -> SecretSpan | None:
     """What somebody writes behind the word for a password, a key or a token, in the words of a sentence."""
     end = place + len(word)
     if not _begins(text.text, place, word):
@@ -460,7 +460,7 @@ _COLUMN = (
 _DELIMITERS = ",;\t|"
 
 
-def _tables(word: str, text: Text) -> Iterator[Span]:
+def _tables(word: str, text: ScannedText) -> Iterator[SecretSpan]:
     """The values of a column whose heading says that they are secret."""
     place = text.low.find(word)
     while place >= 0:
@@ -486,9 +486,9 @@ def _delimiter(before: str, after: str) -> str:
 _HEADING = re.compile(r"[\w \"'.,;\t|-]{2,300}\r?")
 
 
-def _column(text: str, place: int, sign: str, at: int, fields: int) -> tuple[list[Span], int]:
+def _column(text: str, place: int, sign: str, at: int, fields: int) -> tuple[list[SecretSpan], int]:
     """The secrets of a column, from its first line on, and where its last line ends."""
-    values: list[Span] = []
+    values: list[SecretSpan] = []
     while place < len(text):
         end = text.find("\n", place)
         end = len(text) if end < 0 else end
@@ -500,13 +500,13 @@ def _column(text: str, place: int, sign: str, at: int, fields: int) -> tuple[lis
         start += parts[at].find(value)
         made = any(not one.isalpha() for one in value) and not set(value) <= set("-: ")
         if made and len(value) >= 4 and " " not in value and not is_placeholder(value):
-            values.append(Span(start, start + len(value), Kind.PASSWORD))
+            values.append(SecretSpan(start, start + len(value), SecretKind.PASSWORD))
         place = end + 1
     return values, place - 1
 
 
-_SECRETS = frozenset((Kind.PASSWORD, Kind.SECRET, Kind.PRIVATE_KEY, Kind.SSN))
-FORMS: tuple[Literal | Scan, ...] = (
+_SECRETS = frozenset((SecretKind.PASSWORD, SecretKind.SECRET, SecretKind.PRIVATE_KEY, SecretKind.SSN))
+FORMS: tuple[Literal | TextScan, ...] = (
     *(
         Literal(literal, partial(_form, form), low=True)
         for form in _FORMS
@@ -514,7 +514,7 @@ FORMS: tuple[Literal | Scan, ...] = (
         for literal in form.literals
     ),
     *(
-        Scan(_SECRETS, partial(_near, form, literal), (literal,))
+        TextScan(_SECRETS, partial(_near, form, literal), (literal,))
         for form in _FORMS
         if form.around
         for literal in form.literals
@@ -523,6 +523,6 @@ FORMS: tuple[Literal | Scan, ...] = (
     *(Literal(word, partial(_prose, word, False), low=True) for word in _KEYS),
     Literal("code", _code, low=True),
     *(Literal(word, _one_of, low=True) for word in ("otp", "c\u00f3digo")),
-    *(Scan(_SECRETS, partial(_codes, word), (word,)) for word in _LIST),
-    *(Scan(_SECRETS, partial(_tables, word), (word,)) for word in _COLUMN),
+    *(TextScan(_SECRETS, partial(_codes, word), (word,)) for word in _LIST),
+    *(TextScan(_SECRETS, partial(_tables, word), (word,)) for word in _COLUMN),
 )

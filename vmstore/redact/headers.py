@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from vmstore.redact.assignments import is_placeholder, random
-from vmstore.redact.span import Kind, Literal, Scan, Span, Text
+from vmstore.redact.span import Literal, ScannedText, SecretKind, SecretSpan, TextScan
 from vmstore.redact.vendor_keys import pair
 
 _BEARER = re.compile(r"(?i:bearer)[ \t]+(?=[\w.~+/=-]{0,80}\d)([\w.~+/-]{16,}+={0,2})")
@@ -22,35 +22,35 @@ _ALONE = re.compile(r"://([A-Za-z0-9_~-]{20,}+)@(?![\w.-]{0,40}(?:ingest|sentry)
 _USER = re.compile(r"-[uU](?:ser)?[ =]*[\"']?[\w.@/\\-]{1,80}:(?![$<{*\[%])([^\s\"':]{4,}+)")
 
 
-def _group(pattern: re.Pattern[str], text: Text, place: int, kind: Kind) -> Span | None:
+def _group(pattern: re.Pattern[str], text: ScannedText, place: int, kind: SecretKind) -> SecretSpan | None:
     found = pattern.match(text.text, place)
-    return Span(*found.span(1), kind) if found and not is_placeholder(found[1]) else None
+    return SecretSpan(*found.span(1), kind) if found and not is_placeholder(found[1]) else None
 
 
-def _bearer(text: Text, place: int) -> Span | None:
-    return _group(_BEARER, text, place, Kind.AUTHORIZATION)
+def _bearer(text: ScannedText, place: int) -> SecretSpan | None:
+    return _group(_BEARER, text, place, SecretKind.AUTHORIZATION)
 
 
-def _basic(text: Text, place: int) -> Span | None:
+def _basic(text: ScannedText, place: int) -> SecretSpan | None:
     """What follows `Basic` where it is a name and a password, decoded."""
     found = _BASIC.match(text.text, place)
-    return Span(*found.span(1), Kind.AUTHORIZATION) if found and pair(found[1]) else None
+    return SecretSpan(*found.span(1), SecretKind.AUTHORIZATION) if found and pair(found[1]) else None
 
 
-def _header(text: Text, place: int) -> Span | None:
-    found = _group(_HEADER, text, place, Kind.AUTHORIZATION)
+def _header(text: ScannedText, place: int) -> SecretSpan | None:
+    found = _group(_HEADER, text, place, SecretKind.AUTHORIZATION)
     return None if found and text.text.startswith("AWS4-", found.start) else found
 
 
-def _address(text: Text, place: int) -> Span | None:
+def _address(text: ScannedText, place: int) -> SecretSpan | None:
     """The password before the `@` of an address; one that stands alone there is a token where it looks random."""
-    found = _group(_ADDRESS, text, place, Kind.PASSWORD)
+    found = _group(_ADDRESS, text, place, SecretKind.PASSWORD)
     if found is not None:
         said = text.low[found.start : found.end]
         if said in _INSTEAD and random(text.text[place + 3 : found.start - 1]):
-            return Span(place + 3, found.start - 1, Kind.SECRET)
+            return SecretSpan(place + 3, found.start - 1, SecretKind.SECRET)
         return found if said not in _SHOWN | _INSTEAD else None
-    alone = _group(_ALONE, text, place, Kind.SECRET)
+    alone = _group(_ALONE, text, place, SecretKind.SECRET)
     return alone if alone and random(text.text[alone.start : alone.end]) else None
 
 
@@ -59,12 +59,12 @@ _INSTEAD = frozenset(["x-oauth-basic", "x-access-token", "oauth2", "x-token-auth
 """What stands for a password where the name is the secret."""
 
 
-def _user(text: Text, place: int) -> Span | None:
+def _user(text: ScannedText, place: int) -> SecretSpan | None:
     """The password of `curl -u name:password`; other commands mean other things by it."""
     found = _USER.match(text.text, place)
     if found is None or not any(one in text.low[max(place - 200, 0) : place] for one in ("curl", "wget", "http")):
         return None
-    return Span(*found.span(1), Kind.PASSWORD)
+    return SecretSpan(*found.span(1), SecretKind.PASSWORD)
 
 
 # ---- options of commands, and calls: what they take, by the name of the command
@@ -180,7 +180,7 @@ def _command(literal: str, follows: str) -> Literal:
     shape = re.compile(r"(?i:" + re.escape(literal.rstrip()) + ")" + more + follows, re.MULTILINE)
     option = _OPTION.match(follows)
 
-    def at(text: Text, place: int) -> Span | None:
+    def at(text: ScannedText, place: int) -> SecretSpan | None:
         if option is not None and text.text.find(option[2], place, place + int(option[1]) + 20) < 0:
             return None
         found = shape.match(text.text, place)
@@ -188,7 +188,7 @@ def _command(literal: str, follows: str) -> Literal:
             return None
         if found["value"].isdigit() or (literal == '"auth"' and not pair(found["value"])):
             return None  # a port, or no name and password
-        return Span(*found.span("value"), Kind.PASSWORD)
+        return SecretSpan(*found.span("value"), SecretKind.PASSWORD)
 
     return Literal(literal, at, low=True)
 
@@ -204,7 +204,7 @@ _ONE = re.compile(
 _JAR = re.compile(r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S*\t(?:TRUE|FALSE)\t\d+\t\S+\t(?P<value>\S{12,})$")
 
 
-def _cookies(text: Text) -> Iterator[Span]:
+def _cookies(text: ScannedText) -> Iterator[SecretSpan]:
     """What a header sends to stay signed in: each value that is long, in a line that speaks of cookies."""
     done = 0
     place = text.low.find("cookie")
@@ -218,13 +218,13 @@ def _cookies(text: Text) -> Iterator[Span]:
         place = text.low.find("cookie", done)
         for one in _ONE.finditer(text.text, head.end(), done):
             if any(sign.isdigit() for sign in one["value"][:200]) and not is_placeholder(one["value"][:300]):
-                yield Span(*one.span("value"), Kind.SECRET)
+                yield SecretSpan(*one.span("value"), SecretKind.SECRET)
 
 
-def _jar(text: Text) -> Iterator[Span]:
+def _jar(text: ScannedText) -> Iterator[SecretSpan]:
     """The values of a file of cookies."""
     for one in _JAR.finditer(text.text):
-        yield Span(*one.span("value"), Kind.SECRET)
+        yield SecretSpan(*one.span("value"), SecretKind.SECRET)
 
 
 HEADERS: tuple[Literal, ...] = (
@@ -236,6 +236,6 @@ HEADERS: tuple[Literal, ...] = (
     *(_command(literal, follows) for literal, follows in COMMANDS),
 )
 COOKIES = (
-    Scan(frozenset((Kind.SECRET,)), _cookies, ("cookie",)),
-    Scan(frozenset((Kind.SECRET,)), _jar, ("\ttrue\t", "\tfalse\t")),
+    TextScan(frozenset((SecretKind.SECRET,)), _cookies, ("cookie",)),
+    TextScan(frozenset((SecretKind.SECRET,)), _jar, ("\ttrue\t", "\tfalse\t")),
 )

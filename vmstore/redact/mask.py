@@ -15,24 +15,24 @@ from typing import Any, NamedTuple
 
 from vmstore.redact.assignments import named
 from vmstore.redact.find import apart, spans
-from vmstore.redact.span import USUAL, Kind, Span
+from vmstore.redact.span import USUAL, SecretKind, SecretSpan
 
-ECHOES = frozenset((Kind.PASSWORD, Kind.SECRET, Kind.API_KEY, Kind.AUTHORIZATION))
+ECHOES = frozenset((SecretKind.PASSWORD, SecretKind.SECRET, SecretKind.API_KEY, SecretKind.AUTHORIZATION))
 """Kinds whose values are looked for everywhere."""
 ECHO_CHARS_MIN = 6
 WORD_CHARS_MIN = 12  # what is letters or digits alone, and shorter, may be a word of other texts
 NUMBER_MIN = 10**8  # numbers below have too few digits to be anybody's
 JSON_CHARS_MAX = 4 << 20  # longer texts are looked at as they are
 BLOB_CHARS_MIN = 512  # no key is so long
-_NUMBERS = frozenset((Kind.PHONE, Kind.CARD, Kind.SSN, Kind.IBAN))
+_NUMBERS = frozenset((SecretKind.PHONE, SecretKind.CARD, SecretKind.SSN, SecretKind.IBAN))
 _BLOB = re.compile(r"[A-Za-z0-9+/\r\n]+={0,2}\s*")
 _DATA = re.compile(r"data:[\w.+/;=-]{0,100};base64,")
 
 
-class Masked(NamedTuple):
+class MaskedValue(NamedTuple):
     """A value that was masked: what it was, the number of its placeholder, how often it stood where."""
 
-    kind: Kind
+    kind: SecretKind
     number: int
     times: int
     where: dict[str, int]
@@ -41,13 +41,15 @@ class Masked(NamedTuple):
 class Mask:
     """What was masked in one document. `learn` of all its texts first finds what only one of them gives away."""
 
-    def __init__(self, kinds: Collection[Kind] = USUAL, also: Callable[[str], list[Span]] | None = None) -> None:
+    def __init__(
+        self, kinds: Collection[SecretKind] = USUAL, also: Callable[[str], list[SecretSpan]] | None = None
+    ) -> None:
         self.kinds = frozenset(kinds)
         self._also = also  # another finder, asked after ours
-        self._numbers: dict[Kind, dict[str, int]] = {}
-        self._places: dict[tuple[Kind, int], Counter[str]] = {}
-        self._echoes: dict[str, Kind] = {}
-        self._looked: dict[str, list[Span]] = {}  # what was found in texts that were learnt
+        self._numbers: dict[SecretKind, dict[str, int]] = {}
+        self._places: dict[tuple[SecretKind, int], Counter[str]] = {}
+        self._echoes: dict[str, SecretKind] = {}
+        self._looked: dict[str, list[SecretSpan]] = {}  # what was found in texts that were learnt
 
     def learn(self, text: str, *, keep: bool = True) -> None:
         """Remembers the secrets of a text, so that they are masked in every other.
@@ -104,11 +106,11 @@ class Mask:
             return value if masked == str(value) else masked
         return value
 
-    def found(self, text: str) -> list[Span]:
+    def found(self, text: str) -> list[SecretSpan]:
         """What is to be hidden in a text, what others gave away included."""
         found = self._looked[text] if text in self._looked else self._spans(text)
         echoes = [
-            Span(*one.span(), self._echoes[value])
+            SecretSpan(*one.span(), self._echoes[value])
             for value in self._echoes
             if value in text
             for one in re.finditer(_whole(value), text)
@@ -142,9 +144,9 @@ class Mask:
         if [span[:2] for span in found] == [(0, len(told))]:  # what it is by itself is surer than a name
             return self._place(told, found, where)
         self._remember(told, kind)
-        return self._place(told, [Span(0, len(told), kind)], where)
+        return self._place(told, [SecretSpan(0, len(told), kind)], where)
 
-    def _place(self, text: str, found: list[Span], where: str) -> str:
+    def _place(self, text: str, found: list[SecretSpan], where: str) -> str:
         """A text with placeholders where something was found."""
         parts: list[str] = []
         done = 0
@@ -156,11 +158,11 @@ class Mask:
             done = span.end
         return "".join((*parts, text[done:])) if parts else text
 
-    def _number(self, value: str, kind: Kind) -> int:
+    def _number(self, value: str, kind: SecretKind) -> int:
         known = self._numbers.setdefault(kind, {})
         return known.setdefault(same(value, kind), len(known) + 1)
 
-    def _spans(self, text: str) -> list[Span]:
+    def _spans(self, text: str) -> list[SecretSpan]:
         found = spans(text, self.kinds)
         if self._also is not None:
             ours = list(found)
@@ -169,15 +171,15 @@ class Mask:
             self._remember(text[span.start : span.end], span.kind)
         return found
 
-    def _remember(self, value: str, kind: Kind) -> None:
+    def _remember(self, value: str, kind: SecretKind) -> None:
         if kind in ECHOES and value not in self._echoes and _is_known_by_itself(value):
             self._echoes[value] = kind
 
     @property
-    def record(self) -> list[Masked]:
+    def record(self) -> list[MaskedValue]:
         """What was masked, by kind and number; never a value."""
         return [
-            Masked(kind, number, places.total(), dict(places))
+            MaskedValue(kind, number, places.total(), dict(places))
             for (kind, number), places in sorted(self._places.items())
         ]
 
@@ -193,7 +195,7 @@ class Mask:
 _IS_PLACEHOLDER = re.compile(r"\[[A-Z_]+ \d+\]\Z")
 
 
-def _touches(span: Span, others: Collection[Span]) -> bool:
+def _touches(span: SecretSpan, others: Collection[SecretSpan]) -> bool:
     return any(span.start < one.end and one.start < span.end for one in others)
 
 
@@ -231,8 +233,8 @@ def _whole(value: str) -> str:
     return f"{before}{re.escape(value)}{after}"
 
 
-def same(value: str, kind: Kind) -> str:
+def same(value: str, kind: SecretKind) -> str:
     """A value as it is compared: numbers without their signs between, addresses in small letters."""
     if kind in _NUMBERS:
         return re.sub(r"[^0-9A-Z]", "", value)
-    return value.lower() if kind is Kind.EMAIL else value
+    return value.lower() if kind is SecretKind.EMAIL else value

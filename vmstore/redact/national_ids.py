@@ -95,7 +95,7 @@ def _austrian(digits: str) -> bool:
     return _weighed("3790584216", 11, digits) == int(digits[3]) and _day(digits[4:], "dmy")
 
 
-class State(NamedTuple):
+class CountryNumber(NamedTuple):
     """A number of one state: its groups of digits, the words for it, and its check."""
 
     groups: str  # as `3.3.3-2`, several with `|`; those behind a `!` need no word
@@ -103,83 +103,85 @@ class State(NamedTuple):
     check: Check
 
 
-STATES: tuple[State, ...] = (
-    State("11|2 3 3 3", r"steuer|idnr|id-nr|identifikationsnummer|\btin\b|tax[ -]?id", _iso),
-    State("11|3 3 3 2", r"\boib\b", _iso),
-    State("11", r"pesel", _all(_sum("1379137913", 10, lambda rest: -rest % 10), lambda one: _day(one, "ymd"))),
-    State(
+STATES: tuple[CountryNumber, ...] = (
+    CountryNumber("11|2 3 3 3", r"steuer|idnr|id-nr|identifikationsnummer|\btin\b|tax[ -]?id", _iso),
+    CountryNumber("11|3 3 3 2", r"\boib\b", _iso),
+    CountryNumber("11", r"pesel", _all(_sum("1379137913", 10, lambda rest: -rest % 10), lambda one: _day(one, "ymd"))),
+    CountryNumber(
         "9|4.2.3|3 3 3|4 2 3",
         r"\bbsn\b|burgerservice|sofinummer",
         lambda one: (_weighed("98765432", 11, one) - int(one[8])) % 11 == 0,
     ),
-    State("9|3 3 3", r"\bnif\b|contribuinte|\bnipc\b", _sum("98765432", 11, _from_eleven)),
-    State("11!3.3.3-2", r"\bcpf\b", _cpf),
-    State(
+    CountryNumber("9|3 3 3", r"\bnif\b|contribuinte|\bnipc\b", _sum("98765432", 11, _from_eleven)),
+    CountryNumber("11!3.3.3-2", r"\bcpf\b", _cpf),
+    CountryNumber(
         "15|13 2!1 2 2 2 3 3 2",
         r"\bnir\b|s[\u00e9e]cu(?:rit[\u00e9e])?\b|\binsee\b|num[\u00e9e]ro de s|carte vitale|\bnss\b|assur[\u00e9e]",
         lambda one: len(one) == 15 and one[0] in "12" and 97 - int(one[:13]) % 97 == int(one[13:]),
     ),
-    State(
+    CountryNumber(
         "11!2.2.2-3.2|2.2.2-3-2|2 2 2 3 2",
         r"rijksregister|registre national|\brrn\b|\binsz\b|\bniss\b|nationaal nummer|num[\u00e9e]ro national",
         lambda one: int(one[9:]) in (97 - int(one[:9]) % 97, 97 - int("2" + one[:9]) % 97),
     ),
-    State(
+    CountryNumber(
         "13!3.4.4.2",
         r"\bahv|\bavs\b|\bssn\b|sozialvers",
         lambda one: one[:3] == "756" and _sum("131313131313", 10, lambda rest: -rest % 10)(one),
     ),
-    State(
+    CountryNumber(
         "10|12|8-4|6-4|8 4|6 4",
         r"personnummer|person-?nr|\bpnr\b|samordning|swedish",
         lambda one: luhn(one[-10:]) and _day(one[-10:], "ymd"),
     ),
-    State("10|6-4", r"henkil|hetu|finnish", lambda one: "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(one[:9]) % 31] == one[9]),
-    State("10|6-4", r"\bcpr\b|personnummer|cpr-nr", lambda one: _day(one, "dmy")),
-    State(
+    CountryNumber(
+        "10|6-4", r"henkil|hetu|finnish", lambda one: "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(one[:9]) % 31] == one[9]
+    ),
+    CountryNumber("10|6-4", r"\bcpr\b|personnummer|cpr-nr", lambda one: _day(one, "dmy")),
+    CountryNumber(
         "11|6 5",
         r"f\u00f8dselsnummer|fodselsnummer|personnummer|\bfnr\b|f\u00f8dselsnr",
         _all(_sum("376189452", 11, lambda rest: -rest % 11), _sum("5432765432", 11, lambda rest: -rest % 11)),
     ),
-    State("9|3 3 3|3-3-3", r"\bsin\b|social insurance|\bnas\b|assurance sociale", luhn),
-    State("9|3 3 3", r"\btfn\b|tax file", lambda one: _weighed("14375869A", 11, one) == 0),
-    State("10|3 3 4|3-3-4", r"\bnhs\b", lambda one: -_weighed("A98765432", 11, one) % 11 == int(one[9])),
-    State("12|4 4 4|4-4-4", r"aadhaar|aadhar|uidai|\u0906\u0927\u093e\u0930", _verhoeff),
-    State(
+    CountryNumber("9|3 3 3|3-3-3", r"\bsin\b|social insurance|\bnas\b|assurance sociale", luhn),
+    CountryNumber("9|3 3 3", r"\btfn\b|tax file", lambda one: _weighed("14375869A", 11, one) == 0),
+    CountryNumber("10|3 3 4|3-3-4", r"\bnhs\b", lambda one: -_weighed("A98765432", 11, one) % 11 == int(one[9])),
+    CountryNumber("12|4 4 4|4-4-4", r"aadhaar|aadhar|uidai|\u0906\u0927\u093e\u0930", _verhoeff),
+    CountryNumber(
         "18",
         r"\u8eab\u4efd|identity|\bid\b|citizen",
         lambda one: _day(one[8:14], "ymd") and "10X98765432"[_weighed("79A584216379A5842", 11, one)] == one[17],
     ),
-    State("13|6-7", r"\uc8fc\ubbfc|\brrn\b|resident", _sum("234567892345", 11, lambda rest: (11 - rest) % 10)),
-    State(
+    CountryNumber("13|6-7", r"\uc8fc\ubbfc|\brrn\b|resident", _sum("234567892345", 11, lambda rest: (11 - rest) % 10)),
+    CountryNumber(
         "12|4 4 4|4-4-4",
         r"my ?number|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc|\u500b\u4eba\u756a\u53f7",
         _sum("65432765432", 11, _from_eleven),
     ),
-    State(
+    CountryNumber(
         "13|6 4 2 1|6 4 3",
         r"south africa|\bsa id|rsa id|id number|identity number|\bid no",
         _all(luhn, lambda one: _day(one, "ymd")),
     ),
-    State("9|1-7-1", r"teudat|\u05ea\u05e2\u05d5\u05d3\u05ea|israeli|\u05ea\u05f4\u05d6", luhn),
-    State("11", r"\btckn\b|kimlik|\btc\b", _turkish),
-    State("13", r"\bcnp\b|cod numeric", _sum("279146358279", 11, lambda rest: rest % 10)),
-    State("10", r"\begn\b|\u0435\u0433\u043d", _sum("2485A9736", 11, lambda rest: rest % 10)),
-    State("10|6/4", r"rodn[\u00e9e]|\brc\b|r\.\u010d", lambda one: int(one) % 11 == 0 and _day(one, "ymd")),
-    State("11!3-3-3 2", r"\u0441\u043d\u0438\u043b\u0441|snils", _snils),
-    State(
+    CountryNumber("9|1-7-1", r"teudat|\u05ea\u05e2\u05d5\u05d3\u05ea|israeli|\u05ea\u05f4\u05d6", luhn),
+    CountryNumber("11", r"\btckn\b|kimlik|\btc\b", _turkish),
+    CountryNumber("13", r"\bcnp\b|cod numeric", _sum("279146358279", 11, lambda rest: rest % 10)),
+    CountryNumber("10", r"\begn\b|\u0435\u0433\u043d", _sum("2485A9736", 11, lambda rest: rest % 10)),
+    CountryNumber("10|6/4", r"rodn[\u00e9e]|\brc\b|r\.\u010d", lambda one: int(one) % 11 == 0 and _day(one, "ymd")),
+    CountryNumber("11!3-3-3 2", r"\u0441\u043d\u0438\u043b\u0441|snils", _snils),
+    CountryNumber(
         "12",
         r"\u0438\u043d\u043d|\binn\b",
         _all(_sum("724A359468", 11, lambda rest: rest % 10), _sum("3724A359468", 11, lambda rest: rest % 10)),
     ),
-    State("10|4 6|4-6", r"svnr|sv-nr|sozialvers|versicherungsnummer|e-card", _austrian),
-    State("2/3/5|3/3/4|3/3/5|10|11", r"steuernummer|steuernr|st\.-?nr", lambda one: True),
-    State("2.3.3-1|1.3.3-1|8-1", r"\brut\b|\brun\b", lambda one: _chilean(one)),
-    State("9|3-2-4", r"\bitin\b", lambda one: one[0] == "9"),
-    State("11|2-8-1", r"\bcuit\b|\bcuil\b", _sum("5432765432", 11, lambda rest: (11 - rest) % 11)),
-    State("11", r"isikukood|asmens kodas", _baltic),
-    State("9|3 3 3", r"\btaj\b", _sum("37373737", 10, lambda rest: rest)),
-    State("11", r"\bamka\b|\u03b1\u03bc\u03ba\u03b1", luhn),
+    CountryNumber("10|4 6|4-6", r"svnr|sv-nr|sozialvers|versicherungsnummer|e-card", _austrian),
+    CountryNumber("2/3/5|3/3/4|3/3/5|10|11", r"steuernummer|steuernr|st\.-?nr", lambda one: True),
+    CountryNumber("2.3.3-1|1.3.3-1|8-1", r"\brut\b|\brun\b", lambda one: _chilean(one)),
+    CountryNumber("9|3-2-4", r"\bitin\b", lambda one: one[0] == "9"),
+    CountryNumber("11|2-8-1", r"\bcuit\b|\bcuil\b", _sum("5432765432", 11, lambda rest: (11 - rest) % 11)),
+    CountryNumber("11", r"isikukood|asmens kodas", _baltic),
+    CountryNumber("9|3 3 3", r"\btaj\b", _sum("37373737", 10, lambda rest: rest)),
+    CountryNumber("11", r"\bamka\b|\u03b1\u03bc\u03ba\u03b1", luhn),
 )
 """The states whose numbers are digits alone."""
 
@@ -264,9 +266,9 @@ CODES: tuple[Code, ...] = (
 )
 
 
-def _layouts() -> dict[str, list[tuple[State, bool]]]:
+def _layouts() -> dict[str, list[tuple[CountryNumber, bool]]]:
     """The states by their groupings, and whether a word is needed with it."""
-    found: dict[str, list[tuple[State, bool]]] = {}
+    found: dict[str, list[tuple[CountryNumber, bool]]] = {}
     for state in STATES:
         needing, _, free = state.groups.partition("!")
         for listed, word in ((needing, True), (free, False)):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from vmstore.redact import national_ids
-from vmstore.redact.span import Kind, Literal, Scan, Span, Text
+from vmstore.redact.span import Literal, ScannedText, SecretKind, SecretSpan, TextScan
 
 # ---- mail
 
@@ -36,7 +36,7 @@ _MACHINE = re.compile(
 )  # what stands before the name of a machine or of a letter
 
 
-def _mail(text: Text, place: int) -> Span | None:
+def _mail(text: ScannedText, place: int) -> SecretSpan | None:
     before = _LOCAL.search(text.text, max(place - 64, 0), place)
     after = _DOMAIN.match(text.text, place + 1)
     if before is None or after is None:
@@ -60,7 +60,7 @@ def _mail(text: Text, place: int) -> Span | None:
     elsewhere = text.text[end : end + 1] == ":" and text.text[end + 1 : end + 2].strip() != ""  # git@host:path
     if elsewhere or _IN_ADDRESS.search(text.text, max(start - 100, 0), start):
         return None
-    return Span(start, end, Kind.EMAIL)
+    return SecretSpan(start, end, SecretKind.EMAIL)
 
 
 MAIL = Literal("@", _mail, low=True)
@@ -69,16 +69,16 @@ _SPELT = re.compile(
 )
 
 
-def _encoded(text: Text, place: int) -> Span | None:
+def _encoded(text: ScannedText, place: int) -> SecretSpan | None:
     """An address within another address, where its `@` is `%40`."""
     before = _LOCAL.search(text.text, max(place - 64, 0), place)
     after = _DOMAIN.match(text.text, place + 3)
     if before is None or after is None or "%" in before[0] or after[0].rpartition(".")[2].lower() in _FILES:
         return None
-    return Span(before.start(), after.end(), Kind.EMAIL) if after[0].rpartition(".")[2].isalpha() else None
+    return SecretSpan(before.start(), after.end(), SecretKind.EMAIL) if after[0].rpartition(".")[2].isalpha() else None
 
 
-def _spelt(text: Text, place: int) -> Span | None:
+def _spelt(text: ScannedText, place: int) -> SecretSpan | None:
     """An address that is spelled out: `ada at lovelace dot dev`, `ada(at)lovelace.dev`."""
     place += text.text[place] == " "
     found = _SPELT.match(text.text, place)
@@ -90,10 +90,10 @@ def _spelt(text: Text, place: int) -> Span | None:
         return None
     top = re.split(r"\W+", found["domain"])[-1].lower()
     good = top.isalpha() and len(top) >= 2 and (top in _USUAL or (len(top) == 2 and not plain))
-    return Span(before.start(), found.end(), Kind.EMAIL) if good else None
+    return SecretSpan(before.start(), found.end(), SecretKind.EMAIL) if good else None
 
 
-def _said(text: Text) -> Iterator[Span]:
+def _said(text: ScannedText) -> Iterator[SecretSpan]:
     place = text.low.find(" at ")
     while place >= 0:
         if (found := _spelt(text, place)) is not None:
@@ -101,10 +101,10 @@ def _said(text: Text) -> Iterator[Span]:
         place = text.low.find(" at ", place + 3)
 
 
-MAIL_ELSE: tuple[Literal | Scan, ...] = (
+MAIL_ELSE: tuple[Literal | TextScan, ...] = (
     Literal("%40", _encoded, low=True),
     *(Literal(sign, _spelt, low=True) for sign in ("(at)", "[at]", "{at}")),
-    Scan(frozenset((Kind.EMAIL,)), _said, (" dot ",)),
+    TextScan(frozenset((SecretKind.EMAIL,)), _said, (" dot ",)),
 )
 
 # ---- numbers
@@ -188,7 +188,7 @@ _WORDS_BEFORE = 40  # characters in which what a number is may be said
 _GROUPED = re.compile(r"[ ().\-/]")
 
 
-def _numbers(text: Text) -> Iterator[Span]:
+def _numbers(text: ScannedText) -> Iterator[SecretSpan]:
     """Cards, telephones and numbers of states among the runs of digits of a text."""
     for run in _RUN.finditer(text.text):
         if _FEW.fullmatch(run[0]):
@@ -210,40 +210,45 @@ def _numbers(text: Text) -> Iterator[Span]:
             yield from _in_run(text, start, end)
 
 
-def _lettered(text: Text, start: int, end: int) -> Span | None:
+def _lettered(text: ScannedText, start: int, end: int) -> SecretSpan | None:
     """A number of a state that has letters before its last digits or behind them."""
     for first in (max(text.text.rfind(" ", start, end) + 1, start), start, start - 1):
         if first >= 0 and not (first and text.text[first - 1].isalnum()) and text.text[first].isalnum():
             found = national_ids.code(text.text, text.low, first)
             if found is not None:
-                return Span(*found, Kind.SSN)
+                return SecretSpan(*found, SecretKind.SSN)
     return None
 
 
-def _in_run(text: Text, start: int, end: int) -> Iterator[Span]:
+def _in_run(text: ScannedText, start: int, end: int) -> Iterator[SecretSpan]:
     taken = start
-    for pattern, kind in ((_CARD, Kind.CARD), (_SSN, Kind.SSN), (_ABROAD, Kind.PHONE), (_NORTH, Kind.PHONE)):
+    for pattern, kind in (
+        (_CARD, SecretKind.CARD),
+        (_SSN, SecretKind.SSN),
+        (_ABROAD, SecretKind.PHONE),
+        (_NORTH, SecretKind.PHONE),
+    ):
         for found in pattern.finditer(text.text, start, end):
             if _CHECKS[kind](found):
                 taken = max(taken, found.end())
-                yield Span(*found.span(), kind)
+                yield SecretSpan(*found.span(), kind)
     if taken > start:
         return
     state = national_ids.number(text.low, start, end)
     if state is not None:
-        yield Span(*state, Kind.SSN)
+        yield SecretSpan(*state, SecretKind.SSN)
         return
     before = text.low[max(start - _WORDS_BEFORE, 0) : start]
     if (told := _NINE.match(text.text, start, end)) is not None and _SOCIAL.search(before):
-        yield Span(*told.span(), Kind.SSN)
+        yield SecretSpan(*told.span(), SecretKind.SSN)
         return
     may = not before.isascii() or any(hint in before for hint in _CALLED_HINTS)
     if may and (told := _ANY.match(text.text, start, end)) is not None and _CALLED.search(before):
-        yield Span(*told.span(), Kind.PHONE)
+        yield SecretSpan(*told.span(), SecretKind.PHONE)
         return
     for found in _NATIONAL.finditer(text.text, start, min(end + 3, len(text.text))):
         if found.end() <= end and not _NO_PHONE.search(text.text, max(found.start() - _WORDS_BEFORE, 0), found.start()):
-            yield Span(*found.span(), Kind.PHONE)
+            yield SecretSpan(*found.span(), SecretKind.PHONE)
 
 
 _LETTERED = re.compile(r"[A-Z][A-Z] ?[0-9][0-9]")
@@ -285,10 +290,10 @@ def _social(found: re.Match[str]) -> bool:
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
-_CHECKS: dict[Kind, Callable[[re.Match[str]], bool]] = {
-    Kind.CARD: _card,
-    Kind.SSN: _social,
-    Kind.PHONE: lambda found: _dialled(found) and not _a_thing(found),
+_CHECKS: dict[SecretKind, Callable[[re.Match[str]], bool]] = {
+    SecretKind.CARD: _card,
+    SecretKind.SSN: _social,
+    SecretKind.PHONE: lambda found: _dialled(found) and not _a_thing(found),
 }
 
 # ---- accounts
@@ -303,7 +308,7 @@ _COUNTRIES = (
 _IBAN_CHARS = {told[:2]: int(told[2:]) for told in _COUNTRIES.split()}
 
 
-def _accounts(text: Text) -> Iterator[Span]:
+def _accounts(text: ScannedText) -> Iterator[SecretSpan]:
     """Account numbers, as long as their country has them and right by their check digits; numbers of states in l"
     "etters."""
     for place in _LETTERED.finditer(text.text):
@@ -314,10 +319,10 @@ def _accounts(text: Text) -> Iterator[Span]:
         while start > place.start() - 8 and start and text.text[start - 1].isalnum():
             start -= 1
         if not (start and text.text[start - 1].isalnum()) and (of := national_ids.code(text.text, text.low, start)):
-            yield Span(*of, Kind.SSN)
+            yield SecretSpan(*of, SecretKind.SSN)
 
 
-def _account(text: str, start: int) -> Span | None:
+def _account(text: str, start: int) -> SecretSpan | None:
     found, long = _IBAN.match(text, start), _IBAN_CHARS.get(text[start : start + 2])
     if found is None or long is None:
         return None
@@ -326,7 +331,7 @@ def _account(text: str, start: int) -> Span | None:
         told += text[place].strip()
         place += 1
     good = len(told) == long and not text[place : place + 1].isalnum() and _checked(told)
-    return Span(start, place, Kind.IBAN) if good else None
+    return SecretSpan(start, place, SecretKind.IBAN) if good else None
 
 
 def _checked(account: str) -> bool:
@@ -338,7 +343,7 @@ def _checked(account: str) -> bool:
 _IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?![\w.]?\d)|[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{1,35}[0-9A-Fa-f](?:%\w+)?")
 
 
-def _machines(text: Text) -> Iterator[Span]:
+def _machines(text: ScannedText) -> Iterator[SecretSpan]:
     for found in _IP.finditer(text.text):
         start = found.start()
         if start and (text.text[start - 1].isalnum() or text.text[start - 1] in ".:_-"):
@@ -348,11 +353,11 @@ def _machines(text: Text) -> Iterator[Span]:
         except ValueError:
             continue
         if not (address.is_loopback or address.is_unspecified):
-            yield Span(start, found.end(), Kind.IP)
+            yield SecretSpan(start, found.end(), SecretKind.IP)
 
 
 SCANS = (
-    Scan(frozenset((Kind.CARD, Kind.SSN, Kind.PHONE)), _numbers),
-    Scan(frozenset((Kind.IBAN, Kind.SSN)), _accounts),
-    Scan(frozenset((Kind.IP,)), _machines),
+    TextScan(frozenset((SecretKind.CARD, SecretKind.SSN, SecretKind.PHONE)), _numbers),
+    TextScan(frozenset((SecretKind.IBAN, SecretKind.SSN)), _accounts),
+    TextScan(frozenset((SecretKind.IP,)), _machines),
 )

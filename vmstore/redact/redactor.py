@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from vmstore.core.redaction import Found, Redaction
+from vmstore.core.redaction import HiddenKind, Redaction
 from vmstore.errors import RefusedError
 from vmstore.redact.mask import Mask, same
-from vmstore.redact.span import Kind, Span
+from vmstore.redact.span import SecretKind, SecretSpan
 
 SEEN_MAX = 200_000  # texts whose masked form is remembered
 KEPT_CHARS_MAX = 64  # of a text that stands for itself among them
@@ -25,7 +25,7 @@ LEAST_CHARS = 6  # nothing shorter is secret
 _PLACEHOLDER = re.compile(r"\[([A-Z_]+) (\d{1,9})\]")
 
 
-class Masked(NamedTuple):
+class MaskedPart(NamedTuple):
     """What stands in a text: how often each placeholder, and how many characters longer it was before."""
 
     found: tuple[tuple[int, int, int], ...]
@@ -37,18 +37,18 @@ class Masked(NamedTuple):
         return sum(times for *_, times in self.found)
 
 
-class Door(Mask):
+class Redactor(Mask):
     """Masks or refuses what a session is told; the same value has the same number all along."""
 
     def __init__(self, policy: Redaction) -> None:
         super().__init__()
         self.policy = policy
         self.position = 0  # of the session, up to which its numbers are known
-        self._highest: Counter[Kind] = Counter()
-        self._longer: dict[tuple[Kind, int], int] = {}  # by how many characters each value is longer
+        self._highest: Counter[SecretKind] = Counter()
+        self._longer: dict[tuple[SecretKind, int], int] = {}  # by how many characters each value is longer
         self._seen: dict[str | bytes, str] = {}
         self._templates: dict[str, list[list[int]]] = {}
-        self._new: list[tuple[Kind, str]] = []  # values numbered, and texts seen, since the last time it settled
+        self._new: list[tuple[SecretKind, str]] = []  # values numbered, and texts seen, since the last time it settled
         self._new_seen: list[str | bytes] = []
 
     # ---- what is told
@@ -90,7 +90,7 @@ class Door(Mask):
     def _inner(self, where: str, part: Any) -> str:
         return f"{where}[{part}]" if isinstance(part, int) else f"{where}.{part}"
 
-    def _place(self, text: str, found: list[Span], where: str) -> str:
+    def _place(self, text: str, found: list[SecretSpan], where: str) -> str:
         if found and self.policy is Redaction.REFUSE:
             raise RefusedError(
                 f"{where} {_holds(found)}, and the session refuses that (redaction = refuse): nothing was written; "
@@ -100,7 +100,7 @@ class Door(Mask):
             self._recognise(text, found)
         return super()._place(text, found, where)
 
-    def _number(self, value: str, kind: Kind) -> int:
+    def _number(self, value: str, kind: SecretKind) -> int:
         known, told = self._numbers.setdefault(kind, {}), same(value, kind)
         number = known.get(told)
         if number is None:
@@ -131,8 +131,8 @@ class Door(Mask):
 
     def used(self, kind: int, number: int) -> None:
         """A number that stands in the log."""
-        if Found(kind).name in Kind.__members__:
-            one = Kind[Found(kind).name]
+        if HiddenKind(kind).name in SecretKind.__members__:
+            one = SecretKind[HiddenKind(kind).name]
             self._highest[one] = max(self._highest[one], number)
 
     def again(self, contents: Iterable[bytes]) -> None:
@@ -142,14 +142,16 @@ class Door(Mask):
         """
         for content in contents:
             for text in _texts(content):
-                if numbers := [int(found[2]) for found in _PLACEHOLDER.finditer(text) if found[1] in Kind.__members__]:
+                if numbers := [
+                    int(found[2]) for found in _PLACEHOLDER.finditer(text) if found[1] in SecretKind.__members__
+                ]:
                     self._templates.setdefault(_template(text), []).append(numbers)
 
     def recognised(self) -> None:
         """From here on nothing is taken for what was masked before."""
         self._templates.clear()
 
-    def _recognise(self, text: str, found: list[Span]) -> None:
+    def _recognise(self, text: str, found: list[SecretSpan]) -> None:
         parts: list[str] = []
         done = 0
         for span in found:
@@ -169,24 +171,24 @@ class Door(Mask):
 
     # ---- the record
 
-    def masked(self, content: bytes) -> Masked | None:
+    def masked(self, content: bytes) -> MaskedPart | None:
         """Which placeholders of this session's stand in a content; None where none does."""
         if b"[" not in content:
             return None
-        counts: Counter[tuple[Kind, int]] = Counter()
+        counts: Counter[tuple[SecretKind, int]] = Counter()
         for name, digits in _PLACEHOLDER.findall(content.decode("utf-8", "replace")):
-            kind = Kind.__members__.get(name)
+            kind = SecretKind.__members__.get(name)
             if kind is not None and 0 < int(digits) <= self._highest[kind]:
                 counts[kind, int(digits)] += 1
         if not counts:
             return None
-        found = tuple(sorted((int(Found[kind.name]), number, times) for (kind, number), times in counts.items()))
-        return Masked(found, sum(self._longer.get(one, 0) * times for one, times in counts.items()))
+        found = tuple(sorted((int(HiddenKind[kind.name]), number, times) for (kind, number), times in counts.items()))
+        return MaskedPart(found, sum(self._longer.get(one, 0) * times for one, times in counts.items()))
 
 
-def _slots(numbers: list[int], text: str, found: list[Span]) -> list[int]:
+def _slots(numbers: list[int], text: str, found: list[SecretSpan]) -> list[int]:
     """The numbers of a masked text's placeholders that stand for the values found in the text as it is."""
-    before = [match.start() for match in _PLACEHOLDER.finditer(text) if match[1] in Kind.__members__]
+    before = [match.start() for match in _PLACEHOLDER.finditer(text) if match[1] in SecretKind.__members__]
     marks = sorted([(start, False) for start in before] + [(span.start, True) for span in found])
     return [number for (_, wanted), number in zip(marks, numbers, strict=False) if wanted]
 
@@ -215,7 +217,7 @@ def _texts(content: bytes) -> list[str]:
     return found
 
 
-def _holds(found: Iterable[Span]) -> str:
+def _holds(found: Iterable[SecretSpan]) -> str:
     counts = Counter(span.kind for span in found)
     told = ", ".join(f"{count} of kind {kind.value}" for kind, count in sorted(counts.items()))
     return f"holds what is to be hidden ({told})"

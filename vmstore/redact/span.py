@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 
-class Kind(enum.StrEnum):
+class SecretKind(enum.StrEnum):
     """What is masked, from the surest to the least sure: where two claim a stretch, the first one names it."""
 
     PRIVATE = enum.auto()  # a <private> block
@@ -25,20 +25,20 @@ class Kind(enum.StrEnum):
     IP = enum.auto()
 
 
-SURENESS = {kind: rank for rank, kind in enumerate(Kind)}
-USUAL = frozenset(Kind) - {Kind.IP}
+SURENESS = {kind: rank for rank, kind in enumerate(SecretKind)}
+USUAL = frozenset(SecretKind) - {SecretKind.IP}
 """What is looked for unless somebody says otherwise: addresses of machines are found in every log."""
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     """A stretch of a text, from character `start` up to, not including, `end`, and what it is."""
 
     start: int
     end: int
-    kind: Kind
+    kind: SecretKind
 
 
-class Text(NamedTuple):
+class ScannedText(NamedTuple):
     """A text, and the same in small letters, character for character."""
 
     text: str
@@ -49,18 +49,18 @@ class Literal(NamedTuple):
     """Looks at the places of a literal and nowhere else: `at` says what stands there, if anything."""
 
     literal: str
-    at: Callable[[Text, int], Span | None]
+    at: Callable[[ScannedText, int], SecretSpan | None]
     low: bool = False  # whether it is looked for in small letters
 
 
-class Scan(NamedTuple):
+class TextScan(NamedTuple):
     """Looks at a whole text: for what has no literal, as numbers, or where a literal may stand behind the value."""
 
-    kinds: frozenset[Kind]
-    scan: Callable[[Text], Iterator[Span]]
+    kinds: frozenset[SecretKind]
+    scan: Callable[[ScannedText], Iterator[SecretSpan]]
     needs: tuple[str, ...] = ()  # literals in small letters, of which one must stand in the text
 
 
-def small(text: str) -> Text:
+def small(text: str) -> ScannedText:
     """A text beside itself in small letters; the one letter that would become two is taken for another."""
-    return Text(text, text.replace("\u0130", "I").lower())
+    return ScannedText(text, text.replace("\u0130", "I").lower())

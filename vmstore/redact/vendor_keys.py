@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 
-from vmstore.redact.span import Kind, Literal, Span, Text
+from vmstore.redact.span import Literal, ScannedText, SecretKind, SecretSpan
 from vmstore.redact.vendors import AROUND, VENDORS
 
 SAMPLE = re.compile(
@@ -41,7 +41,7 @@ def _vendor(literal: str, follows: str) -> Literal:
     shape = re.compile(re.escape(literal) + follows)
     free = not literal[0].isalnum() or "/" in literal  # may stand right behind a letter or a digit
 
-    def at(text: Text, place: int) -> Span | None:
+    def at(text: ScannedText, place: int) -> SecretSpan | None:
         if not free and place and (text.text[place - 1].isalnum() or text.text[place - 1] == "_"):
             return None
         if place and text.text[place - 1] in "+/" and text.text[max(place - 13, 0) : place - 1].isalnum():
@@ -57,24 +57,26 @@ def _around(literal: str, before: str, follows: str) -> Literal:
     free = "" if before.startswith("[?&") else "(?<![A-Za-z0-9])(?:bot)?"  # what begins with a sign may stand anywhere
     behind, shape = re.compile(f"{free}({before})\\Z"), re.compile(re.escape(literal) + follows)
 
-    def at(text: Text, place: int) -> Span | None:
+    def at(text: ScannedText, place: int) -> SecretSpan | None:
         found = shape.match(text.text, place)
         first = behind.search(text.text[max(place - _BEFORE_CHARS_MAX, 0) : place]) if found else None
         if found is None or first is None:
             return None
         if found.lastindex:
             return _key(found)
-        return Span(place - len(first[1]), found.end(), Kind.API_KEY)
+        return SecretSpan(place - len(first[1]), found.end(), SecretKind.API_KEY)
 
     return Literal(literal, at)
 
 
-def _key(found: re.Match[str] | None) -> Span | None:
+def _key(found: re.Match[str] | None) -> SecretSpan | None:
     if found is None:
         return None
     start, end = found.span(found.lastindex or 0)
     return (
-        None if SAMPLE.search(found.string, start, min(end, start + _SAMPLE_CHARS)) else Span(start, end, Kind.API_KEY)
+        None
+        if SAMPLE.search(found.string, start, min(end, start + _SAMPLE_CHARS))
+        else SecretSpan(start, end, SecretKind.API_KEY)
     )
 
 
@@ -87,15 +89,15 @@ def pair(told: str) -> bool:
     return b":" in said and said.isascii()
 
 
-def _jwt(text: Text, place: int) -> Span | None:
+def _jwt(text: ScannedText, place: int) -> SecretSpan | None:
     if place and (text.text[place - 1].isalnum() or text.text[place - 1] in "_-"):
         return None  # its run was looked at where it began
     found = _JWT.match(text.text, place)
     cut = found is not None and text.text.startswith(("..", "\u2026"), found.end() - (found[0][-1] == "."))
-    return Span(*found.span(), Kind.JWT) if found and not cut else None
+    return SecretSpan(*found.span(), SecretKind.JWT) if found and not cut else None
 
 
-def _pem(text: Text, place: int) -> Span | None:
+def _pem(text: ScannedText, place: int) -> SecretSpan | None:
     """A private key to its end; where that is missing, the lines that can be part of it."""
     begin = text.text.rfind("BEGIN ", max(place - _BEFORE_PEM, 0), place)
     before = text.text[max(begin - 6, 0) : begin]
@@ -110,11 +112,11 @@ def _pem(text: Text, place: int) -> Span | None:
     cut = lines.end() if lines else found.end()
     if mark is not None and mark[1] == "END" and mark.start() <= max(cut, found.end() + _PEM_CHARS_MAX):
         close = _CLOSE.match(text.text, mark.end())
-        return Span(start, close.end() if close else mark.end(), Kind.PRIVATE_KEY)
-    return Span(start, cut, Kind.PRIVATE_KEY)
+        return SecretSpan(start, close.end() if close else mark.end(), SecretKind.PRIVATE_KEY)
+    return SecretSpan(start, cut, SecretKind.PRIVATE_KEY)
 
 
-def _encoded(text: Text, place: int) -> Span | None:
+def _encoded(text: ScannedText, place: int) -> SecretSpan | None:
     """A private key in PEM that is base64 once more, as a kubeconfig has it; a certificate is none."""
     found = _ENCODED.match(text.text, place)
     if found is None:
@@ -125,12 +127,13 @@ def _encoded(text: Text, place: int) -> Span | None:
         return None
     if b"PRIVATE KEY" not in head:
         return None
-    return Span(place, _REST.match(text.text, found.end()).end(), Kind.PRIVATE_KEY)  # type: ignore[union-attr]
+    end = _REST.match(text.text, found.end()).end()  # type: ignore[union-attr]
+    return SecretSpan(place, end, SecretKind.PRIVATE_KEY)
 
 
-def _openssh(text: Text, place: int) -> Span | None:
+def _openssh(text: ScannedText, place: int) -> SecretSpan | None:
     found = _OPENSSH.match(text.text, place)
-    return Span(place, place + len(found[0].rstrip()), Kind.PRIVATE_KEY) if found else None
+    return SecretSpan(place, place + len(found[0].rstrip()), SecretKind.PRIVATE_KEY) if found else None
 
 
 KEYS: tuple[Literal, ...] = (

@@ -6,8 +6,8 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.replay.redecide import Redecision, Shorten
-from vmstore.replay.sink import Memory
-from vmstore.replay.stimuli import At, Round, Stimuli, is_decision
+from vmstore.replay.sink import MemorySink
+from vmstore.replay.stimuli import At, Stimuli, StimulusCommit, is_decision
 from vmstore.vm.kernel.state import State
 
 NOTHING = "nothing"
@@ -28,7 +28,7 @@ class Difference(msgspec.Struct, frozen=True):
         return f"{where}: expected {self.expected}, found {self.found}"
 
 
-class Checked(msgspec.Struct, frozen=True):
+class ReplayCheck(msgspec.Struct, frozen=True):
     """What was compared, and the first difference where there is one."""
 
     session: str
@@ -42,9 +42,9 @@ class Checked(msgspec.Struct, frozen=True):
         return self.difference is None
 
 
-def check(stimuli: Stimuli, shorten: Shorten) -> Checked:
+def check(stimuli: Stimuli, shorten: Shorten) -> ReplayCheck:
     """Compares every decision, and the membership and order of every pack, byte by byte."""
-    paper = Memory()
+    paper = MemorySink()
     run = Redecision(paper, stimuli.forms, shorten, exact=True)
     decisions = 0
     for commits, recorded in enumerate(stimuli.rounds, 1):
@@ -54,9 +54,9 @@ def check(stimuli: Stimuli, shorten: Shorten) -> Checked:
             told, made = (one[nth] if nth < len(one) else None for one in (expected, found))
             if told is None or made is None or told[0] != made[0] or _bytes(told[1]) != _bytes(made[1]):
                 difference = _difference(stimuli.session, run.state, recorded, told, made)
-                return Checked(stimuli.session, commits, decisions, difference)
+                return ReplayCheck(stimuli.session, commits, decisions, difference)
             decisions += 1
-    return Checked(stimuli.session, len(stimuli.rounds), decisions, None)
+    return ReplayCheck(stimuli.session, len(stimuli.rounds), decisions, None)
 
 
 def _decided(mutations: list[At] | tuple[At, ...]) -> list[At]:
@@ -73,7 +73,7 @@ def _plain(mutation: m.AnyMutation) -> m.AnyMutation:
     return msgspec.structs.replace(mutation, root=b"") if isinstance(mutation, m.Pack) else mutation
 
 
-def _difference(session: str, state: State, recorded: Round, told: At | None, made: At | None) -> Difference:
+def _difference(session: str, state: State, recorded: StimulusCommit, told: At | None, made: At | None) -> Difference:
     position = told[0] if told is not None else made[0] if made is not None else recorded.last
     expected, found = (NOTHING if one is None else _words(one) for one in (told, made))
     if told is not None and made is not None and told[0] != made[0]:

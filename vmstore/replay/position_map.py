@@ -32,7 +32,7 @@ _NAMES: dict[type, tuple[str, ...]] = {
 """The fields of a stimulus that name positions; those of `links` and `envelopes` stand in pairs."""
 
 
-class Places:
+class PositionMap:
     """Recorded positions and the run's own, each from the other."""
 
     def __init__(self) -> None:

@@ -17,22 +17,22 @@ from vmstore.core.address import page_name
 from vmstore.core.decision import Holder
 from vmstore.core.page import Fidelity
 from vmstore.errors import InputError
-from vmstore.replay.position_map import Places
-from vmstore.replay.sink import Made, Paper
-from vmstore.replay.stimuli import Recorded, Round
+from vmstore.replay.position_map import PositionMap
+from vmstore.replay.sink import ReplayForm, Sink
+from vmstore.replay.stimuli import RecordedForm, StimulusCommit
 from vmstore.vm.kernel.eviction import Compression
 from vmstore.vm.kernel.kernel import Kernel
-from vmstore.vm.kernel.managed_page import Held
-from vmstore.vm.kernel.settings import PPM, Settings, encoded
+from vmstore.vm.kernel.managed_page import ManagedPage
+from vmstore.vm.kernel.settings import PPM, KernelSettings, encoded
 from vmstore.vm.kernel.settings import changed as settings_with
 from vmstore.vm.kernel.state import State
 from vmstore.vm.kernel.window import membership
 from vmstore.vm.metrics.metrics import Metrics
 
-Shorten = Callable[[Held, int, int, int], Made]
+Shorten = Callable[[ManagedPage, int, int, int], ReplayForm]
 """Makes a form of a page nobody recorded: the page as it is held, where it was recorded, its content, and the level."""
 
-Forms = Mapping[tuple[int, int], Mapping[int, Recorded]]
+Forms = Mapping[tuple[int, int], Mapping[int, RecordedForm]]
 """The forms that were recorded, by page and version, by level."""
 
 
@@ -46,7 +46,7 @@ class Redecision:
 
     def __init__(
         self,
-        paper: Paper,
+        paper: Sink,
         forms: Forms,
         shorten: Shorten,
         changed: Mapping[str, Any] | None = None,
@@ -57,24 +57,26 @@ class Redecision:
         self.state = State(self._read)
         self.metrics = Metrics(lambda *_: self._topic, price)
         self._topic = b""  # of the page that is being told
-        self.places = Places()
+        self.places = PositionMap()
         self.fallbacks = self.refused = 0
         self._paper = paper
         self._forms = forms
         self._shorten = shorten
         self._changed = dict(changed or {})
-        if unknown := {name: value for name, value in self._changed.items() if name not in Settings.__struct_fields__}:
-            settings_with(Settings(), unknown)  # says which there are
+        if unknown := {
+            name: value for name, value in self._changed.items() if name not in KernelSettings.__struct_fields__
+        }:
+            settings_with(KernelSettings(), unknown)  # says which there are
         if "policy" in self._changed:
             self._changed.setdefault("parameters", {})  # a policy's parameters are not another's
         self._exact = exact
         self._kernel = self._fresh()
         self._told = b""  # the settings that are being told
         self._budget = 0  # that they were recorded with
-        self._answers: list[Recorded] = []  # recorded with the commit under way
+        self._answers: list[RecordedForm] = []  # recorded with the commit under way
         self._begun = False
 
-    def take(self, found: Round) -> None:
+    def take(self, found: StimulusCommit) -> None:
         """Takes the next commit of the session."""
         self.metrics.overhead = None  # what would have been was never written
         if self._begun or self._exact:
@@ -84,7 +86,7 @@ class Redecision:
             self._change(found.at)
         self._begun = True
 
-    def adopt(self, found: Round) -> None:
+    def adopt(self, found: StimulusCommit) -> None:
         """Takes a commit as it was recorded, decisions included."""
         self.metrics.begin(found.at)
         for position, mutation in found.mutations:
@@ -106,7 +108,7 @@ class Redecision:
         self._react()
         self._paper.end(at)
 
-    def _again(self, found: Round) -> None:
+    def _again(self, found: StimulusCommit) -> None:
         self.metrics.begin(found.at)
         self._kernel, self._answers = self._fresh(), found.answers
         for run in found.runs:
@@ -150,7 +152,7 @@ class Redecision:
 
     # ---- stimuli
 
-    def _tell(self, position: int, mutation: m.AnyMutation, found: Round) -> None:
+    def _tell(self, position: int, mutation: m.AnyMutation, found: StimulusCommit) -> None:
         if not self._exact and (isinstance(mutation, m.Open | m.Unknown | m.Erase) or self._moot(mutation)):
             return
         told: m.AnyMutation | None = self._paper.sealed(position, self.places.moved(mutation), self.places.own)
@@ -236,7 +238,7 @@ class Redecision:
             held.page, held.version, own.level, own.method, own.lossy, content, len(own.content), own.tokens
         )
 
-    def _copied(self, held: Held, form: Recorded) -> m.Compress:
+    def _copied(self, held: ManagedPage, form: RecordedForm) -> m.Compress:
         return msgspec.structs.replace(form.made, page=held.page, content=self._paper.copied(form))
 
 

@@ -15,25 +15,25 @@ from vmstore.core.page import Origin
 from vmstore.core.text.skeleton import dumps, loads
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.engine.transfer.rewrite import inherit
 from vmstore.errors import InputError
 from vmstore.replay.redecide import Redecision, Shorten
-from vmstore.replay.sink import Made, Memory, Place
-from vmstore.replay.stimuli import Commit, Recorded, Stimuli, round_of
-from vmstore.replay.whatif import Kept, Run, Watch, told
+from vmstore.replay.sink import MemorySink, Place, ReplayForm
+from vmstore.replay.stimuli import RecordedCommit, RecordedForm, Stimuli, round_of
+from vmstore.replay.whatif import DivergenceWatch, Run, SavedReplay, told
 
 Contents = Callable[[int], bytes]
 """The content that was recorded at a position."""
 
 
-class Written(Memory):
+class RunWriter(MemorySink):
     """Writes a run into a batch."""
 
     def __init__(self, batch: Batch, contents: Contents) -> None:
         super().__init__()
         self.bytes = self.mutations = 0
-        self.read: Commit | None = None  # the recorded commit under way
+        self.read: RecordedCommit | None = None  # the recorded commit under way
         self._batch = batch
         self._contents = contents
 
@@ -55,11 +55,11 @@ class Written(Memory):
         """A cell with settings."""
         return self._cell(told)
 
-    def copied(self, form: Recorded) -> m.CellRef:
+    def copied(self, form: RecordedForm) -> m.CellRef:
         """A cell with a form that was recorded."""
         return self._cell(self._contents(form.position))
 
-    def made(self, form: Made) -> m.CellRef:
+    def made(self, form: ReplayForm) -> m.CellRef:
         """A cell with a form of the run's own."""
         return self._cell(form.content)
 
@@ -73,7 +73,7 @@ class Written(Memory):
         self._batch.end(at)
 
     @property
-    def _commit(self) -> Commit:
+    def _commit(self) -> RecordedCommit:
         assert self.read is not None, "a cell is read as its commit is met"
         return self.read
 
@@ -82,16 +82,16 @@ class Written(Memory):
         return self._batch.cell(content)
 
 
-class Source(NamedTuple):
+class SessionCopy(NamedTuple):
     """A session to be kept anew: its key, its commits once more, and its contents by position."""
 
     key: int
-    commits: Iterable[Commit]
+    commits: Iterable[RecordedCommit]
     contents: Contents
 
 
 def written(
-    engine: Engine, stimuli: Stimuli, source: Source, name: str, changed: Mapping[str, Any], shorten: Shorten
+    engine: Engine, stimuli: Stimuli, source: SessionCopy, name: str, changed: Mapping[str, Any], shorten: Shorten
 ) -> Run:
     """Writes a what-if as a session of its own, whole or not at all."""
     first = stimuli.rounds[0]
@@ -100,12 +100,12 @@ def written(
             f"session {stimuli.session!r} is one commit long, and a fork begins after the first; go on with it, then "
             "keep what would have been"
         )
-    opening = Opening(name, origin=Origin.FORK, parent=source.key, parent_position=first.last)
+    opening = NewSession(name, origin=Origin.FORK, parent=source.key, parent_position=first.last)
     batch = engine.begin(opening, first.at, redacted=True)
     inherit(engine, batch.head, opening)
-    paper = Written(batch, source.contents)
+    paper = RunWriter(batch, source.contents)
     run = Redecision(paper, stimuli.forms, shorten, changed)
-    watch = Watch(run)
+    watch = DivergenceWatch(run)
     at = first.at
     for commit in source.commits:
         paper.read, found = commit, round_of(commit)
@@ -114,5 +114,5 @@ def written(
         at = commit.at
     batch.commit(at, dense=True)
     engine.follow()
-    kept = Kept(name, paper.mutations, paper.bytes)
+    kept = SavedReplay(name, paper.mutations, paper.bytes)
     return msgspec.structs.replace(told(run, stimuli, changed, watch.divergence), kept=kept)

@@ -8,13 +8,13 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from vmstore.core import mutation as m
-from vmstore.replay.stimuli import At, Recorded
+from vmstore.replay.stimuli import At, RecordedForm
 
 Place = Callable[[int], int]
 """The run's position of something recorded."""
 
 
-class Made(NamedTuple):
+class ReplayForm(NamedTuple):
     """A shorter form that a run made itself: its level, its content and how it came to be."""
 
     level: int
@@ -24,7 +24,7 @@ class Made(NamedTuple):
     tokens: int
 
 
-class Paper(Protocol):
+class Sink(Protocol):
     """Takes the mutations of a run."""
 
     def stand(self, position: int) -> None:
@@ -43,11 +43,11 @@ class Paper(Protocol):
         """A cell with settings."""
         ...
 
-    def copied(self, form: Recorded) -> m.CellRef:
+    def copied(self, form: RecordedForm) -> m.CellRef:
         """A cell with a form that was recorded, which may be later than here."""
         ...
 
-    def made(self, form: Made) -> m.CellRef:
+    def made(self, form: ReplayForm) -> m.CellRef:
         """A cell with a form of the run's own."""
         ...
 
@@ -60,7 +60,7 @@ class Paper(Protocol):
         ...
 
 
-class Memory:
+class MemorySink:
     """Counts positions, and keeps what the last commit held."""
 
     def __init__(self) -> None:
@@ -92,11 +92,11 @@ class Memory:
         """No cell."""
         return 0
 
-    def copied(self, form: Recorded) -> m.CellRef:
+    def copied(self, form: RecordedForm) -> m.CellRef:
         """The cell it was recorded in."""
         return form.made.content
 
-    def made(self, form: Made) -> m.CellRef:
+    def made(self, form: ReplayForm) -> m.CellRef:
         """No cell."""
         return 0
 

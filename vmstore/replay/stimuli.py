@@ -15,7 +15,7 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import Method
 from vmstore.errors import ErasedError, InputError
 from vmstore.vm.recall.topics import tagged
@@ -30,14 +30,14 @@ At = tuple[int, m.AnyMutation]
 """A mutation and its position."""
 
 
-class Recorded(NamedTuple):
+class RecordedForm(NamedTuple):
     """A form that was recorded: its position and what it says."""
 
     position: int
     made: m.Compress
 
 
-class Round(msgspec.Struct, frozen=True):
+class StimulusCommit(msgspec.Struct, frozen=True):
     """One commit as it was recorded: its mutations in order, when it happened in microseconds since 1970.
 
     `settings` holds the bytes of each `settings` in it, by position, `topics` what its pages are about.
@@ -70,11 +70,11 @@ class Round(msgspec.Struct, frozen=True):
         return [(position, one) for position, one in self.mutations if is_decision(one)]
 
     @property
-    def answers(self) -> list[Recorded]:
+    def answers(self) -> list[RecordedForm]:
         """The forms that were made because a decision or an eviction needed them."""
         if self._forms_alone:
             return []
-        return [Recorded(position, one) for position, one in self.mutations if _is_answer(one)]
+        return [RecordedForm(position, one) for position, one in self.mutations if _is_answer(one)]
 
     @property
     def runs(self) -> list[list[At]]:
@@ -103,8 +103,8 @@ class Stimuli(msgspec.Struct):
     """A live session as it was recorded. `forms` are the shorter forms it has, by page and version, by level."""
 
     session: str
-    rounds: list[Round]
-    forms: dict[tuple[int, int], dict[int, Recorded]]
+    rounds: list[StimulusCommit]
+    forms: dict[tuple[int, int], dict[int, RecordedForm]]
 
     @property
     def position(self) -> int:
@@ -136,7 +136,7 @@ def _is_answer(mutation: m.AnyMutation) -> TypeGuard[m.Compress]:
     return isinstance(mutation, m.Compress) and mutation.method not in HANDED_IN
 
 
-class Commit(NamedTuple):
+class RecordedCommit(NamedTuple):
     """A commit as the log tells it: when it was, its mutations by position, and what reads a cell one of them names."""
 
     at: int
@@ -144,19 +144,21 @@ class Commit(NamedTuple):
     cell: Callable[[int, m.CellRef], bytes]
 
 
-def round_of(commit: Commit) -> Round:
+def round_of(commit: RecordedCommit) -> StimulusCommit:
     """A commit with the settings in it, and what its pages are about."""
     told = {
         position: commit.cell(position, one.told) for position, one in commit.mutations if isinstance(one, m.Settings)
     }
-    if any(isinstance(settings, Gone) for settings in told.values()):
+    if any(isinstance(settings, ErasedContent) for settings in told.values()):
         raise ErasedError("the settings of this session were erased, so nothing of it can be decided again")
     labels = ((position, one.labels) for position, one in commit.mutations if isinstance(one, m.Create))
     about = ((position, tagged(commit.cell(position, ref))) for position, ref in labels if ref is not None)
-    return Round(commit.at, tuple(commit.mutations), told, {position: topic for position, topic in about if topic})
+    return StimulusCommit(
+        commit.at, tuple(commit.mutations), told, {position: topic for position, topic in about if topic}
+    )
 
 
-def stimuli(session: str, commits: Iterable[Commit]) -> Stimuli:
+def stimuli(session: str, commits: Iterable[RecordedCommit]) -> Stimuli:
     """What a session was told; InputError where it was never live."""
     rounds = [round_of(commit) for commit in commits]
     if not any(found.settings for found in rounds):
@@ -164,9 +166,9 @@ def stimuli(session: str, commits: Iterable[Commit]) -> Stimuli:
             f"session {session!r} was recorded as it was and never had a budget, so there is nothing to decide again; "
             "import it with --vm budget=TOKENS"
         )
-    forms: dict[tuple[int, int], dict[int, Recorded]] = {}
+    forms: dict[tuple[int, int], dict[int, RecordedForm]] = {}
     for found in rounds:
         for position, one in found.mutations:
             if isinstance(one, m.Compress):
-                forms.setdefault((one.page, one.version), {}).setdefault(one.level, Recorded(position, one))
+                forms.setdefault((one.page, one.version), {}).setdefault(one.level, RecordedForm(position, one))
     return Stimuli(session, rounds, forms)

@@ -18,12 +18,12 @@ from vmstore.errors import InputError
 from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
 from vmstore.replay.whatif import Run, as_recorded, what_if
-from vmstore.replay.worker_pool import Crew
+from vmstore.replay.worker_pool import WorkerPool
 
 Progress = Callable[[int, int], None]
 
 
-class Source(Protocol):
+class SessionSource(Protocol):
     """Where sessions are read from. It is handed to other processes, so what is open of it stays behind."""
 
     def read(self, session: str) -> tuple[Stimuli, Shorten]:
@@ -45,7 +45,7 @@ class Task(NamedTuple):
         return msgspec.json.encode((self.session, self.position, told))
 
 
-class Line(msgspec.Struct, frozen=True):
+class ResultLine(msgspec.Struct, frozen=True):
     """One line of the results file."""
 
     session: str
@@ -68,7 +68,7 @@ class Results:
         whole = content.rfind(b"\n") + 1
         for nth, text in enumerate(content[:whole].splitlines(), 1):
             try:
-                line = msgspec.json.decode(text, type=Line)
+                line = msgspec.json.decode(text, type=ResultLine)
             except msgspec.DecodeError as error:
                 raise InputError(
                     f"{path}, line {nth}, is no result of a sweep ({error}); name another file, or move this one away"
@@ -86,11 +86,11 @@ class Results:
         self._runs[task.key] = run
         if self._path is not None:
             with self._path.open("ab") as file:
-                file.write(msgspec.json.encode(Line(*task, run)) + b"\n")
+                file.write(msgspec.json.encode(ResultLine(*task, run)) + b"\n")
 
 
 def sweep(
-    source: Source,
+    source: SessionSource,
     tasks: Sequence[Task],
     *,
     processes: int | None = None,
@@ -117,7 +117,7 @@ def sweep(
 class _Worker:
     """Runs tasks; keeps the session it read last, which the next task is likely to want."""
 
-    def __init__(self, source: Source, price: int | None) -> None:
+    def __init__(self, source: SessionSource, price: int | None) -> None:
         self._source = source
         self._price = price
         self._name = ""
@@ -133,17 +133,19 @@ class _Worker:
         return what_if(stimuli, shorten, task.changed, price=self._price)
 
 
-def _alone(source: Source, tasks: Sequence[Task], price: int | None) -> Iterator[tuple[Task, Run]]:
+def _alone(source: SessionSource, tasks: Sequence[Task], price: int | None) -> Iterator[tuple[Task, Run]]:
     worker = _Worker(source, price)
     for task in tasks:
         yield task, worker.run(task)
 
 
-def _together(source: Source, tasks: Sequence[Task], count: int, price: int | None) -> Iterator[tuple[Task, Run]]:
+def _together(
+    source: SessionSource, tasks: Sequence[Task], count: int, price: int | None
+) -> Iterator[tuple[Task, Run]]:
     """Runs as they are done, by this process and others."""
-    worker, waiting = _Worker(source, price), Waiting(tasks)
+    worker, waiting = _Worker(source, price), TaskQueue(tasks)
     mine = waiting.next(0)
-    with Crew(count - 1, _Worker(source, price).run) as crew:
+    with WorkerPool(count - 1, _Worker(source, price).run) as crew:
         while mine is not None or crew.busy:
             crew.give(lambda nth: waiting.next(nth + 1))
             if mine is not None:
@@ -152,7 +154,7 @@ def _together(source: Source, tasks: Sequence[Task], count: int, price: int | No
             mine = waiting.next(0)
 
 
-class Waiting:
+class TaskQueue:
     """Tasks nobody works on. A process goes on with its session, which it need not read again."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:

@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.address import page_name
-from vmstore.core.decision import Cause, Denial, Why
-from vmstore.replay.optimum import Optimum, optimum
-from vmstore.replay.position_map import Places
+from vmstore.core.decision import Cause, Denial, Use, Why
+from vmstore.replay.position_map import PositionMap
 from vmstore.replay.redecide import Redecision, Shorten
-from vmstore.replay.sink import Memory
-from vmstore.replay.stimuli import At, Round, Stimuli, is_decision
+from vmstore.replay.sink import MemorySink
+from vmstore.replay.stimuli import At, Stimuli, StimulusCommit, is_decision
+from vmstore.vm.metrics.belady import PageReference, belady
 from vmstore.vm.metrics.report import Measures
+
+
+class Optimum(msgspec.Struct, frozen=True):
+    """Belady's choice on the same references, each page whole: its faults and their tokens.
+
+    `above` is by how many faults a run had more; less than none where it held more pages by showing
+    them shorter.
+    """
+
+    faults: int
+    fault_tokens: int
+    above: int
+
+
+def optimum(stimuli: Stimuli, room: int, pinned: Collection[int], faults: int) -> Optimum | None:
+    """The yardstick of a run with so many faults; None where pins leave no room.
+
+    `room` is in tokens, without what is `pinned` in the end, which is no part of the trace. That a
+    page arrives is no fault.
+    """
+    if room <= 0:
+        return None
+    uses = list(_uses(stimuli, pinned))
+    arrived = [asked for asked, first in uses if first]
+    cost = belady([asked for asked, _ in uses], room)
+    least = cost.faults - len(arrived)
+    return Optimum(least, cost.tokens - sum(asked.tokens for asked in arrived), faults - least)
+
+
+def _uses(stimuli: Stimuli, pinned: Collection[int]) -> Iterator[tuple[PageReference, bool]]:
+    """Every page that is not pinned as it arrives, and each use of one; whether it is the first."""
+    tokens: dict[int, int] = {}
+    for found in stimuli.rounds:
+        for position, one in found.mutations:
+            if isinstance(one, m.Create):
+                if position not in pinned:
+                    tokens[position] = one.tokens
+                    yield PageReference(position, one.tokens), True
+            elif isinstance(one, m.Update):
+                if one.page in tokens:
+                    tokens[one.page] = one.tokens
+            elif isinstance(one, m.Reference) and one.use != Use.SIGNAL and one.page in tokens:
+                yield PageReference(one.page, tokens[one.page]), False
+
 
 Said = tuple[str, str]
 """A decision, in words, and its reason."""
@@ -32,7 +76,7 @@ class Divergence(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Kept(msgspec.Struct, frozen=True):
+class SavedReplay(msgspec.Struct, frozen=True):
     """A what-if that is a session now: its name, and how many mutations and bytes of contents were written for it."""
 
     session: str
@@ -58,14 +102,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     fallbacks: int = 0
     refused: int = 0
     recorded: bool = False
-    kept: Kept | None = None
+    kept: SavedReplay | None = None
 
 
 def as_recorded(
     stimuli: Stimuli, shorten: Shorten, *, price: int | None = None, check: Callable[[], object] = bool
 ) -> Run:
     """The numbers of a session as it was; `check` raises where nobody waits any more."""
-    run = Redecision(Memory(), stimuli.forms, shorten, price=price)
+    run = Redecision(MemorySink(), stimuli.forms, shorten, price=price)
     for found in stimuli.rounds:
         check()
         run.adopt(found)
@@ -84,9 +128,9 @@ def what_if(
 
     `check` raises where nobody waits for the answer any more.
     """
-    paper = Memory()
+    paper = MemorySink()
     run = Redecision(paper, stimuli.forms, shorten, changed, price=price)
-    watch = Watch(run)
+    watch = DivergenceWatch(run)
     for found in stimuli.rounds:
         check()
         run.take(found)
@@ -120,7 +164,7 @@ def told(
     )
 
 
-class Watch:
+class DivergenceWatch:
     """Looks for the first decision that is another than the recorded one."""
 
     def __init__(self, run: Redecision) -> None:
@@ -128,7 +172,7 @@ class Watch:
         self._nth = 0
         self.divergence: Divergence | None = None
 
-    def look(self, recorded: Round, made: list[At]) -> None:
+    def look(self, recorded: StimulusCommit, made: list[At]) -> None:
         """Compares the decisions of a commit that both took."""
         self._nth += 1
         if self.divergence is not None:
@@ -151,7 +195,7 @@ class Watch:
                 return
 
 
-def _decisions(mutations: list[At], places: Places | None) -> Iterator[Said]:
+def _decisions(mutations: list[At], places: PositionMap | None) -> Iterator[Said]:
     """What was decided, each page by its recorded name; how full the prompt is follows from the rest."""
     why: dict[int, Why] = {}
     for position, one in mutations:
@@ -174,7 +218,7 @@ def _how(one: m.AnyMutation) -> str:
     return f" because {Denial(one.because).word}" if isinstance(one, m.FaultDenied) else ""
 
 
-def _contest(one: m.AnyMutation, why: Why, places: Places | None) -> str:
+def _contest(one: m.AnyMutation, why: Why, places: PositionMap | None) -> str:
     """Why something was decided, in words."""
     fields = [f"used {why.used:,} of {why.budget:,}", f"needed {why.need:,}"]
     if isinstance(one, m.Evict):

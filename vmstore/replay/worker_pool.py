@@ -23,7 +23,7 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
 
-class Mate(Generic[Task, Answer]):
+class WorkerProcess(Generic[Task, Answer]):
     """One process, and the tasks it was given and did not answer yet, in order."""
 
     def __init__(self, work: Callable[[Task], Answer]) -> None:
@@ -70,18 +70,18 @@ class Mate(Generic[Task, Answer]):
         self._process.wait()
 
 
-class Crew(Generic[Task, Answer]):
+class WorkerPool(Generic[Task, Answer]):
     """So many processes that do the same work; they end with the `with`."""
 
     def __init__(self, count: int, work: Callable[[Task], Answer]) -> None:
         self._count = count
         self._work = work
-        self._mates: list[Mate[Task, Answer]] = []
+        self._mates: list[WorkerProcess[Task, Answer]] = []
 
-    def __enter__(self) -> Crew[Task, Answer]:
+    def __enter__(self) -> WorkerPool[Task, Answer]:
         try:
             for _ in range(self._count):
-                self._mates.append(Mate(self._work))
+                self._mates.append(WorkerProcess(self._work))
         except BaseException:
             self._end()
             raise

@@ -14,34 +14,34 @@ import msgspec
 from vmstore.core.mutation import CellRef, Mark, NamespacePolicy
 from vmstore.core.namespace_policy import PolicySubject
 from vmstore.engine.batch import Batch
-from vmstore.erasure.erase import Asked, erase_wanted
+from vmstore.erasure.erase import Erasable, erase_wanted
 from vmstore.errors import ErasedError, InputError, UnknownError
 from vmstore.namespace import system_session
 from vmstore.namespace.namespace import session_name
-from vmstore.namespace.reports import Erased
-from vmstore.retention.rules import Due, Rule, Spared, due, span
+from vmstore.namespace.reports import ErasureReport
+from vmstore.retention.rules import DueErasures, RetentionRule, SparedPage, due, span
 
 if TYPE_CHECKING:
-    from vmstore.namespace.signing_keys import Key
+    from vmstore.namespace.signing_keys import SigningKey
 
 MARK = "retention:"  # begins the names of marks that stated rules before there was a kind for them
 RULE = "default"  # the name of a rule that was given none
 
 
-class Retained(msgspec.Struct, frozen=True):
+class RetentionReport(msgspec.Struct, frozen=True):
     """What the rules of a namespace took, or would take where not `done`; `erased` is None where nothing was due."""
 
-    rules: list[Rule]
+    rules: list[RetentionRule]
     sessions: list[str]
     pages: list[str]
-    spared: list[Spared]
+    spared: list[SparedPage]
     done: bool
-    erased: Erased | None
+    erased: ErasureReport | None
 
 
-def rules(store: Asked) -> list[Rule]:
+def rules(store: Erasable) -> list[RetentionRule]:
     """The rules that hold, by name."""
-    stated: dict[str, Rule | None] = {}
+    stated: dict[str, RetentionRule | None] = {}
     for entry in system_session.entries(store._ns):
         if (cells := _rule_cells(entry)) is not None:
             name, value = cells
@@ -49,11 +49,11 @@ def rules(store: Asked) -> list[Rule]:
                 text = entry.text(value)
             except ErasedError:  # with the user it was about
                 text = None
-            stated[name] = None if text is None else msgspec.json.decode(text, type=Rule)
+            stated[name] = None if text is None else msgspec.json.decode(text, type=RetentionRule)
     return [rule for _, rule in sorted(stated.items()) if rule is not None]
 
 
-def _rule_cells(entry: system_session.Entry) -> tuple[str, CellRef | None] | None:
+def _rule_cells(entry: system_session.SystemEntry) -> tuple[str, CellRef | None] | None:
     """The name of the rule that an entry states, and the cell with the rule; None where it states none."""
     m = entry.mutation
     if isinstance(m, NamespacePolicy) and m.subject == PolicySubject.RETENTION:
@@ -63,12 +63,14 @@ def _rule_cells(entry: system_session.Entry) -> tuple[str, CellRef | None] | Non
     return None
 
 
-def keep(store: Asked, time: str, *, where: str | None = None, user: str | None = None, name: str = RULE) -> Rule:
+def keep(
+    store: Erasable, time: str, *, where: str | None = None, user: str | None = None, name: str = RULE
+) -> RetentionRule:
     """States how long contents are kept, like `90d`; a rule of the same name is replaced. Nothing is erased yet.
 
     Without `where`, a condition on PAGES, it is about whole sessions. Raises QueryError where that is none.
     """
-    rule = Rule(session_name(name), span(time), where, user)
+    rule = RetentionRule(session_name(name), span(time), where, user)
     if where is not None:
         list(store.query(f"PAGES page ACROSS SESSIONS WHERE ({where}) LIMIT 1"))
     if rule not in rules(store):
@@ -76,7 +78,7 @@ def keep(store: Asked, time: str, *, where: str | None = None, user: str | None 
     return rule
 
 
-def drop(store: Asked, name: str) -> None:
+def drop(store: Erasable, name: str) -> None:
     """Takes a rule away; UnknownError names those there are."""
     there = [rule.name for rule in rules(store)]
     if name not in there:
@@ -84,7 +86,7 @@ def drop(store: Asked, name: str) -> None:
     _say(store, name, None)
 
 
-def apply(store: Asked, *, dry_run: bool = False, key: Key | None = None) -> Retained:
+def apply(store: Erasable, *, dry_run: bool = False, key: SigningKey | None = None) -> RetentionReport:
     """Erases what is due by the rules, with a certificate; or only says what that is.
 
     Raises InputError where there is no rule.
@@ -92,9 +94,9 @@ def apply(store: Asked, *, dry_run: bool = False, key: Key | None = None) -> Ret
     stated, ns = rules(store), store._ns
     if not stated:
         raise InputError("there is no rule how long to keep contents; state one with --keep 90d")
-    found: list[Due] = []
+    found: list[DueErasures] = []
 
-    def choose() -> Due:
+    def choose() -> DueErasures:
         found.append(due(store, stated, ns.clock.now()))
         return found[-1]
 
@@ -106,10 +108,10 @@ def apply(store: Asked, *, dry_run: bool = False, key: Key | None = None) -> Ret
         erased = erase_wanted(store, lambda: choose().wanted, "retention", key)
     last = found[-1]
     taken = erased if erased is not None and erased.commits else None
-    return Retained(stated, last.sessions, last.pages, last.spared, not dry_run, taken)
+    return RetentionReport(stated, last.sessions, last.pages, last.spared, not dry_run, taken)
 
 
-def _say(store: Asked, name: str, told: bytes | None) -> None:
+def _say(store: Erasable, name: str, told: bytes | None) -> None:
     def write(batch: Batch) -> None:
         value = None if told is None else batch.cell(told)
         batch.add(NamespacePolicy(PolicySubject.RETENTION, batch.cell(name.encode()), value))

@@ -11,11 +11,11 @@ import msgspec
 from vmstore.core.address import page_name
 from vmstore.core.decision import Holder
 from vmstore.core.page import Origin
-from vmstore.erasure.erase import Asked
-from vmstore.erasure.plan import Wanted
+from vmstore.erasure.erase import Erasable
+from vmstore.erasure.plan import ErasureRequest
 from vmstore.erasure.relations import Owned
 from vmstore.errors import InputError
-from vmstore.views.branch import NEVER, Lane
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.projectors.decisions import holders
 from vmstore.views.reads.annotations import tagged
 
@@ -25,7 +25,7 @@ UNITS_US = {"h": 3_600_000_000, "d": 86_400_000_000, "w": 604_800_000_000, "y": 
 _SPAN = re.compile(r"([1-9]\d{0,5})([hdwy])")
 
 
-class Rule(msgspec.Struct, frozen=True):
+class RetentionRule(msgspec.Struct, frozen=True):
     """How long contents are kept, in microseconds: sessions after they were last used, or pages since they were made.
 
     `where` is a condition on PAGES and makes it a rule for pages; without it whole sessions go. With
@@ -38,7 +38,7 @@ class Rule(msgspec.Struct, frozen=True):
     user: str | None = None
 
 
-class Spared(msgspec.Struct, frozen=True):
+class SparedPage(msgspec.Struct, frozen=True):
     """What a rule would take and does not: a session or a page of it, and why."""
 
     rule: str
@@ -47,13 +47,13 @@ class Spared(msgspec.Struct, frozen=True):
     why: str
 
 
-class Due(NamedTuple):
+class DueErasures(NamedTuple):
     """What is due: for the eraser, as names for people, and what is spared."""
 
-    wanted: Wanted
+    wanted: ErasureRequest
     sessions: list[str]
     pages: list[str]
-    spared: list[Spared]
+    spared: list[SparedPage]
 
 
 def span(text: str) -> int:
@@ -70,7 +70,7 @@ def words(keep: int) -> str:
     return f"{keep // UNITS_US[unit]}{unit}"
 
 
-def due(store: Asked, rules: Iterable[Rule], now: int) -> Due:
+def due(store: Erasable, rules: Iterable[RetentionRule], now: int) -> DueErasures:
     """What rules take at a time; the views are at the log's end, and stand still.
 
     A session goes when it and every fork of it were last used before, and no page of it is held: tagged
@@ -82,28 +82,28 @@ def due(store: Asked, rules: Iterable[Rule], now: int) -> Due:
             looking.sessions(rule, now - rule.keep)
         else:
             looking.pages(rule, now - rule.keep)
-    wanted = Wanted(frozenset(looking.owned), frozenset(looking.keys))
+    wanted = ErasureRequest(frozenset(looking.owned), frozenset(looking.keys))
     names = [looking.name(key) for key in sorted(looking.keys)]
     pages = [f"{looking.name(session)}/{page_name(page)}" for session, page in sorted(looking.owned)]
-    return Due(wanted, names, pages, looking.spared)
+    return DueErasures(wanted, names, pages, looking.spared)
 
 
 class _Looking:
     """One look at a namespace by its rules."""
 
-    def __init__(self, store: Asked) -> None:
+    def __init__(self, store: Erasable) -> None:
         self._store = store
         self._db = store._ns.views
         self.keys: set[int] = set()
         self.owned: set[Owned] = set()
-        self.spared: list[Spared] = []
+        self.spared: list[SparedPage] = []
         self._held: dict[int, set[Owned]] = {}
 
     def name(self, session: int) -> str:
         """A session's name."""
         return str(self._db.execute("SELECT name FROM sessions WHERE session = ?", (session,)).get)
 
-    def sessions(self, rule: Rule, before: int) -> None:
+    def sessions(self, rule: RetentionRule, before: int) -> None:
         """Takes the sessions that were last used before a time."""
         rows: list[Any] = self._db.execute(_USED, (rule.user, rule.user)).fetchall()
         for session, used in rows:
@@ -113,14 +113,16 @@ class _Looking:
             held = sorted(page for fork in (session, *self._forks(session)) for _, page in self.held(fork))
             if busy:
                 self.spared.append(
-                    Spared(rule.name, self.name(session), None, f"its fork {self.name(busy[0])} is used")
+                    SparedPage(rule.name, self.name(session), None, f"its fork {self.name(busy[0])} is used")
                 )
             elif held:
-                self.spared.append(Spared(rule.name, self.name(session), page_name(held[0]), "somebody holds the page"))
+                self.spared.append(
+                    SparedPage(rule.name, self.name(session), page_name(held[0]), "somebody holds the page")
+                )
             else:
                 self.keys.add(session)
 
-    def pages(self, rule: Rule, before: int) -> None:
+    def pages(self, rule: RetentionRule, before: int) -> None:
         """Takes the pages for which a condition holds and that were made before a time."""
         of_user = {session for (session,) in self._db.execute(_OF_USER, (rule.user, rule.user))}
         for name, page in self._store.query(f"PAGES session, page ACROSS SESSIONS WHERE ({rule.where})"):
@@ -131,14 +133,14 @@ class _Looking:
             if session not in of_user or made >= before:
                 continue
             if any((session, number) in self.held(one) for one in (session, *self._forks(session))):
-                self.spared.append(Spared(rule.name, name, page_name(number), "somebody holds the page"))
+                self.spared.append(SparedPage(rule.name, name, page_name(number), "somebody holds the page"))
             else:
                 self.owned.add((session, number))
 
     def held(self, session: int) -> set[Owned]:
         """The pages that somebody holds in a session, by who made them."""
         if session not in self._held:
-            lane = Lane(self._db, session)
+            lane = Branch(self._db, session)
             pages = [page for stretch in lane.stretches for (page,) in self._db.execute(_PINNED, (stretch.session,))]
             pinned = {page for page, by in holders(lane, NEVER, pages).items() if BY_HAND.intersection(by)}
             self._held[session] = {(lane.owner(page), page) for page in pinned | tagged(lane, NEVER, HOLD)}

@@ -13,7 +13,7 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.page_rows import actor
 from vmstore.namespace.resolve import page_named, resolved
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import seen
 from vmstore.vm.protocol.tool_calls import tool_called
 
@@ -21,7 +21,7 @@ Made = tuple[int, int]
 """A page: the key of the session that made it, and its position."""
 
 
-class Cause(msgspec.Struct, frozen=True):
+class RetractionCause(msgspec.Struct, frozen=True):
     """What went wrong: one of a page, a session, an actor and a tool, the last three perhaps `in_session` alone."""
 
     page: str | None = None
@@ -39,7 +39,7 @@ class Cause(msgspec.Struct, frozen=True):
         words = ("page", "session", "actor", "tool")
         return [(word, text) for word in words if (text := getattr(self, word)) is not None]
 
-    def checked(self) -> Cause:
+    def checked(self) -> RetractionCause:
         """The cause, if it is one; InputError where it is none, or several."""
         told = self._told()
         if len(told) != 1:
@@ -52,7 +52,7 @@ class Cause(msgspec.Struct, frozen=True):
         return self
 
 
-def made_by(ns: Namespace, cause: Cause) -> set[Made]:
+def made_by(ns: Namespace, cause: RetractionCause) -> set[Made]:
     """The pages that a cause made, none of those that stand on them; UnknownError where there is none."""
     within = None if cause.in_session is None else _key(ns, cause.in_session)
     if cause.page is not None:
@@ -72,7 +72,7 @@ def _page(ns: Namespace, reference: str, session: str | None) -> Made:
     session = session or parse(reference).session
     if session is None:
         session, reference = page_named(ns, reference)
-    lane = Lane(ns.views, _key(ns, session))
+    lane = Branch(ns.views, _key(ns, session))
     number, _ = resolved(ns, lane, session, reference, Head())
     return lane.owner(number), number
 
@@ -106,7 +106,7 @@ def _actors(ns: Namespace, within: int | None) -> dict[str, set[Made]]:
 def _whose(ns: Namespace, session: int) -> tuple[str | None, str | None]:
     """The user and the agent of a session; of a fork those of where it came from, unless it has its own."""
     user = agent = None
-    for stretch in Lane(ns.views, session).stretches:
+    for stretch in Branch(ns.views, session).stretches:
         told = ns.views.execute("SELECT user, agent FROM sessions WHERE session = ?", (stretch.session,)).get
         user, agent = user or told[0], agent or told[1]
     return user, agent
@@ -116,7 +116,7 @@ def _results(ns: Namespace, within: int | None) -> dict[str, set[Made]]:
     """The results of tools, by the names of the tools; of a call whose content was erased nobody knows which."""
     found: dict[str, set[Made]] = {}
     for session in _sessions(ns, within):
-        lane = Lane(ns.views, session)
+        lane = Branch(ns.views, session)
         answers: list[Any] = ns.views.execute(_ANSWERS, (session, int(LinkKind.CAUSED_BY))).fetchall()
         called: dict[int, int | None] = dict(lane.rows(_CELLS, {call for _, call in answers}))
         cells = seen(ns.log, ns.views, {cell for cell in called.values() if cell is not None})

@@ -13,31 +13,31 @@ from typing import Any, NamedTuple
 from vmstore.core.page import LinkKind, Origin, Role
 from vmstore.namespace.namespace import Namespace
 from vmstore.retraction.causes import Made
-from vmstore.views.branch import Lane
-from vmstore.views.reads.dependents import Step, standing_on
+from vmstore.views.branch import Branch
+from vmstore.views.reads.dependents import DependencyStep, standing_on
 
 SPAWNED = "spawned"
 
 
-class Fallen(NamedTuple):
+class AffectedPages(NamedTuple):
     """What falls in a session: the pages by number with the steps that lead there; what began it has none that count.
 
     `lane` is the session's, `position` where it stood; `roots` the pages that fell by themselves, or
     with another session, by what they came of there.
     """
 
-    lane: Lane
+    lane: Branch
     position: int
-    roots: dict[int, Step | None]
-    pages: dict[int, list[Step]]
+    roots: dict[int, DependencyStep | None]
+    pages: dict[int, list[DependencyStep]]
 
 
-def fallout(ns: Namespace, made: Iterable[Made]) -> list[Fallen]:
+def fallout(ns: Namespace, made: Iterable[Made]) -> list[AffectedPages]:
     """What falls with some pages in every session that sees any of it, in the order the sessions were opened."""
-    roots: dict[int, dict[int, Step | None]] = {}
+    roots: dict[int, dict[int, DependencyStep | None]] = {}
     for session, page in made:
         roots.setdefault(session, {})[page] = None
-    found: dict[int, Fallen] = {}
+    found: dict[int, AffectedPages] = {}
     waiting = set(roots)
     while waiting:
         session = min(waiting)
@@ -51,13 +51,13 @@ def fallout(ns: Namespace, made: Iterable[Made]) -> list[Fallen]:
     return [found[session] for session in sorted(found)]
 
 
-def _fallen(ns: Namespace, session: int, roots: dict[int, Step | None]) -> Fallen:
-    lane = Lane(ns.views, session)
+def _fallen(ns: Namespace, session: int, roots: dict[int, DependencyStep | None]) -> AffectedPages:
+    lane = Branch(ns.views, session)
     position: Any = ns.views.execute("SELECT position FROM sessions WHERE session = ?", (session,)).get
-    return Fallen(lane, position, roots, standing_on(lane, position, roots))
+    return AffectedPages(lane, position, roots, standing_on(lane, position, roots))
 
 
-def _handed_on(ns: Namespace, fallen: Fallen) -> Iterable[tuple[int, dict[int, Step | None]]]:
+def _handed_on(ns: Namespace, fallen: AffectedPages) -> Iterable[tuple[int, dict[int, DependencyStep | None]]]:
     """What other sessions take over of it as roots of their own."""
     session, db = fallen.lane.session, ns.views
     forks: list[Any] = db.execute(_FORKS, (session, int(Origin.FORK))).fetchall()
@@ -69,13 +69,13 @@ def _handed_on(ns: Namespace, fallen: Fallen) -> Iterable[tuple[int, dict[int, S
     for child, call in spawned:
         if call in fallen.pages:
             own = db.execute("SELECT page FROM pages WHERE session = ?", (child,))
-            yield child, {page: Step(page, call, SPAWNED) for (page,) in own}
+            yield child, {page: DependencyStep(page, call, SPAWNED) for (page,) in own}
     parents: list[Any] = db.execute(_PARENT, (int(Origin.SPAWN), session)).fetchall()
     for parent, call in parents:
         answer = {page for (page,) in db.execute(_LAST_SAID, (session, int(Role.ASSISTANT)))} & fallen.pages.keys()
         if answer:
             results = db.execute(_RESULTS, (parent, call, int(LinkKind.CAUSED_BY)))
-            yield parent, {page: Step(page, min(answer), SPAWNED) for (page,) in results}
+            yield parent, {page: DependencyStep(page, min(answer), SPAWNED) for (page,) in results}
 
 
 _FORKS = "SELECT session, fork_position FROM sessions WHERE parent = ? AND origin = ? AND hidden = 0"

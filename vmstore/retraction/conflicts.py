@@ -8,7 +8,7 @@ from typing import NamedTuple
 from vmstore.core.address import page_name
 from vmstore.core.decision import Holder
 from vmstore.core.page import LinkKind, Standing
-from vmstore.retraction.closure import Fallen
+from vmstore.retraction.closure import AffectedPages
 from vmstore.views.projectors.decisions import holders
 from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.dependents import replacing, steps
@@ -17,7 +17,7 @@ from vmstore.views.reads.reasons import word_of
 NAMED_MAX = 3
 
 
-class Dispute(NamedTuple):
+class PageDispute(NamedTuple):
     """A kind of conflict about a page, 0 of the session as a whole, in words."""
 
     kind: str
@@ -25,7 +25,7 @@ class Dispute(NamedTuple):
     about: str
 
 
-class Judged(NamedTuple):
+class JudgedPages(NamedTuple):
     """What is to be marked of what falls in a session, what is superseded `already`, and what was `settled` before."""
 
     marked: list[int]
@@ -33,7 +33,7 @@ class Judged(NamedTuple):
     settled: dict[int, int]
 
 
-def judged(fallen: Fallen) -> Judged:
+def judged(fallen: AffectedPages) -> JudgedPages:
     """Tells what falls apart: a page that a sound one replaced is settled, unless it is the cause itself."""
     lane, position, pages = fallen.lane, fallen.position, fallen.pages
     already = {page for page, note in notes_of(lane, position, pages).items() if note.status == Standing.SUPERSEDED}
@@ -41,38 +41,40 @@ def judged(fallen: Fallen) -> Judged:
     unsound = superseded(fallen, {new for new, _ in links})
     settled = {old: new for new, old in links if old not in fallen.roots and old not in already and new not in unsound}
     marked = [page for page in sorted(pages) if page not in already and page not in settled]
-    return Judged(marked, sorted(already), settled)
+    return JudgedPages(marked, sorted(already), settled)
 
 
-def superseded(fallen: Fallen, pages: Collection[int]) -> set[int]:
+def superseded(fallen: AffectedPages, pages: Collection[int]) -> set[int]:
     """Those of some pages that are superseded."""
     notes = notes_of(fallen.lane, fallen.position, pages)
     return {page for page, note in notes.items() if note.status == Standing.SUPERSEDED}
 
 
-def disputes(fallen: Fallen, found: Judged) -> Iterator[Dispute]:
+def disputes(fallen: AffectedPages, found: JudgedPages) -> Iterator[PageDispute]:
     """Everything a person should know before the pages are marked."""
     marked = found.marked
     if found.already:
-        yield Dispute("already", 0, f"{_names(found.already)} superseded before")
+        yield PageDispute("already", 0, f"{_names(found.already)} superseded before")
     for page, new in sorted(found.settled.items()):
-        yield Dispute("settled", page, f"{page_name(new)} took its place and is sound, so it is left as it is")
+        yield PageDispute("settled", page, f"{page_name(new)} took its place and is sound, so it is left as it is")
     for page, sound in _sound_grounds(fallen, marked).items():
-        yield Dispute("partly", page, f"made from {_names(sound)} too, which stand")
+        yield PageDispute("partly", page, f"made from {_names(sound)} too, which stand")
     for page, held in sorted(holders(fallen.lane, fallen.position, marked).items()):
         by = ", ".join(word_of(Holder, one) or "" for one in held)
-        yield Dispute("pinned", page, f"held in the prompt ({by}), and stays there until it is unpinned")
+        yield PageDispute("pinned", page, f"held in the prompt ({by}), and stays there until it is unpinned")
     for page, said in sorted(_by_hand(fallen, marked).items()):
-        yield Dispute("annotated", page, f"somebody said of it at position {said} what holds of it")
+        yield PageDispute("annotated", page, f"somebody said of it at position {said} what holds of it")
     for new, old in replacing(fallen.lane, fallen.position, marked):
         if old not in fallen.pages and new in marked:
-            yield Dispute("replaced", new, f"took the place of {page_name(old)}, which is sound and does not come back")
+            yield PageDispute(
+                "replaced", new, f"took the place of {page_name(old)}, which is sound and does not come back"
+            )
     shared = [page for page in marked if fallen.lane.owner(page) != fallen.lane.session]
     if shared:
-        yield Dispute("shared", 0, f"shares {_names(shared)} with the session it was forked from; marked in both")
+        yield PageDispute("shared", 0, f"shares {_names(shared)} with the session it was forked from; marked in both")
 
 
-def _sound_grounds(fallen: Fallen, marked: Collection[int]) -> dict[int, list[int]]:
+def _sound_grounds(fallen: AffectedPages, marked: Collection[int]) -> dict[int, list[int]]:
     """The sound pages that some marked ones were made from too; that a call brought one about makes it no sounder."""
     derived = [page for page in marked if page not in fallen.roots]
     found: dict[int, set[int]] = {}
@@ -83,7 +85,7 @@ def _sound_grounds(fallen: Fallen, marked: Collection[int]) -> dict[int, list[in
     return {page: sorted(left) for page in sorted(found) if (left := found[page] - unsound)}
 
 
-def _by_hand(fallen: Fallen, marked: Collection[int]) -> dict[int, int]:
+def _by_hand(fallen: AffectedPages, marked: Collection[int]) -> dict[int, int]:
     """Where somebody last said something of a page; that a newer claim took its place no person said."""
     listed = f"[{','.join(map(str, marked))}]"
     found: Mapping[int, int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Retracted(msgspec.Struct, frozen=True):
+class RetractedPage(msgspec.Struct, frozen=True):
     """A page that is marked, why it falls (`itself`, or the step that leads to it), and the beginning of its text."""
 
     page: str
@@ -15,7 +15,7 @@ class Retracted(msgspec.Struct, frozen=True):
     text: str
 
 
-class Rebuilt(msgspec.Struct, frozen=True):
+class RegeneratedPage(msgspec.Struct, frozen=True):
     """A page made anew from what is left; `page` is None before it is written, `replaces` the one it stands in for."""
 
     page: str | None
@@ -33,12 +33,12 @@ class Conflict(msgspec.Struct, frozen=True):
     about: str
 
 
-class SessionRetracted(msgspec.Struct, frozen=True):
+class RetractedSession(msgspec.Struct, frozen=True):
     """What a retraction does to one session: `already` pages of it are superseded, `calls` were sent any of it."""
 
     session: str
-    pages: list[Retracted]
-    rebuilt: list[Rebuilt]
+    pages: list[RetractedPage]
+    rebuilt: list[RegeneratedPage]
     already: int
     calls: int
     first_call: int | None
@@ -52,7 +52,7 @@ class Retraction(msgspec.Struct, frozen=True):
     reason: str | None
     done: bool
     again: int
-    sessions: list[SessionRetracted]
+    sessions: list[RetractedSession]
     conflicts: list[Conflict]
 
     @property

@@ -21,11 +21,11 @@ from vmstore.live.runtime import Runtime
 from vmstore.log.port import Log
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.page_rows import preview, previews
-from vmstore.retraction.causes import Cause, made_by
-from vmstore.retraction.closure import Fallen, fallout
-from vmstore.retraction.conflicts import Dispute, Judged, disputes, judged
-from vmstore.retraction.results import Conflict, Rebuilt, Retracted, Retraction, SessionRetracted
-from vmstore.views.branch import Lane
+from vmstore.retraction.causes import RetractionCause, made_by
+from vmstore.retraction.closure import AffectedPages, fallout
+from vmstore.retraction.conflicts import JudgedPages, PageDispute, disputes, judged
+from vmstore.retraction.results import Conflict, RegeneratedPage, RetractedPage, RetractedSession, Retraction
+from vmstore.views.branch import Branch
 from vmstore.views.reads.page_calls import seen
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ RETRACTED, REASON, THROUGH = "retracted", "retracted.reason", "retracted.through
 ITSELF = "itself"
 
 
-class Holding(Protocol):
+class Retractable(Protocol):
     """What of a store is retracted in: its namespace, and its sessions by name."""
 
     _ns: Namespace
@@ -51,11 +51,11 @@ class Renewable(Protocol):
     def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]: ...
 
 
-class Asked(NamedTuple):
+class RetractionRequest(NamedTuple):
     """What was asked for."""
 
-    store: Holding
-    cause: Cause
+    store: Retractable
+    cause: RetractionCause
     reason: str | None
     rebuild: bool
 
@@ -65,12 +65,12 @@ class Asked(NamedTuple):
         return self.store._ns
 
 
-class Part(NamedTuple):
+class SessionRetraction(NamedTuple):
     """What is to be done to one session."""
 
     name: str
-    fallen: Fallen
-    judged: Judged
+    fallen: AffectedPages
+    judged: JudgedPages
     live: Renewable | None = None  # what makes pages anew
     renewals: Sequence[Renewal] = ()
 
@@ -82,7 +82,7 @@ class Part(NamedTuple):
 
 
 def retract(
-    store: Holding,
+    store: Retractable,
     *,
     page: str | None = None,
     session: str | None = None,
@@ -102,10 +102,10 @@ def retract(
     named, and writes nothing. Another writer who is first makes it decide again. Raises UnknownError
     where the cause made nothing.
     """
-    cause = Cause(page, session, actor, tool, in_session).checked()
+    cause = RetractionCause(page, session, actor, tool, in_session).checked()
     if reason is not None:
         _check(reason)
-    asked, ns = Asked(store, cause, reason, rebuild), store._ns
+    asked, ns = RetractionRequest(store, cause, reason, rebuild), store._ns
     with ns.lock:
         if dry_run:
             return _told(asked, _plan(asked), done=False)
@@ -125,16 +125,16 @@ class _OvertakenError(OvertakenError):
         self.told = told
 
 
-def _plan(asked: Asked) -> list[Part]:
+def _plan(asked: RetractionRequest) -> list[SessionRetraction]:
     """What falls, session by session, with what is to be marked of it, and what can be made anew."""
     ns = asked.ns
     with ns.asking():
         fallen = fallout(ns, made_by(ns, asked.cause))
-        parts = [Part(_name(ns, one.lane.session), one, judged(one)) for one in fallen]
+        parts = [SessionRetraction(_name(ns, one.lane.session), one, judged(one)) for one in fallen]
     return [_renewed(asked, part) for part in parts] if asked.rebuild else parts
 
 
-def _renewed(asked: Asked, part: Part) -> Part:
+def _renewed(asked: RetractionRequest, part: SessionRetraction) -> SessionRetraction:
     live = asked.store.session(part.name) if part.judged.marked else None
     if not isinstance(live, Renewable):
         return part
@@ -142,11 +142,11 @@ def _renewed(asked: Asked, part: Part) -> Part:
     return part._replace(live=live, renewals=found)
 
 
-def _do(asked: Asked) -> Retraction:
+def _do(asked: RetractionRequest) -> Retraction:
     """Marks what is to be marked, a commit a session, as it was planned or not at all."""
     parts = _plan(asked)
     told = _told(asked, parts, done=True)
-    done: list[SessionRetracted] = []
+    done: list[RetractedSession] = []
     for part, one in zip(parts, told.sessions, strict=True):
         try:
             made = _mark(asked, part)
@@ -157,7 +157,7 @@ def _do(asked: Asked) -> Retraction:
     return msgspec.structs.replace(told, sessions=done)
 
 
-def _mark(asked: Asked, part: Part) -> list[int]:
+def _mark(asked: RetractionRequest, part: SessionRetraction) -> list[int]:
     """Marks the pages of one session, and writes those made anew, as one commit; the new pages."""
     if not part.judged.marked:
         return []
@@ -172,13 +172,13 @@ def _mark(asked: Asked, part: Part) -> list[int]:
     return []
 
 
-def _marks(asked: Asked, part: Part) -> Iterator[tuple[int, bytes]]:
+def _marks(asked: RetractionRequest, part: SessionRetraction) -> Iterator[tuple[int, bytes]]:
     """Each page that is marked, with what is said of its retraction."""
     for page in part.judged.marked:
         yield page, msgspec.json.encode(_anchors(asked.cause, asked.reason, part.because(page)))
 
 
-def _anchors(cause: Cause, reason: str | None, through: str) -> dict[str, str]:
+def _anchors(cause: RetractionCause, reason: str | None, through: str) -> dict[str, str]:
     """What a marked page says of its retraction, by name."""
     told = {RETRACTED: str(cause)}
     told |= {} if reason is None else {REASON: reason}
@@ -188,7 +188,7 @@ def _anchors(cause: Cause, reason: str | None, through: str) -> dict[str, str]:
 # ---- what is told
 
 
-def _told(asked: Asked, parts: Sequence[Part], *, done: bool) -> Retraction:
+def _told(asked: RetractionRequest, parts: Sequence[SessionRetraction], *, done: bool) -> Retraction:
     """The plan in names and words."""
     ns = asked.ns
     with ns.asking():
@@ -201,28 +201,30 @@ def _told(asked: Asked, parts: Sequence[Part], *, done: bool) -> Retraction:
         return Retraction(str(asked.cause), asked.reason, done, 0, sessions, conflicts)
 
 
-def _not_anew(part: Part) -> Iterator[Dispute]:
+def _not_anew(part: SessionRetraction) -> Iterator[PageDispute]:
     """What was made from others and is marked, and nothing makes anew."""
     made = {one.replaces for one in part.renewals}
     why = "its session was recorded" if part.live is None else "what is left does not make it, or a model wrote it"
     for page in part.judged.marked:
         if page not in part.fallen.roots and page not in made:
-            yield Dispute("not_rebuilt", page, f"cannot be made anew: {why}")
+            yield PageDispute("not_rebuilt", page, f"cannot be made anew: {why}")
 
 
-def _session(ns: Namespace, part: Part) -> SessionRetracted:
+def _session(ns: Namespace, part: SessionRetraction) -> RetractedSession:
     lane, position = part.fallen.lane, part.fallen.position
     marked = part.judged.marked
     calls = sorted({call for ranges in seen(lane, position, marked).values() for few in ranges for call in few})
     texts = preview_of(lane, ns.log, marked)
     born = {page: (PageType(type_).word, hint) for page, type_, hint in lane.rows(_BORN, marked)}
-    pages = [Retracted(page_name(page), *born[page], part.because(page), texts.get(page, "")) for page in marked]
+    pages = [RetractedPage(page_name(page), *born[page], part.because(page), texts.get(page, "")) for page in marked]
     ends = (calls[0], calls[-1]) if calls else (None, None)
-    anew = [Rebuilt(None, one.type.word, page_name(one.replaces), preview(one.content)) for one in part.renewals]
-    return SessionRetracted(part.name, pages, anew, len(part.judged.already), len(calls), *ends)
+    anew = [
+        RegeneratedPage(None, one.type.word, page_name(one.replaces), preview(one.content)) for one in part.renewals
+    ]
+    return RetractedSession(part.name, pages, anew, len(part.judged.already), len(calls), *ends)
 
 
-def preview_of(lane: Lane, log: Log, pages: Sequence[int]) -> dict[int, str]:
+def preview_of(lane: Branch, log: Log, pages: Sequence[int]) -> dict[int, str]:
     """The beginning of the text of each page; of one whose content was erased nothing."""
     try:
         return previews(lane, log, pages)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from vmstore.cells.verify_proof import raw, signed, statement
-from vmstore.engine.verify.history_tree import Histories, SessionHead, tree_of
+from vmstore.engine.verify.history_tree import HistoryTree, SessionHead, tree_of
 from vmstore.engine.verify.verify import Finding
 from vmstore.errors import CorruptError
 
@@ -63,7 +63,7 @@ class Seal(msgspec.Struct, frozen=True):
         text = f'{{"vmstore": "{KIND}",\n ' + ",\n ".join(lines) + ',\n "heads": ['
         return text.encode() + b",\n  ".join(heads) + b"]}\n"
 
-    def problems(self, histories: Histories) -> Iterator[Finding]:
+    def problems(self, histories: HistoryTree) -> Iterator[Finding]:
         """What of this seal a log that was followed to its end does not hold."""
         if histories.first is not None and namespace_uid(histories.first) != self.namespace:
             yield Finding(PROBLEM, "log", "the log begins with another session than the one that was sealed")
@@ -95,7 +95,7 @@ def namespace_uid(first: bytes) -> bytes:
     return sha256(b"vmstore namespace" + first).digest()[:16]
 
 
-def sealed(histories: Histories, at: int, key: bytes, sign: Callable[[bytes], bytes]) -> Seal:
+def sealed(histories: HistoryTree, at: int, key: bytes, sign: Callable[[bytes], bytes]) -> Seal:
     """The seal of a log that was followed to its end, signed with the secret of `key`."""
     assert histories.first is not None, "there is something to seal"
     heads = tuple(histories.heads())

@@ -17,14 +17,14 @@ from typing import Protocol
 from vmstore.core.clock import Clock, SystemClock
 from vmstore.core.system.atomic_file import naming, new_file
 from vmstore.core.system.safe_files import read_within
-from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.history_tree import HistoryTree
 from vmstore.engine.verify.verify import ChainCheck, batches_of
 from vmstore.errors import CorruptError, InputError, RefusedError
 from vmstore.log.port import Log, Progress
 from vmstore.log.readonly import LentLog
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import SealInfo
-from vmstore.namespace.signing_keys import Key, public_key, read_key
+from vmstore.namespace.signing_keys import SigningKey, public_key, read_key
 from vmstore.seals.seal import Seal, read, sealed, watched
 
 SEALS = ".seals"
@@ -44,7 +44,7 @@ class Sealable(Protocol):
 
 def seal(
     store: Sealable,
-    key: Key | str | os.PathLike[str],
+    key: SigningKey | str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     *,
     clock: Clock | None = None,
@@ -56,7 +56,7 @@ def seal(
     checked first, and so is the last seal in that folder: raises CorruptError where the chain is
     broken, RefusedError where the log no longer holds what was sealed, or nothing yet.
     """
-    signer = key if isinstance(key, Key) else read_key(key)
+    signer = key if isinstance(key, SigningKey) else read_key(key)
     folder = None if store.folder is None else folder_of(store.folder)
     if folder is None and out is None:
         raise InputError("a store in memory has no folder of seals beside it; name a file")
@@ -104,9 +104,9 @@ def seals_in(folder: Path, namespace: str, *, last: bool = False) -> Iterator[Se
     return (read_seal(file) for _, file in sorted(named, reverse=last))
 
 
-def _followed(log: Log, earlier: Seal | None, progress: Progress | None) -> Histories:
+def _followed(log: Log, earlier: Seal | None, progress: Progress | None) -> HistoryTree:
     """What a log's sessions have become; refused where its chain, or what was sealed before, does not hold."""
-    histories = Histories(watched([earlier] if earlier is not None else []))
+    histories = HistoryTree(watched([earlier] if earlier is not None else []))
     check, total = ChainCheck(log, histories), log.ordinal
     for batch in batches_of(log):
         for commit in batch:

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple, Protocol
 
 import apsw
 
-from vmstore.core.erasure import Gone, gone
+from vmstore.core.erasure import ErasedContent, gone
 from vmstore.core.text.tokenizer import readable, words
 from vmstore.log.port import Log
-from vmstore.views.branch import NEVER, Lane, Stretch
+from vmstore.views.branch import NEVER, Branch, BranchRange
 from vmstore.views.stored_cells import read_cells
 
 READ = 256  # contents read at once
 
 
-class Content(NamedTuple):
+class IndexedContent(NamedTuple):
     """A full content of a page: who wrote it, where, and its cell."""
 
     session: int
@@ -32,24 +32,24 @@ class Content(NamedTuple):
     commitment: bytes
 
 
-class Totals(NamedTuple):
+class CorpusTotals(NamedTuple):
     """How many texts, and how many words they have together."""
 
     texts: int
     words: int
 
-    def plus(self, other: Totals) -> Totals:
+    def plus(self, other: CorpusTotals) -> CorpusTotals:
         """Both together."""
-        return Totals(self.texts + other.texts, self.words + other.words)
+        return CorpusTotals(self.texts + other.texts, self.words + other.words)
 
 
-class Gain(NamedTuple):
+class ContentTerms(NamedTuple):
     """What a content adds to the texts of a lane, and to those its session wrote itself."""
 
-    content: Content
+    content: IndexedContent
     words: list[str]
-    seen: Totals
-    alone: Totals
+    seen: CorpusTotals
+    alone: CorpusTotals
 
 
 class Corpus(Protocol):
@@ -58,20 +58,20 @@ class Corpus(Protocol):
     `alone` where the lane is what a session wrote itself: nothing it inherited was there before it.
     """
 
-    def holding(self, wanted: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[tuple[int, int]]:
+    def holding(self, wanted: Sequence[str], stretches: Iterable[BranchRange]) -> Iterator[tuple[int, int]]:
         """Session and position of every content with one of the words, in force or not; others may be among them."""
         ...
 
-    def totals(self, stretches: Iterable[Stretch], alone: bool) -> Totals:
+    def totals(self, stretches: Iterable[BranchRange], alone: bool) -> CorpusTotals:
         """Of all texts in force at the end of the stretches."""
         ...
 
-    def texts(self, contents: Iterable[Content]) -> Iterator[tuple[Content, str]]:
+    def texts(self, contents: Iterable[IndexedContent]) -> Iterator[tuple[IndexedContent, str]]:
         """The contents that are text, with it."""
         ...
 
 
-class Scan:
+class ScanCorpus:
     """A corpus without an index: everything above some commit is read."""
 
     def __init__(self, log: Log, db: apsw.Connection, after: int = 0) -> None:
@@ -79,68 +79,68 @@ class Scan:
         self._db = db
         self._after = after
 
-    def holding(self, wanted: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[tuple[int, int]]:
+    def holding(self, wanted: Sequence[str], stretches: Iterable[BranchRange]) -> Iterator[tuple[int, int]]:
         """Every content, whatever its words: who asks reads them anyhow."""
         for stretch in stretches:
             for content in self.contents(stretch):
                 yield content.session, content.position
 
-    def totals(self, stretches: Iterable[Stretch], alone: bool) -> Totals:
+    def totals(self, stretches: Iterable[BranchRange], alone: bool) -> CorpusTotals:
         """The sum of what each content adds."""
-        found = Totals(0, 0)
+        found = CorpusTotals(0, 0)
         for stretch in stretches:
             for gain in self.gains(self.contents(stretch)):
                 found = found.plus(gain.alone if alone else gain.seen)
         return found
 
-    def contents(self, stretch: Stretch) -> Iterator[Content]:
+    def contents(self, stretch: BranchRange) -> Iterator[IndexedContent]:
         """The full contents a session wrote on a stretch, in order, opaque ones left out."""
         low = max(stretch.low, self._seen(stretch.session))
         for row in self._db.execute(_CONTENTS, (stretch.session, low, stretch.high)):
-            yield Content(stretch.session, *row)
+            yield IndexedContent(stretch.session, *row)
 
-    def everything(self) -> Iterator[Content]:
+    def everything(self) -> Iterator[IndexedContent]:
         """The full contents of all sessions that wrote since."""
         for session in self._written():
-            yield from self.contents(Stretch(session, 0, NEVER))
+            yield from self.contents(BranchRange(session, 0, NEVER))
 
-    def gains(self, contents: Iterable[Content]) -> Iterator[Gain]:
+    def gains(self, contents: Iterable[IndexedContent]) -> Iterator[ContentTerms]:
         """Each content with what it adds: it may take the place of another."""
         for some in _together(contents):
             for content, text in zip(some, self._texts(some), strict=True):
                 found = words(text or "")
-                whole = seen = alone = Totals(int(text is not None), len(found))
+                whole = seen = alone = CorpusTotals(int(text is not None), len(found))
                 if content.version > 1:
                     before, inherited = self._before(content)
                     seen = whole.plus(before)
                     alone = whole if inherited else seen
-                yield Gain(content, found, seen, alone)
+                yield ContentTerms(content, found, seen, alone)
 
-    def texts(self, contents: Iterable[Content]) -> Iterator[tuple[Content, str]]:
+    def texts(self, contents: Iterable[IndexedContent]) -> Iterator[tuple[IndexedContent, str]]:
         """The contents that are text, with it."""
         for some in _together(contents):
             for content, text in zip(some, self._texts(some), strict=True):
                 if text is not None:
                     yield content, text
 
-    def _texts(self, contents: Sequence[Content]) -> list[str | None]:
+    def _texts(self, contents: Sequence[IndexedContent]) -> list[str | None]:
         sealed = {content.cell: content.commitment for content in contents}
         cells = read_cells(self._log, self._db, sealed, gone)
         texts = (cells[content.cell] for content in contents)
-        return [None if isinstance(text, Gone) else readable(text) for text in texts]
+        return [None if isinstance(text, ErasedContent) else readable(text) for text in texts]
 
-    def _before(self, content: Content) -> tuple[Totals, bool]:
+    def _before(self, content: IndexedContent) -> tuple[CorpusTotals, bool]:
         """What the content whose place one took counted for, below zero; whether another session wrote it."""
         found: list[Any] = []
-        for stretch in Lane(self._db, content.session).upto(content.position - 1):
+        for stretch in Branch(self._db, content.session).upto(content.position - 1):
             args = (stretch.session, content.page, stretch.high)
             found += ((row[0], stretch.session, row) for row in self._db.execute(_EARLIER, args))
         _, session, (position, version, cell, commitment) = max(found)
         inherited = session != content.session
         if cell is None:
-            return Totals(0, 0), inherited
-        (text,) = self._texts([Content(session, position, content.page, version, cell, commitment)])
-        return Totals(-int(text is not None), -len(words(text or ""))), inherited
+            return CorpusTotals(0, 0), inherited
+        (text,) = self._texts([IndexedContent(session, position, content.page, version, cell, commitment)])
+        return CorpusTotals(-int(text is not None), -len(words(text or ""))), inherited
 
     def _written(self) -> list[int]:
         """The sessions that wrote since; those that did not are not gone through."""
@@ -161,8 +161,8 @@ class Scan:
         return int(found or 0)
 
 
-def _together(contents: Iterable[Content]) -> Iterator[list[Content]]:
-    some: list[Content] = []
+def _together(contents: Iterable[IndexedContent]) -> Iterator[list[IndexedContent]]:
+    some: list[IndexedContent] = []
     for content in contents:
         some.append(content)
         if len(some) == READ:

@@ -25,9 +25,9 @@ from vmstore.core.system.logger import notices
 from vmstore.core.system.safe_files import read_within
 from vmstore.errors import CorruptError
 from vmstore.log.port import Log, Progress
-from vmstore.search.corpus import Content, Gain, Scan, Totals
+from vmstore.search.corpus import ContentTerms, CorpusTotals, IndexedContent, ScanCorpus
 from vmstore.views.applier import Applier
-from vmstore.views.branch import Stretch
+from vmstore.views.branch import BranchRange
 
 TEXT = "text"
 MARK = "at.json"
@@ -74,7 +74,7 @@ def _allocator(function: str, *arguments: int) -> None:
         known(*arguments)
 
 
-class Mark(NamedTuple):
+class IndexMark(NamedTuple):
     """How far an index has followed the log: the commit, its hash, how many documents there are then, its files."""
 
     version: int = VERSION
@@ -104,10 +104,12 @@ class TextIndex:
         self._log = log
         self._db = db
         self._library = library()
-        self._proven: tuple[Mark, States] | None = None  # the files whose bytes were compared, and their states then
+        self._proven: tuple[IndexMark, States] | None = (
+            None  # the files whose bytes were compared, and their states then
+        )
         self._schema = schema()
 
-    def corpus(self, ordinal: int, progress: Progress | None = None) -> Indexed:
+    def corpus(self, ordinal: int, progress: Progress | None = None) -> IndexedCorpus:
         """The texts as of a commit the views have reached; follows the log first where much is new to it.
 
         Unless another process does: then what is new is read, however much it is.
@@ -122,17 +124,17 @@ class TextIndex:
             give_back()
             mark = self._mark()
             index, _ = self._open(mark)
-        return Indexed(
-            self.path, self._schema, index, Scan(self._log, self._db, mark.ordinal if index is not None else 0)
+        return IndexedCorpus(
+            self.path, self._schema, index, ScanCorpus(self._log, self._db, mark.ordinal if index is not None else 0)
         )
 
-    def _behind(self, mark: Mark, ordinal: int) -> bool:
+    def _behind(self, mark: IndexMark, ordinal: int) -> bool:
         """Whether more was written since than each who asks should read again."""
         if ordinal - mark.ordinal >= BEHIND // 4:
             return True
         return sum(commit.count for commit in self._log.tail(mark.ordinal, BEHIND // 4)) >= BEHIND
 
-    def _open(self, mark: Mark) -> tuple[Any, str | None]:
+    def _open(self, mark: IndexMark) -> tuple[Any, str | None]:
         """The index at a mark; or None, with what is wrong where something is."""
         if not mark.ordinal:
             return None, "was never finished" if self.path.exists() else None
@@ -151,7 +153,7 @@ class TextIndex:
             return None, f"is damaged ({error.__cause__})"
         return (index, None) if documents == mark.documents else (None, "lost some of its texts")
 
-    def _changed(self, mark: Mark) -> str | None:
+    def _changed(self, mark: IndexMark) -> str | None:
         """A file that is not what it was when the index was marked; what was compared once is not read again.
 
         What the mark does not name a killed process left, and the list of files that is named leaves it out.
@@ -199,7 +201,7 @@ class TextIndex:
         mark = self._sound()
         if mark.ordinal >= ordinal:
             return
-        scan = Scan(self._log, self._db, mark.ordinal)
+        scan = ScanCorpus(self._log, self._db, mark.ordinal)
         self.path.mkdir(exist_ok=True)
         index = self._library.Index(self._schema, path=str(self.path), reuse=True)
         share_heaps()
@@ -215,9 +217,9 @@ class TextIndex:
         end = self._log.tail(ordinal - 1, 1)[0]
         files = {file.name: mark.files.get(file.name) or _digest(file) for file in self._files()}
         changing = {name: _digest(self.path / name) for name in CHANGING}
-        self._write(Mark(VERSION, ordinal, end.hash.hex(), mark.documents + added, files | changing))
+        self._write(IndexMark(VERSION, ordinal, end.hash.hex(), mark.documents + added, files | changing))
 
-    def _sound(self) -> Mark:
+    def _sound(self) -> IndexMark:
         """How far the index is; one that is damaged, of another log or of another version is made anew."""
         mark = self._mark()
         _, wrong = self._open(mark)
@@ -227,16 +229,16 @@ class TextIndex:
             notices().warning("%s %s and is made anew from the log", self.path, wrong)
         if self.path.exists():
             shutil.rmtree(self.path)
-        return Mark()
+        return IndexMark()
 
-    def _mark(self) -> Mark:
+    def _mark(self) -> IndexMark:
         try:
-            mark = Mark(**json.loads(read_within(self.path / MARK, link=False)))
-            return mark if isinstance(mark.files, dict) and type(mark.ordinal) is int else Mark()
+            mark = IndexMark(**json.loads(read_within(self.path / MARK, link=False)))
+            return mark if isinstance(mark.files, dict) and type(mark.ordinal) is int else IndexMark()
         except (OSError, ValueError, TypeError):
-            return Mark()
+            return IndexMark()
 
-    def _write(self, mark: Mark) -> None:
+    def _write(self, mark: IndexMark) -> None:
         """Last, and at once: without it the index counts as never finished."""
         beside = self.path / f"{MARK}.new"
         beside.write_text(json.dumps(mark._asdict()))
@@ -260,16 +262,16 @@ def _digest(file: Path) -> str:
         return ""
 
 
-class Indexed:
+class IndexedCorpus:
     """A corpus: what the index knows, and what was written after it, read."""
 
-    def __init__(self, path: Path, schema: Any, index: Any, rest: Scan) -> None:
+    def __init__(self, path: Path, schema: Any, index: Any, rest: ScanCorpus) -> None:
         self._path = path
         self._schema = schema
         self._searcher = None if index is None else index.searcher()
         self.rest = rest
 
-    def holding(self, wanted: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[tuple[int, int]]:
+    def holding(self, wanted: Sequence[str], stretches: Iterable[BranchRange]) -> Iterator[tuple[int, int]]:
         """What the index finds, and all it does not know yet."""
         stretches = list(stretches)
         if self._searcher is not None and self._searcher.num_docs:
@@ -283,24 +285,24 @@ class Indexed:
                 yield from ((stretch.session, position) for position in positions)
         yield from self.rest.holding(wanted, stretches)
 
-    def texts(self, contents: Iterable[Content]) -> Iterator[tuple[Content, str]]:
+    def texts(self, contents: Iterable[IndexedContent]) -> Iterator[tuple[IndexedContent, str]]:
         """Read from the log."""
         return self.rest.texts(contents)
 
-    def totals(self, stretches: Iterable[Stretch], alone: bool) -> Totals:
+    def totals(self, stretches: Iterable[BranchRange], alone: bool) -> CorpusTotals:
         """The sums over the index and over the rest."""
         stretches = list(stretches)
         found = self.rest.totals(stretches, alone)
         if self._searcher is not None:
             which = "alone" if alone else "seen"
-            sums = {name: {"sum": {"field": f"{which}_{name}"}} for name in Totals._fields}
+            sums = {name: {"sum": {"field": f"{which}_{name}"}} for name in CorpusTotals._fields}
             for stretch in stretches:
                 with panics_named(self._path):
                     told = self._searcher.aggregate(self._within(stretch), sums)
-                found = found.plus(Totals(*(int(told[name]["value"] or 0) for name in Totals._fields)))
+                found = found.plus(CorpusTotals(*(int(told[name]["value"] or 0) for name in CorpusTotals._fields)))
         return found
 
-    def _within(self, stretch: Stretch, *more: Any) -> Any:
+    def _within(self, stretch: BranchRange, *more: Any) -> Any:
         """The documents a session wrote on a stretch: its own are listed, so others' are not gone through."""
         text = library()
         must = [
@@ -320,7 +322,7 @@ def schema() -> Any:
     return builder.build()
 
 
-def document(gain: Gain) -> Any:
+def document(gain: ContentTerms) -> Any:
     """One content as the index takes it."""
     made = library().Document()
     made.add_text("words", " ".join(gain.words))

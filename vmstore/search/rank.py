@@ -14,28 +14,28 @@ from typing import Any, NamedTuple
 
 from vmstore.core.text.tokenizer import words
 from vmstore.errors import InputError
-from vmstore.search.corpus import Content, Corpus
-from vmstore.views.branch import Lane, Stretch
+from vmstore.search.corpus import Corpus, IndexedContent
+from vmstore.views.branch import Branch, BranchRange
 
 K1 = 1.2
 B = 0.75
 
 
-class Hit(NamedTuple):
+class RankedPage(NamedTuple):
     """A page that holds one of the words, best first: its score, who wrote it, the content in force."""
 
     score: float
-    lane: Lane
-    content: Content
+    lane: Branch
+    content: IndexedContent
     text: str
 
 
-def ranked(corpus: Corpus, moments: Sequence[tuple[Lane, int]], query: str) -> list[Hit]:
+def ranked(corpus: Corpus, moments: Sequence[tuple[Branch, int]], query: str) -> list[RankedPage]:
     """The pages that hold a word of the query at each lane's position; InputError where it has no word."""
     wanted = list(dict.fromkeys(words(query)))
     if not wanted:
         raise InputError(f"{query!r} has no word to search for; a word has letters or digits")
-    found: list[tuple[Lane, Content, str, Counter[str]]] = []
+    found: list[tuple[Branch, IndexedContent, str, Counter[str]]] = []
     texts = total = 0
     for lane, position in moments:
         own = lane.upto(position)
@@ -48,7 +48,9 @@ def ranked(corpus: Corpus, moments: Sequence[tuple[Lane, int]], query: str) -> l
     frequency = {word: sum(word in counts for *_, counts in found) for word in wanted}
     weight = {word: math.log(1 + (texts - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
     mean = total / texts if total else 1.0
-    hits = [Hit(_score(counts, wanted, weight, mean), lane, content, text) for lane, content, text, counts in found]
+    hits = [
+        RankedPage(_score(counts, wanted, weight, mean), lane, content, text) for lane, content, text, counts in found
+    ]
     return sorted(hits, key=lambda hit: (-hit.score, hit.content.session, hit.content.page))
 
 
@@ -57,7 +59,7 @@ def _score(counts: Counter[str], wanted: Iterable[str], weight: dict[str, float]
     return sum(weight[word] * counts[word] * (K1 + 1) / (counts[word] + norm) for word in wanted)
 
 
-def _in_force(lane: Lane, position: int, candidates: Iterable[tuple[int, int]]) -> Iterator[Content]:
+def _in_force(lane: Branch, position: int, candidates: Iterable[tuple[int, int]]) -> Iterator[IndexedContent]:
     """Those of some contents that a lane sees at a position, none having taken their place."""
     groups: dict[int, list[int]] = {}
     for session, at in candidates:
@@ -66,14 +68,14 @@ def _in_force(lane: Lane, position: int, candidates: Iterable[tuple[int, int]]) 
     for stretch in own:
         listed = json.dumps(groups.get(stretch.session, []))
         given: list[Any] = lane.db.execute(_GIVEN, (stretch.session, listed)).fetchall()
-        rows = [Content(stretch.session, *row) for row in given]
+        rows = [IndexedContent(stretch.session, *row) for row in given]
         last = _last(lane, own, {row.page for row in rows})
         for row in rows:
             if last.get(row.page, row.position) == row.position:
                 yield row
 
 
-def _last(lane: Lane, own: Sequence[Stretch], pages: Iterable[int]) -> dict[int, int]:
+def _last(lane: Branch, own: Sequence[BranchRange], pages: Iterable[int]) -> dict[int, int]:
     """Where each page that was changed has its last full content."""
     listed = json.dumps(sorted(pages))
     last: dict[int, int] = {}

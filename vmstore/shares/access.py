@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from vmstore.core.grants import Principal, Verb, words_of
 from vmstore.core.mutation import AnyMutation, Revoke, Share
-from vmstore.engine.grants import Granted
+from vmstore.engine.grants import ActiveGrants
 from vmstore.errors import RefusedError, UnknownError
 from vmstore.namespace import system_session as charter
 from vmstore.namespace.namespace import Namespace
@@ -23,12 +23,12 @@ class Access:
     def __init__(self, namespace: Namespace, who: Sequence[Principal]) -> None:
         self.who = tuple(who)
         self._ns = namespace
-        self._granted = Granted()
+        self._granted = ActiveGrants()
         self._seen = self._last = -1  # the log's end that was looked at, the last commit that was folded
         self._erased = 0  # the last erasure that is taken into account: it may have been of a grant
         self._looking = False
 
-    def granted(self) -> Granted:
+    def granted(self) -> ActiveGrants:
         """The grants as the log ends; within a moment that is held, as they were when it began."""
         ns = self._ns
         with ns.views_lock:
@@ -38,7 +38,7 @@ class Access:
                 try:
                     ns.reader.follow()
                     if ns.projection.last_erasure != self._erased:
-                        self._granted, self._last, self._erased = Granted(), -1, ns.projection.last_erasure
+                        self._granted, self._last, self._erased = ActiveGrants(), -1, ns.projection.last_erasure
                     for entry in charter.entries(ns, self._last):
                         self._granted.apply(entry.position, entry.at, entry.mutation, entry.text)
                         self._last = entry.ordinal

@@ -17,10 +17,10 @@ import msgspec
 from vmstore.core.aliases import old_keywords
 from vmstore.core.asof import AsOf, Head, LoggedTime, Moment, Time, When, one_moment
 from vmstore.core.clock import SystemClock, SystemIds
-from vmstore.core.grants import Principal, Scope, Verb, principal, verbs_of, words_of
+from vmstore.core.grants import GrantScope, Principal, Verb, principal, verbs_of, words_of
 from vmstore.core.mutation import Revoke, Share
 from vmstore.engine.batch import Batch
-from vmstore.engine.grants import Grant, Granted
+from vmstore.engine.grants import ActiveGrants, Grant
 from vmstore.erasure.resume import open_namespace
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.namespace import system_session
@@ -28,7 +28,7 @@ from vmstore.namespace.encryption import Key, key_for
 from vmstore.namespace.folder import find, namespaces
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.shares.access import Access, absent
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
 
 
@@ -38,7 +38,7 @@ class Shareable(Protocol):
     _ns: Namespace
 
 
-class Granting(msgspec.Struct, frozen=True):
+class GrantInfo(msgspec.Struct, frozen=True):
     """A grant: who may do what, since when (microseconds since 1970), granted by whom; `by` None is the keeper."""
 
     to: str
@@ -56,7 +56,7 @@ class Region(msgspec.Struct, frozen=True):
     scope: str
     sessions: int
     pages: int
-    grants: list[Granting]
+    grants: list[GrantInfo]
 
 
 def open_region(ns: Namespace, name: str, *, user: str | None = None, session: str | None = None) -> Namespace:
@@ -69,7 +69,7 @@ def open_region(ns: Namespace, name: str, *, user: str | None = None, session: s
     if ns.access is not None:
         raise InputError("a region opens no other; open it from your own namespace")
     ns.check()
-    who = [Principal(Scope.SANDBOX, ns.name)]
+    who = [Principal(GrantScope.SANDBOX, ns.name)]
     who += [] if user is None else [principal(f"user:{user}")]
     who += [] if session is None else [principal(f"session:{ns.name}/{session_name(session)}")]
     mode = "r" if ns.readonly else "rw"
@@ -89,7 +89,7 @@ def open_region(ns: Namespace, name: str, *, user: str | None = None, session: s
 
 
 @old_keywords(at="at_us")
-def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at_us: int | None = None) -> Granting:
+def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at_us: int | None = None) -> GrantInfo:
     """Grants verbs of read, write, grant to a principal; the grant, which is not written again where it holds.
 
     `to` is `user:ann`, `sandbox:team-a` (or `team-a`), `session:team-a/s1` or `global`. Who may write or
@@ -102,7 +102,7 @@ def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at_us
         def write(batch: Batch) -> None:
             held = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and grant.by == by]
             if not any(verbs in grant.verbs for grant in held):
-                name = None if whom.scope is Scope.GLOBAL else batch.cell(whom.name.encode())
+                name = None if whom.scope is GrantScope.GLOBAL else batch.cell(whom.name.encode())
                 giver = None if by is None else batch.cell(str(by).encode())
                 batch.add(Share(whom.scope, name, verbs, giver))
 
@@ -114,7 +114,7 @@ def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at_us
 @old_keywords(at="at_us")
 def revoke(
     store: Shareable, whose: str, may: str | Iterable[str] | None = None, *, at_us: int | None = None
-) -> list[Granting]:
+) -> list[GrantInfo]:
     """Takes verbs back from a principal, by default all; what it may still do of its own.
 
     Who may not read may do nothing, so `read` takes all back. Handles that are open lose it at their
@@ -141,7 +141,7 @@ def revoke(
         return [_told(grant) for grant in _granted(ns, Head()).in_force if grant.to == whom]
 
 
-def grants(store: Shareable, at: When | None = None, **moment: Unpack[Moment]) -> list[Granting]:
+def grants(store: Shareable, at: When | None = None, **moment: Unpack[Moment]) -> list[GrantInfo]:
     """The grants that held at a moment, by default now; a moment is a time, or a position of the charter."""
     ns = store._ns
     with ns.views_lock:
@@ -185,13 +185,13 @@ def _region(path: Path, name: str, when: AsOf, whom: Principal | None, key: Key 
         ns.close()
 
 
-def _granted(ns: Namespace, when: AsOf) -> Granted:
+def _granted(ns: Namespace, when: AsOf) -> ActiveGrants:
     """The grants at a moment: before anything was granted there are none."""
-    found, key = Granted(), system_session.key_of(ns)
+    found, key = ActiveGrants(), system_session.key_of(ns)
     if key is None:
         return found
     try:
-        end = basis(Lane(ns.views, key), when).position
+        end = basis(Branch(ns.views, key), when).position
     except UnknownError:
         if isinstance(when, Time | LoggedTime):
             return found
@@ -209,6 +209,6 @@ def _taken(may: str | Iterable[str]) -> Verb:
     return Verb(sum(Verb)) if "read" in listed else verbs & ~Verb.READ
 
 
-def _told(grant: Grant) -> Granting:
+def _told(grant: Grant) -> GrantInfo:
     by = None if grant.by is None else str(grant.by)
-    return Granting(str(grant.to), grant.to.scope.word, words_of(grant.verbs), by, grant.at, grant.position)
+    return GrantInfo(str(grant.to), grant.to.scope.word, words_of(grant.verbs), by, grant.at, grant.position)

@@ -14,7 +14,7 @@ from vmstore.shell.terminal.format import listing
 if TYPE_CHECKING:
     import argparse
 
-    from vmstore.core.address import Reference
+    from vmstore.core.address import Address
 
 NAMESPACE = "default"
 KEY_FILE = "VMSTORE_KEY_FILE"
@@ -124,7 +124,7 @@ def moment_of(arguments: argparse.Namespace) -> vmstore.AsOf:
     from vmstore.core.address import parse
     from vmstore.core.asof import as_of
 
-    reference: Reference | None = parse(arguments.page) if getattr(arguments, "page", None) else None
+    reference: Address | None = parse(arguments.page) if getattr(arguments, "page", None) else None
     moment = {word: getattr(arguments, word, None) for word in ("turn", "call", "position", "time")}
     if reference is not None and any(value is not None for value in moment.values()):
         inside = [word for word in ("turn", "call", "position") if getattr(reference, word) is not None]

@@ -18,9 +18,9 @@ from vmstore.maintenance.usage import usage
 from vmstore.namespace.effects import Agree
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.folder import sizes
-from vmstore.namespace.reports import Archived, Columns, Compacted, Health, Merged, Swept, Usage
+from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
 from vmstore.namespace.resolve import page_named
-from vmstore.namespace.results import Recorded
+from vmstore.namespace.results import RecordedCall
 from vmstore.store.host import StoreHost
 from vmstore.store.session import Session
 from vmstore.store.sessions import Sessions
@@ -60,7 +60,7 @@ class Admin:
 
     # ---- space
 
-    def compact(self, progress: Progress | None = None) -> Compacted:
+    def compact(self, progress: Progress | None = None) -> CompactionReport:
         """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.
 
         Much that is new is cut into column segments, where the extra `columns` is installed.
@@ -68,9 +68,9 @@ class Admin:
         before = sizes(self._ns.folder)[0]
         packed = self._ns.engine.log.compact(progress)
         cut = self._store._columns.grow(progress)
-        return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
+        return CompactionReport(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
 
-    def collect_garbage(self, *, grace_s: float = GRACE_S, dry_run: bool = False) -> Swept:
+    def collect_garbage(self, *, grace_s: float = GRACE_S, dry_run: bool = False) -> SweepReport:
         """Deletes files of large contents that no commit names, and what a killed import left, as a crash leaves them.
 
         `grace_s` spares what was written within so many seconds. `dry_run` deletes nothing.
@@ -79,7 +79,7 @@ class Admin:
         found = log.sweep(self._ns.clock.now() - round(grace_s * 1e6), dry=dry_run)
         if self._ns.let.folder is not None:
             found += destroy_scratches(self._ns.let.folder, dry=dry_run)
-        return Swept(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
+        return SweepReport(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 
     def archive(
         self,
@@ -89,7 +89,7 @@ class Admin:
         grace_s: float = GRACE_S,
         dry_run: bool = False,
         progress: Progress | None = None,
-    ) -> Archived:
+    ) -> ArchiveReport:
         """Moves the contents of sessions to an archive file each, while others may read and write.
 
         Of the sessions named, or of those in which nothing happened for `older_than_s` seconds. One that was
@@ -102,7 +102,7 @@ class Admin:
             self._store, sessions, older_than_s=older_than_s, grace_s=grace_s, dry_run=dry_run, progress=progress
         )
 
-    def unarchive(self, sessions: str | Iterable[str]) -> Archived:
+    def unarchive(self, sessions: str | Iterable[str]) -> ArchiveReport:
         """Moves the contents of archived sessions back into the log, and deletes their archives."""
         from vmstore.maintenance.archive import unarchive
 
@@ -150,7 +150,7 @@ class Admin:
     def merge(
         self, other: str | os.PathLike[str], *, dry_run: bool = False, agreed: Agree = False, key: Key | None = None,
         progress: Progress | None = None,
-    ) -> Merged:  # fmt: skip
+    ) -> MergeReport:  # fmt: skip
         """Brings every session of this namespace of another store into this one.
 
         A session that is not here comes whole; of one that both hold, what is missing here is appended; where both
@@ -200,7 +200,7 @@ class Admin:
 
     def record_gap(
         self, session: str | Session, reason: str, *, at_us: int | None = None, redaction: str | None = None
-    ) -> Recorded:
+    ) -> RecordedCall:
         """Notes that a call was made which could not be recorded, and why."""
         policy = None if redaction is None else policy_of(redaction)
         name = session.name if isinstance(session, Session) else session

@@ -16,13 +16,13 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.namespace import system_session
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.host import StoreHost
-from vmstore.transfer.lifted_redaction import artifact_of
+from vmstore.transfer.redacted_export import artifact_of
 from vmstore.views.projectors.redactions import approvals_of, approved
 
 WHO_CHARS_MAX = 200
 
 
-class Approved(msgspec.Struct, frozen=True):
+class ApprovalInfo(msgspec.Struct, frozen=True):
     """What was said of a kind of export of a session; `in_force` says whether it lifts redaction now."""
 
     session: str
@@ -43,7 +43,7 @@ def approve(
     who: str,
     until_us: int | None = None,
     granted: bool = True,
-) -> list[Approved]:
+) -> list[ApprovalInfo]:
     """Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all there are by default.
 
     `who` says so, and it ends at `until_us`, in microseconds since 1970; not `granted` puts redaction back.
@@ -70,7 +70,7 @@ def approve(
         return [one for one in approvals(store) if one.session in names]
 
 
-def approvals(store: StoreHost) -> list[Approved]:
+def approvals(store: StoreHost) -> list[ApprovalInfo]:
     """Everything that was lifted and put back, session after session."""
     ns = store._ns
     with ns.asking():
@@ -80,7 +80,7 @@ def approvals(store: StoreHost) -> list[Approved]:
             told = approvals_of(ns.views, key)
             force = {kind: approved(ns.views, key, kind, now) for kind in Artifact}
             found += [
-                Approved(
+                ApprovalInfo(
                     name, Artifact(one.artifact).word, bool(one.granted), one.who, one.at, one.until,
                     one in force.values(),
                 )

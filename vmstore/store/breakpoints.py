@@ -10,7 +10,7 @@ import msgspec
 from vmstore.core.page import Level
 from vmstore.errors import UnknownError
 from vmstore.store.host import SessionHost
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import moment_at
 from vmstore.vmql.planner.predicate import predicate
 from vmstore.vmql.syntax.errors import QueryError
@@ -25,7 +25,7 @@ class Queried(Protocol):
         ...
 
 
-class Stop(msgspec.Struct, frozen=True):
+class Breakpoint(msgspec.Struct, frozen=True):
     """Where a session stopped: position, the turn and call in force there, what happened, and the row that says it.
 
     `relation` is the one that was asked; turn and call are 0 before the first.
@@ -40,7 +40,7 @@ class Stop(msgspec.Struct, frozen=True):
     row: dict[str, Any]
 
 
-def until(store: Queried, session: SessionHost, text: str, after: int | None = None) -> Stop | None:
+def until(store: Queried, session: SessionHost, text: str, after: int | None = None) -> Breakpoint | None:
     """The first moment of a session, after a position where one is told, at which a predicate holds; None without one.
 
     Raises QueryError, which points at what is wrong with the predicate, and UnknownError where the
@@ -49,7 +49,7 @@ def until(store: Queried, session: SessionHost, text: str, after: int | None = N
     return _until(store.query, session, text, after)
 
 
-def _until(query: Callable[..., Any], session: SessionHost, text: str, after: int | None) -> Stop | None:
+def _until(query: Callable[..., Any], session: SessionHost, text: str, after: int | None) -> Breakpoint | None:
     ns = session._ns
     with ns.asking():
         end = session.info().position
@@ -64,11 +64,11 @@ def _until(query: Callable[..., Any], session: SessionHost, text: str, after: in
         if not rows:
             return None
         row = rows[0]
-        here = moment_at(Lane(ns.views, ns.key(session.name) or 0), row["position"])
-        return Stop(session.name, row["position"], *here, happened(statement.name, row), statement.name, row)
+        here = moment_at(Branch(ns.views, ns.key(session.name) or 0), row["position"])
+        return Breakpoint(session.name, row["position"], *here, happened(statement.name, row), statement.name, row)
 
 
-def first(session: SessionHost, text: str, after: int | None = None) -> Stop | None:
+def first(session: SessionHost, text: str, after: int | None = None) -> Breakpoint | None:
     """The same of a session alone, which asks through the store that it came from."""
     assert session._ns.query is not None, "a session comes from a store"
     return _until(session._ns.query, session, text, after)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.page import LinkKind
-from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.kernel.settings import KernelSettings
 from vmstore.vm.policies.registry import names as policies
 from vmstore.vmql.diagnostics.complete import Expect, completions
 from vmstore.vmql.functions import AGGREGATES
@@ -107,6 +107,6 @@ NAMED = {
 ROWS_OF = {"SOURCES": "LINEAGE", "DERIVED": "LINEAGE", "WATCH": "MUTATIONS"}
 FIXED = {
     "kind of link": tuple(kind.word for kind in LinkKind),
-    "choice": ("policy", "budget", *Settings.__struct_fields__),
+    "choice": ("policy", "budget", *KernelSettings.__struct_fields__),
     "relation": tuple(DESCRIBED),
 }

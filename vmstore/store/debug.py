@@ -11,9 +11,9 @@ from vmstore.store.reads.page_query import faults_of
 from vmstore.views.reads.resolve_asof import basis
 
 if TYPE_CHECKING:
-    from vmstore.replay.check import Checked
+    from vmstore.replay.check import ReplayCheck
     from vmstore.replay.whatif import Run
-    from vmstore.store.breakpoints import Stop
+    from vmstore.store.breakpoints import Breakpoint
     from vmstore.vm.kernel.keywords import WhatIf
 
 
@@ -29,7 +29,7 @@ class Debug:
             lane = self._session._lane()
             return faults_of(lane, basis(lane, one_moment(at, moment)).position)
 
-    def first(self, where: str, *, after: int | None = None) -> Stop | None:
+    def first(self, where: str, *, after: int | None = None) -> Breakpoint | None:
         """The first moment, after a position where one is told, at which a predicate holds; None where it never does.
 
         `where` is a condition on a relation of VMQL, like `CALLS tokens > 8000`. Raises QueryError, which points at
@@ -55,7 +55,7 @@ class Debug:
 
         return replayed(self._session._ns, self._session._key, self._session.name, policy, budget, dict(settings), keep)
 
-    def check(self) -> Checked:
+    def check(self) -> ReplayCheck:
         """Decides a live session again under its own settings and compares every decision with the recorded one."""
         from vmstore.store.replay import checked
 

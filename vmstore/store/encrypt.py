@@ -12,18 +12,17 @@ import msgspec
 from vmstore.cells.storekey import StoreKey
 from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import SystemIds
-from vmstore.engine.data_subject import subject_of
 from vmstore.engine.verify.verify import UNREADABLE
 from vmstore.errors import CorruptError, RefusedError, StoreError
 from vmstore.log.archive.folder import Archives
 from vmstore.log.encrypt_in_place import encrypt as encrypt_log
 from vmstore.log.encrypt_in_place import format_now
 from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT
-from vmstore.log.frame_encryption import Vault
+from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.port import Progress
 from vmstore.log.upgrade import KEPT
 from vmstore.maintenance.archive import archived_sessions
-from vmstore.namespace.encryption import KEYS, Key, encrypted, store_key_of
+from vmstore.namespace.encryption import KEYS, Key, encrypted, store_key_of, subject_of
 from vmstore.namespace.folder import ARCHIVE, COLUMNS, LOG, SNAPSHOTS, VIEWS, find
 from vmstore.namespace.namespace import KNOWN
 from vmstore.store.store import open_store
@@ -33,7 +32,7 @@ MADE_FROM_CONTENTS = (VIEWS, KNOWN, COLUMNS, TEXT, SNAPSHOTS)
 LEFT = (LOG + KEPT, LOG + ".new")  # an old log that an upgrade kept, half of a new one
 
 
-class Encrypted(msgspec.Struct, frozen=True):
+class EncryptionReport(msgspec.Struct, frozen=True):
     """What was put under keys: how many cells, of how many data subjects."""
 
     path: str
@@ -41,7 +40,7 @@ class Encrypted(msgspec.Struct, frozen=True):
     subjects: int
 
 
-class Rekeyed(msgspec.Struct, frozen=True):
+class RekeyReport(msgspec.Struct, frozen=True):
     """Whose keys were wrapped anew: of how many data subjects."""
 
     path: str
@@ -50,7 +49,7 @@ class Rekeyed(msgspec.Struct, frozen=True):
 
 def encrypt(
     path: str | os.PathLike[str], key: Key, *, namespace: str = "default", progress: Progress | None = None
-) -> Encrypted:
+) -> EncryptionReport:
     """Encrypts a namespace in place, or goes on where that was stopped; nobody else may have it open.
 
     Its log is verified first. Hashes, positions and answers stay. At the end no file of the namespace
@@ -60,15 +59,15 @@ def encrypt(
     store_key = _needed(key)
     folder = find(Path(path), namespace, create=False)
     _begin(folder, store_key)
-    vault = Vault(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
+    vault = FrameEncryption(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
     try:
         cells = encrypt_log(folder / LOG, vault, lambda: _tidy(folder), progress)
-        return Encrypted(str(folder), cells, vault.keyring.count())
+        return EncryptionReport(str(folder), cells, vault.keyring.count())
     finally:
         vault.close()
 
 
-def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: str = "default") -> Rekeyed:
+def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: str = "default") -> RekeyReport:
     """Wraps the keys of a namespace by another store key, all or none; contents are not written again.
 
     Whoever has the store open needs to open it again, with the new key.
@@ -82,7 +81,7 @@ def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: st
         if (folder / ARCHIVE).is_dir():  # first, as after a kill only the old key says what they are
             with closing(Archives(folder / ARCHIVE)) as archives:
                 archives.rewrap(lambda name: keyring.rewrapped(name, new))
-        return Rekeyed(str(folder), keyring.rewrap(new))
+        return RekeyReport(str(folder), keyring.rewrap(new))
     finally:
         keyring.close()
 

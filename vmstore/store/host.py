@@ -10,13 +10,13 @@ from vmstore.core.asof import AsOf
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import SessionInfo
-from vmstore.views.branch import Lane
-from vmstore.views.reads.resolve_asof import Basis
+from vmstore.views.branch import Branch
+from vmstore.views.reads.resolve_asof import ResolvedMoment
 
 if TYPE_CHECKING:
     from vmstore.store.reads.context import Context
-    from vmstore.store.recorder import Recording
-    from vmstore.vmql.execution.engine import Asker
+    from vmstore.store.recorder import CallRecorder
+    from vmstore.vmql.execution.engine import QueryEngine
 
 
 class StoreHost(Protocol):
@@ -24,7 +24,7 @@ class StoreHost(Protocol):
 
     _ns: Namespace
     _columns: ColumnStore
-    _asker: Asker | None
+    _asker: QueryEngine | None
 
     @property
     def folder(self) -> Path | None:
@@ -32,7 +32,7 @@ class StoreHost(Protocol):
         ...
 
     @property
-    def _recording(self) -> Recording: ...
+    def _recording(self) -> CallRecorder: ...
 
     def session(self, name: str) -> Any:
         """The session of a name."""
@@ -64,6 +64,6 @@ class SessionHost(Protocol):
         """What the model saw at a call."""
         ...
 
-    def _lane(self) -> Lane: ...
+    def _lane(self) -> Branch: ...
 
-    def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Basis]: ...
+    def _resolve(self, lane: Branch, reference: str | int, when: AsOf) -> tuple[int, ResolvedMoment]: ...

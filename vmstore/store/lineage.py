@@ -9,7 +9,7 @@ from vmstore.core.asof import Head, Moment, Position, When, one_moment
 from vmstore.core.page import LinkKind
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.page_rows import relations
-from vmstore.namespace.results import Affinity, Event, Relation, Version
+from vmstore.namespace.results import Affinity, Event, PageLink, Version
 from vmstore.store.host import SessionHost
 from vmstore.store.reads.history import history_of
 from vmstore.store.reads.versions import affinity_of, versions_of
@@ -53,17 +53,17 @@ class Lineage:
 
     def ancestors(
         self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
+    ) -> list[PageLink]:
         """Where a page comes from: the links walked towards its sources."""
         return self._walk(page, depth, kinds, up=True)
 
     def descendants(
         self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
+    ) -> list[PageLink]:
         """What came of a page: the links walked towards what was made from it."""
         return self._walk(page, depth, kinds, up=False)
 
-    def _walk(self, page: str | int, depth: int | None, kinds: Iterable[str] | None, *, up: bool) -> list[Relation]:
+    def _walk(self, page: str | int, depth: int | None, kinds: Iterable[str] | None, *, up: bool) -> list[PageLink]:
         with self._session._ns.asking():
             lane = self._session._lane()
             number, when = self._session._resolve(lane, page, Head())

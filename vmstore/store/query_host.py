@@ -23,8 +23,8 @@ from vmstore.namespace.results import Change
 from vmstore.search.corpus import Corpus
 from vmstore.store.reads.diff import differing
 from vmstore.store.session import Session
-from vmstore.views.branch import Lane
-from vmstore.vmql.execution.engine import Asker
+from vmstore.views.branch import Branch
+from vmstore.vmql.execution.engine import QueryEngine
 
 LANES_MAX = 4_096
 _ANSWERED = "SELECT 1 FROM calls WHERE session = ? AND call = ? AND replied = ?"
@@ -32,7 +32,7 @@ _ANSWERED_ELSEWHERE = "SELECT session FROM replies WHERE position = ? AND call =
 _NAME = "SELECT name FROM sessions WHERE session = ?"
 
 
-class Asking:
+class OpenQueryHost:
     """What queries are handed of a store."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Asking:
         self._open = session
         self._verify = verify
         self._sessions: dict[str, Session] = {}  # each remembers what its contents are
-        self._lanes: dict[int, Lane] = {}
+        self._lanes: dict[int, Branch] = {}
         self.namespace = namespace.name
         self.ticks = SystemClock().ticks
 
@@ -73,13 +73,13 @@ class Asking:
         """Microseconds since 1970."""
         return self._ns.clock.now()
 
-    def lane(self, session: int) -> Lane:
+    def lane(self, session: int) -> Branch:
         """What a session sees, which is settled where it begins."""
         found = self._lanes.get(session)
         if found is None or found.db is not self._ns.views:
             if len(self._lanes) >= LANES_MAX:
                 self._lanes.clear()
-            found = self._lanes[session] = Lane(self._ns.views, session)
+            found = self._lanes[session] = Branch(self._ns.views, session)
         return found
 
     def session(self, name: str) -> Session:
@@ -116,7 +116,7 @@ class Asking:
         basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
         return [(names[key[0]], replace(change, text=texts[key])) for key, change in changes], basis
 
-    def numbers(self, lane: Lane, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
+    def numbers(self, lane: Branch, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
         """The numbers of a session's memory at a position, each after policy and budget; none without a kernel."""
         from vmstore.store.reads.metrics import measured
         from vmstore.vm.metrics.report import numbers
@@ -136,9 +136,9 @@ class Asking:
 
     def response(self, session: int, reply: tuple[int, int, int, int | None, bytes | None]) -> Any:
         """The body of a response by its call's writer; see `World`."""
-        from vmstore.store.reads.responses import Ended, body_of
+        from vmstore.store.reads.responses import ReplyRow, body_of
 
-        ended = Ended(*reply)
+        ended = ReplyRow(*reply)
         args = (session, ended.call, ended.replied)
         if self._ns.views.execute(_ANSWERED, args).get is None:  # a fork that began at the call answered it
             session = self._ns.views.execute(_ANSWERED_ELSEWHERE, (ended.replied, ended.call, ended.aside)).get
@@ -170,6 +170,6 @@ class Asking:
 
 def asker(
     namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict], columns: ColumnStore
-) -> Asker:
+) -> QueryEngine:
     """What answers the queries of a namespace."""
-    return Asker(Asking(namespace, session, verify, columns))
+    return QueryEngine(OpenQueryHost(namespace, session, verify, columns))

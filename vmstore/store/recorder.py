@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 
 from vmstore.capture.conversation.conversation import Conversation
 from vmstore.capture.conversation.load import follow, reader
-from vmstore.capture.record import Written, gap, record
+from vmstore.capture.record import RecordedPosition, gap, record
 from vmstore.core.clock import within
-from vmstore.core.draft import Usage
+from vmstore.core.draft import TokenUsage
 from vmstore.core.redaction import Redaction
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.engine.redaction_policy import change
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import Commit
 from vmstore.namespace.namespace import Namespace, session_name
-from vmstore.namespace.results import Recorded
+from vmstore.namespace.results import RecordedCall
 from vmstore.redact.mask import Mask
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import in_force
 from vmstore.views.projectors.redactions import policy_at
 
@@ -31,7 +31,7 @@ COST_MAX = 1e9
 READS_MAX, LITTLE = 8, 64  # a session is read so often, until no more mutations were written meanwhile than that
 
 
-class Recording:
+class CallRecorder:
     """Records calls into the sessions of a namespace."""
 
     def __init__(self, namespace: Namespace) -> None:
@@ -54,20 +54,20 @@ class Recording:
         cost: float | None,
         request_id: str | None,
         redaction: Redaction | None = None,
-    ) -> Recorded:
+    ) -> RecordedCall:
         """Records one call; see `Store.record`."""
         told = used(latency, cost)
-        asked = None if request_id is None else Asked(_request_id(request_id), request, response)
+        asked = None if request_id is None else IdempotentCall(_request_id(request_id), request, response)
 
-        def write(conversation: Conversation, batch: Batch, at: int) -> Written:
+        def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
             return record(conversation, batch, request, response, at=at, told=told)
 
         return self._write(name, write, at, asked, redaction)
 
-    def gap(self, name: str, reason: str, *, at: int | None, redaction: Redaction | None = None) -> Recorded:
+    def gap(self, name: str, reason: str, *, at: int | None, redaction: Redaction | None = None) -> RecordedCall:
         """Notes a call that could not be recorded."""
 
-        def write(conversation: Conversation, batch: Batch, at: int) -> Written:
+        def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
             return gap(conversation, batch, reason, at=at)
 
         return self._write(name, write, at, None, redaction)
@@ -75,11 +75,11 @@ class Recording:
     def _write(
         self,
         name: str,
-        write: Callable[[Conversation, Batch, int], Written],
+        write: Callable[[Conversation, Batch, int], RecordedPosition],
         at: int | None,
-        asked: Asked | None,
+        asked: IdempotentCall | None,
         redaction: Redaction | None = None,
-    ) -> Recorded:
+    ) -> RecordedCall:
         session_name(name)
         within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
@@ -107,7 +107,7 @@ class Recording:
         if self._ns.engine.head(key).position == position:
             return position, conversation
         position = follow(self._ns.engine, key, conversation, position)
-        if in_force(Lane(self._ns.views, key), position) is not None:
+        if in_force(Branch(self._ns.views, key), position) is not None:
             raise RefusedError(
                 "this session manages its memory, so its prompts are its own: tell it what happens with user, "
                 "assistant and tool, or record under another name"
@@ -120,10 +120,10 @@ class Recording:
         if len(self._conversations) > CONVERSATIONS_MAX:
             del self._conversations[next(iter(self._conversations))]
 
-    def answered(self, key: int, name: str, asked: Asked) -> Recorded | None:
+    def answered(self, key: int, name: str, asked: IdempotentCall) -> RecordedCall | None:
         """The first answer to a request id, or None where it is new."""
         self._ns.follow()
-        request_id, hides = asked.id, policy_at(Lane(self._ns.views, key)) is not Redaction.OFF
+        request_id, hides = asked.id, policy_at(Branch(self._ns.views, key)) is not Redaction.OFF
         row = self._ns.views.execute(
             "SELECT request, last FROM commits WHERE session = ? AND request >= ? AND request < ?",
             (key, request_id + "\n", request_id + "\n\U0010ffff"),
@@ -136,7 +136,7 @@ class Recording:
             "SELECT call, turn, position FROM calls WHERE session = ? AND position >= ? ORDER BY position LIMIT 1",
             (key, row[1]),
         ).get
-        return Recorded(name, *call)
+        return RecordedCall(name, *call)
 
 
 class _Call:
@@ -144,11 +144,11 @@ class _Call:
 
     def __init__(
         self,
-        recording: Recording,
+        recording: CallRecorder,
         name: str,
-        write: Callable[[Conversation, Batch, int], Written],
+        write: Callable[[Conversation, Batch, int], RecordedPosition],
         at: int,
-        asked: Asked | None,
+        asked: IdempotentCall | None,
         redaction: Redaction | None,
     ) -> None:
         self._recording, self._ns = recording, recording.namespace
@@ -156,8 +156,8 @@ class _Call:
         self._key: int | None = None
         self._conversation: Conversation
         self._batch: Batch
-        self._written: Written
-        self._first: Recorded | None = None  # the answer, where the call was recorded before
+        self._written: RecordedPosition
+        self._first: RecordedCall | None = None  # the answer, where the call was recorded before
 
     def prepare(self) -> bool:
         """Reads the session, unless the call was recorded before."""
@@ -175,7 +175,7 @@ class _Call:
         engine, asked, at = self._recording.through(), self._asked, self._at
         self._key = key = self._ns.key(self._name)
         if key is None:
-            conversation, batch = Conversation(), self._ns.begin(Opening(self._name, redaction=self._redaction), at)
+            conversation, batch = Conversation(), self._ns.begin(NewSession(self._name, redaction=self._redaction), at)
         else:
             if asked is not None and (first := self._recording.answered(key, self._name, asked)) is not None:
                 self._first = first
@@ -194,21 +194,21 @@ class _Call:
         self._conversation, self._batch = conversation, batch
         return batch
 
-    def done(self, commits: list[Commit]) -> Recorded:
+    def done(self, commits: list[Commit]) -> RecordedCall:
         """Which call it is."""
         if self._first is not None:
             return self._first
         session = commits[-1].session
         if self._key is None:
             self._ns.follow()
-            self._conversation.read = reader(self._ns.engine, Lane(self._ns.views, session))
+            self._conversation.read = reader(self._ns.engine, Branch(self._ns.views, session))
         self._recording.keep(session, self._batch.head.position, self._conversation)
-        return Recorded(self._name, self._written.call, self._written.turn, self._written.position)
+        return RecordedCall(self._name, self._written.call, self._written.turn, self._written.position)
 
 
-def used(latency: int | None, cost: float | None) -> Usage:
+def used(latency: int | None, cost: float | None) -> TokenUsage:
     """What the caller measured of a call: microseconds, and dollars."""
-    return Usage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
+    return TokenUsage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
 
 
 def _nano(dollars: float) -> int:
@@ -225,7 +225,7 @@ def _request_id(request_id: str) -> str:
     return request_id
 
 
-class Asked(NamedTuple):
+class IdempotentCall(NamedTuple):
     """A call that its caller may try again: the id it gave it, what was asked and answered."""
 
     id: str

@@ -9,30 +9,30 @@ import msgspec
 
 from vmstore.core.erasure import gone
 from vmstore.errors import ConflictError
-from vmstore.live.compression import Shorter
-from vmstore.live.labels import Known
-from vmstore.live.session_log import Facts
+from vmstore.live.compression import FormMaker
+from vmstore.live.session_log import SessionLog
+from vmstore.live.transcript import PageLabels
 from vmstore.namespace.namespace import Namespace, session_name
-from vmstore.replay.check import Checked, check
+from vmstore.replay.check import ReplayCheck, check
 from vmstore.replay.redecide import Shorten
-from vmstore.replay.save import Source, written
-from vmstore.replay.sink import Made
-from vmstore.replay.stimuli import Commit, Stimuli, stimuli
+from vmstore.replay.save import SessionCopy, written
+from vmstore.replay.sink import ReplayForm
+from vmstore.replay.stimuli import RecordedCommit, Stimuli, stimuli
 from vmstore.replay.whatif import Run, as_recorded, what_if
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projector import plain
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import read_cells
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.managed_page import ManagedPage
 
 
-class Contents:
+class ContentReader:
     """Reads contents of a session's pages, and makes forms of them that nobody recorded."""
 
-    def __init__(self, ns: Namespace, lane: Lane) -> None:
+    def __init__(self, ns: Namespace, lane: Branch) -> None:
         self._ns = ns
         self._lane = lane
-        self._shorter = Shorter()
+        self._shorter = FormMaker()
 
     def of(self, position: int) -> bytes:
         """The content that was recorded at a position; empty where the source never had it."""
@@ -42,28 +42,28 @@ class Contents:
                     return read_cells(self._ns.log, self._ns.views, {cell: sealed}, gone)[cell]
         return b""
 
-    def shorten(self, held: Held, page: int, content: int, level: int) -> Made:
+    def shorten(self, held: ManagedPage, page: int, content: int, level: int) -> ReplayForm:
         """The form of a page at a level, or at the next higher one that has one, made without a model."""
         with self._ns.asking():
             rows = list(self._lane.rows(_NAMED, (page,)))
         hint, labels = rows[0] if rows else (None, None)
-        known = Known(name=hint, mime=plain(object_of(labels).get("mime")))
+        known = PageLabels(name=hint, mime=plain(object_of(labels).get("mime")))
         made = self._shorter.of(msgspec.structs.replace(held, page=page), known, self.of(content), level)
-        return Made(made.level, made.method, int(made.lossy), made.content, made.tokens)
+        return ReplayForm(made.level, made.method, int(made.lossy), made.content, made.tokens)
 
 
-def _commits(ns: Namespace, lane: Lane, check: Callable[[], object] = bool) -> Iterator[Commit]:
-    facts = Facts(ns.log, lane)
+def _commits(ns: Namespace, lane: Branch, check: Callable[[], object] = bool) -> Iterator[RecordedCommit]:
+    facts = SessionLog(ns.log, lane)
     for told in facts.after(0):
         check()
-        yield Commit(told.at, told.mutations, facts.cell)
+        yield RecordedCommit(told.at, told.mutations, facts.cell)
 
 
 def stimuli_of(ns: Namespace, key: int, name: str, check: Callable[[], object] = bool) -> tuple[Stimuli, Shorten]:
     """What a session was told, and what makes forms for it; InputError where it was never live."""
     with ns.asking():
-        lane = Lane(ns.views, key)
-        return stimuli(name, _commits(ns, lane, check)), Contents(ns, lane).shorten
+        lane = Branch(ns.views, key)
+        return stimuli(name, _commits(ns, lane, check)), ContentReader(ns, lane).shorten
 
 
 def replayed(
@@ -90,7 +90,7 @@ def replayed(
     return what_if(found, shorten, changed, check=check)
 
 
-def checked(ns: Namespace, key: int, name: str) -> Checked:
+def checked(ns: Namespace, key: int, name: str) -> ReplayCheck:
     """Compares every decision of a session with what is decided now."""
     return check(*stimuli_of(ns, key, name))
 
@@ -102,8 +102,8 @@ def kept(ns: Namespace, key: int, name: str, changed: Mapping[str, Any], new: st
     found, shorten = stimuli_of(ns, key, name)
 
     def write() -> Run:
-        lane = Lane(ns.views, key)
-        source = Source(key, _commits(ns, lane), Contents(ns, lane).of)
+        lane = Branch(ns.views, key)
+        source = SessionCopy(key, _commits(ns, lane), ContentReader(ns, lane).of)
         return written(ns.engine, found, source, new, changed, shorten)
 
     with ns.lock:

@@ -15,7 +15,7 @@ from vmstore.replay.stimuli import Stimuli
 from vmstore.replay.sweep import Progress, Task, sweep
 from vmstore.replay.whatif import Run
 from vmstore.store.replay import stimuli_of
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import in_force
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SPREAD_MUTATIONS = 200_000  # times runs: less is done before other processes have begun
 
 
-class Reading:
+class NamespaceReader:
     """Reads sessions of a namespace by its place, in whatever process; where `ns` has it open already, of that."""
 
     def __init__(self, path: Path, namespace: str, ns: Namespace | None = None) -> None:
@@ -42,7 +42,7 @@ class Reading:
         return _named(self._ns, session)
 
 
-class Here:
+class OpenNamespaceReader:
     """Reads sessions of a namespace that is open, in this process alone."""
 
     def __init__(self, ns: Namespace) -> None:
@@ -79,7 +79,9 @@ def replays(
     tasks = [Task(name, store.session(name).info().position, one) for name in sessions for one in told]
     if ns.views_folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
         processes = 1
-    source = Here(ns) if ns.views_folder is None else Reading(ns.views_folder.parent, ns.name, ns)
+    source = (
+        OpenNamespaceReader(ns) if ns.views_folder is None else NamespaceReader(ns.views_folder.parent, ns.name, ns)
+    )
     runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
     return {name: runs[nth * len(told) : (nth + 1) * len(told)] for nth, name in enumerate(sessions)}
 
@@ -90,7 +92,7 @@ def live_sessions(store: Store) -> list[str]:
     found = []
     with ns.asking():
         for info in store.sessions():
-            lane = Lane(ns.views, ns.key(info.session) or 0)
+            lane = Branch(ns.views, ns.key(info.session) or 0)
             if in_force(lane, info.position) is not None:
                 found.append(info.session)
     return found

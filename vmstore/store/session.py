@@ -12,10 +12,10 @@ from vmstore.core.asof import AsOf, Call, Head, Moment, Position, When, one_mome
 from vmstore.core.clock import within
 from vmstore.core.page import Origin
 from vmstore.engine.batch import Batch, HandBatch
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import InputError, UnknownError
 from vmstore.log.commit import Commit
-from vmstore.namespace.group_commit import Decision
+from vmstore.namespace.group_commit import WriteDecision
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.page_rows import described, previews
 from vmstore.namespace.resolve import resolved
@@ -24,28 +24,28 @@ from vmstore.namespace.results import (
     Diff,
     Hit,
     Page,
-    Recorded,
+    RecordedCall,
     SessionInfo,
     TurnInfo,
 )
 from vmstore.store.debug import Debug
 from vmstore.store.lineage import Lineage
-from vmstore.store.reads.annotations import Said, annotation, checked
+from vmstore.store.reads.annotations import PageAnnotation, annotation, checked
 from vmstore.store.reads.calls import calls_in, turns_in
 from vmstore.store.reads.context import Context
 from vmstore.store.reads.diff import diff
-from vmstore.store.reads.page_query import Wanted, chosen
+from vmstore.store.reads.page_query import PageQuery, chosen
 from vmstore.store.reads.search import search
 from vmstore.store.wire import Wire
-from vmstore.views.branch import Lane
-from vmstore.views.reads.context import Sealed
-from vmstore.views.reads.resolve_asof import Basis, basis, packed
+from vmstore.views.branch import Branch
+from vmstore.views.reads.context import SealedCell
+from vmstore.views.reads.resolve_asof import ResolvedMoment, basis, packed
 from vmstore.views.stored_cells import open_cell, read_cells
 
 if TYPE_CHECKING:
     from vmstore.seals.seal import Seal
     from vmstore.store.reads.proofs import Proof
-    from vmstore.store.recorder import Recording
+    from vmstore.store.recorder import CallRecorder
 
 # What a live session can do besides; see `vmstore.store.live.live_session`.
 ACTS = (
@@ -78,11 +78,11 @@ class Session(Aliased):
         "check": "debug.check",
     }
 
-    def __init__(self, namespace: Namespace, recording: Callable[[], Recording], key: int, name: str) -> None:
+    def __init__(self, namespace: Namespace, recording: Callable[[], CallRecorder], key: int, name: str) -> None:
         self._ns = namespace
         self._recording = recording
         self._key = key
-        self._sees: Lane | None = None
+        self._sees: Branch | None = None
         self.name = name
 
     def __repr__(self) -> str:
@@ -108,10 +108,10 @@ class Session(Aliased):
         """How its memory worked: faults, the first moment a predicate holds, replays under other settings."""
         return Debug(self)
 
-    def _lane(self) -> Lane:
+    def _lane(self) -> Branch:
         """What the session sees, which is settled where it begins."""
         if self._sees is None or self._sees.db is not self._ns.views:  # a forked process has views of its own
-            self._sees = Lane(self._ns.views, self._key)
+            self._sees = Branch(self._ns.views, self._key)
         return self._sees
 
     # ---- asking
@@ -154,7 +154,7 @@ class Session(Aliased):
         position, or importance, tokens or recency (when they last entered), greatest first. `limit`
         gives that many, `after` goes on after the last page of an answer about the same moment.
         """
-        wanted = Wanted(
+        wanted = PageQuery(
             type, role, modality, tier, level, tag, actor, importance_min, dirty, created_since, entered_since,
             order_by, limit,
         )  # fmt: skip
@@ -190,7 +190,7 @@ class Session(Aliased):
             cell, commitment = self._sealed(reference, at, level, moment)
             return open_cell(self._ns.log, self._ns.views, cell, commitment)
 
-    def _sealed(self, reference: str | int, at: When | None, level: int | None, moment: Moment) -> Sealed:
+    def _sealed(self, reference: str | int, at: When | None, level: int | None, moment: Moment) -> SealedCell:
         """The cell of a page's content at a moment and a level."""
         lane = self._lane()
         if level is None and isinstance(reference, str):
@@ -207,7 +207,7 @@ class Session(Aliased):
         _, _, cell, commitment = max(rows)
         if cell is None:
             raise UnknownError(f"{page_name(number)} is opaque: its source never held its content")
-        return Sealed(cell, commitment)
+        return SealedCell(cell, commitment)
 
     def search(
         self, query: str, at: When | None = None, *, limit: int | None = 10, **moment: Unpack[Moment]
@@ -258,7 +258,7 @@ class Session(Aliased):
         latency_us: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
-    ) -> Recorded:
+    ) -> RecordedCall:
         """Records a call of this session: the request as it was sent, the answer as it came.
 
         `response` is the provider's, a list of its stream's parts, an exception, or None where the call was
@@ -308,7 +308,7 @@ class Session(Aliased):
         recurring or superseded; the validity, of what the page says, in microseconds since 1970, as `at_us` is. `tags`
         are added, `untags` taken away; `anchors` are values by name, None takes a name away.
         """
-        said = checked(Said(importance, status, valid_from_us, valid_to_us, tags, untags, anchors))
+        said = checked(PageAnnotation(importance, status, valid_from_us, valid_to_us, tags, untags, anchors))
         told = within("at", at_us)
         if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
             raise InputError(f"{page} names a moment, and what is said holds from now on; leave the moment out")
@@ -325,7 +325,7 @@ class Session(Aliased):
             batch.close(self._ns.clock.now() if told is None else told)
             return batch
 
-        self._ns.group_commit.write(self.name, Decision(decide, lambda commits: None, read))
+        self._ns.group_commit.write(self.name, WriteDecision(decide, lambda commits: None, read))
         return self.page(number)
 
     def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
@@ -351,7 +351,7 @@ class Session(Aliased):
 
         def decide() -> Batch:
             now = self._ns.clock.now()
-            opening = Opening(child, origin=Origin.FORK, parent=self._key, parent_position=position)
+            opening = NewSession(child, origin=Origin.FORK, parent=self._key, parent_position=position)
             batch = engine.begin(opening, now)
             batch.close(now)
             return batch
@@ -360,12 +360,12 @@ class Session(Aliased):
             self._ns.follow()
             return commits[-1].session
 
-        key = self._ns.group_commit.write(child, Decision(decide, done, read))
+        key = self._ns.group_commit.write(child, WriteDecision(decide, done, read))
         return Session(self._ns, self._recording, key, name)
 
     # ---- references
 
-    def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Basis]:
+    def _resolve(self, lane: Branch, reference: str | int, when: AsOf) -> tuple[int, ResolvedMoment]:
         """The page a reference names, and the moment it is asked of."""
         return resolved(self._ns, lane, self.name, reference, when)
 

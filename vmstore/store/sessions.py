@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vmstore.core.redaction import Redaction, policy_of
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.engine.redaction_policy import change
 from vmstore.errors import ConflictError, UnknownError
 from vmstore.namespace.namespace import Namespace, session_name
@@ -17,13 +17,13 @@ from vmstore.views.projectors.decisions import in_force
 
 if TYPE_CHECKING:
     from vmstore.store.live.live_session import Live
-    from vmstore.store.recorder import Recording
+    from vmstore.store.recorder import CallRecorder
 
 
 class Sessions:
     """The sessions of a namespace by name; whoever asks holds its lock."""
 
-    def __init__(self, namespace: Namespace, recording: Callable[[], Recording]) -> None:
+    def __init__(self, namespace: Namespace, recording: Callable[[], CallRecorder]) -> None:
         self._ns = namespace
         self._recording = recording
 
@@ -57,13 +57,15 @@ class Sessions:
             self._same(key, told)
         return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **options), name)
 
-    def _beginning(self, name: str, told: dict[str, str | None], redaction: str | None) -> tuple[int | None, Opening]:
+    def _beginning(
+        self, name: str, told: dict[str, str | None], redaction: str | None
+    ) -> tuple[int | None, NewSession]:
         """The key of the session of a name, None where there is none, and how it would begin."""
         key = self._ns.key(session_name(name))
         policy = None if redaction is None else policy_of(redaction)
         if policy is not None and key is not None:
             self._configure(key, policy)
-        return key, Opening(name, {word: text for word, text in told.items() if text is not None}, redaction=policy)
+        return key, NewSession(name, {word: text for word, text in told.items() if text is not None}, redaction=policy)
 
     def redrive(self, source: str, name: str, settings: dict[str, Any], progress: Progress | None) -> Live:
         """A new live session `name` to which all of another is said again."""
@@ -101,7 +103,7 @@ class Sessions:
 
         self._ns.retried(write)
 
-    def _opened(self, opening: Opening) -> int:
+    def _opened(self, opening: NewSession) -> int:
         """The key of a session, opened where nobody did."""
         key = self._ns.key(opening.name)
         if key is None:

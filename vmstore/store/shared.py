@@ -10,7 +10,7 @@ from vmstore.core.asof import Moment, When
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.shares import regions as shares
-from vmstore.shares.regions import Granting, Region
+from vmstore.shares.regions import GrantInfo, Region
 from vmstore.store.host import StoreHost
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Sharing(Generic[S]):
         self._opened = opened
         self._ns = store._ns
 
-    def share(self, to: str, may: str | Iterable[str] = "read", *, at_us: int | None = None) -> Granting:
+    def share(self, to: str, may: str | Iterable[str] = "read", *, at_us: int | None = None) -> GrantInfo:
         """Grants verbs of read, write, grant to a principal; the grant, which is not written again where it holds.
 
         `to` is `user:ann`, `sandbox:team-a` (or `team-a`), `session:team-a/s1` or `global`. Who may write or
@@ -36,7 +36,9 @@ class Sharing(Generic[S]):
         """
         return shares.share(self._store, to, may, at_us=at_us)
 
-    def revoke(self, whose: str, may: str | Iterable[str] | None = None, *, at_us: int | None = None) -> list[Granting]:
+    def revoke(
+        self, whose: str, may: str | Iterable[str] | None = None, *, at_us: int | None = None
+    ) -> list[GrantInfo]:
         """Takes verbs back from a principal, by default all; what it may still do of its own.
 
         Who may not read may do nothing, so `read` takes all back. Handles that are open lose it at their
@@ -44,7 +46,7 @@ class Sharing(Generic[S]):
         """
         return shares.revoke(self._store, whose, may, at_us=at_us)
 
-    def grants(self, at: When | None = None, **moment: Unpack[Moment]) -> list[Granting]:
+    def grants(self, at: When | None = None, **moment: Unpack[Moment]) -> list[GrantInfo]:
         """The grants that held at a moment, by default now; a moment is a time, or a position of the system session."""
         return shares.grants(self._store, at, **moment)
 

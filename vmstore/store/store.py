@@ -25,11 +25,11 @@ from vmstore.maintenance.verify import verdict_on
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.open import memory_namespace
-from vmstore.namespace.reports import Backup, Exported, Import, Info, Verdict
-from vmstore.namespace.results import Entry, Hit, Page, Recorded, SessionInfo
+from vmstore.namespace.reports import Backup, ExportReport, ImportReport, Info, Verdict
+from vmstore.namespace.results import Entry, Hit, Page, RecordedCall, SessionInfo
 from vmstore.store.admin import Admin
-from vmstore.store.reads.page_query import Wanted
-from vmstore.store.reads.pages_across import Sought, pages_across, sessions_of
+from vmstore.store.reads.page_query import PageQuery
+from vmstore.store.reads.pages_across import SessionFilter, pages_across, sessions_of
 from vmstore.store.reads.search import everywhere, search
 from vmstore.store.reads.tail import tail
 from vmstore.store.session import Session
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from vmstore.seals.seal import Seal
     from vmstore.store.live.live_session import Live
     from vmstore.store.live.options import LiveOptions
-    from vmstore.store.recorder import Recording
+    from vmstore.store.recorder import CallRecorder
     from vmstore.vm.kernel.keywords import LiveSettings
-    from vmstore.vm.kernel.settings import Settings
-    from vmstore.vmql.execution.engine import Asker
+    from vmstore.vm.kernel.settings import KernelSettings
+    from vmstore.vmql.execution.engine import QueryEngine
     from vmstore.vmql.execution.result import Result
     from vmstore.vmql.syntax.nodes import Statement
 
@@ -79,7 +79,7 @@ class Store(Aliased):
         self._ns = namespace
         self._columns = ColumnStore(namespace)
         self._sessions = Sessions(namespace, lambda: self._recording)
-        self._asker: Asker | None = None
+        self._asker: QueryEngine | None = None
         namespace.query = self.query
 
     def __enter__(self) -> Store:
@@ -119,7 +119,7 @@ class Store(Aliased):
     def sessions(self, *, user: str | None = None, agent: str | None = None, hidden: bool = False) -> list[SessionInfo]:
         """Every session by name, or those of a user or an agent; where `hidden`, incomplete imports and its own too."""
         with self._ns.asking():
-            keys = sessions_of(self._ns, Sought(user, agent), hidden=hidden)
+            keys = sessions_of(self._ns, SessionFilter(user, agent), hidden=hidden)
             return [self._ns.session_info(key) for key, _ in keys]
 
     def pages(
@@ -135,13 +135,13 @@ class Store(Aliased):
         session comes after session in the order of their names; `after` names the last page of an
         answer, as `s1/p17`.
         """
-        wanted = Wanted(
+        wanted = PageQuery(
             type, role, modality, tier, level, tag, actor, importance_min, dirty, created_since, entered_since,
             order_by, limit,
         )  # fmt: skip
         when = one_moment(at, moment)
         with self._ns.asking():
-            return pages_across(self._ns, when, wanted, Sought(user, agent), after)
+            return pages_across(self._ns, when, wanted, SessionFilter(user, agent), after)
 
     def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
         """The pages of all sessions that hold words of a query, best first by BM25, each by who wrote it."""
@@ -167,7 +167,7 @@ class Store(Aliased):
             return self._sessions.find(name, create=create, told=told, redaction=redaction)
 
     def live_session(
-        self, name: str, settings: LiveSettings | Settings | None = None, *, user: str | None = None,
+        self, name: str, settings: LiveSettings | KernelSettings | None = None, *, user: str | None = None,
         agent: str | None = None, title: str | None = None, redaction: str | None = None,
         **options: Unpack[LiveOptions],
     ) -> Live:  # fmt: skip
@@ -205,12 +205,12 @@ class Store(Aliased):
     # ---- recording
 
     @cached_property
-    def _recording(self) -> Recording:
+    def _recording(self) -> CallRecorder:
         """What takes calls in; loaded with the first one."""
         with named():
-            from vmstore.store.recorder import Recording
+            from vmstore.store.recorder import CallRecorder
 
-        return Recording(self._ns)
+        return CallRecorder(self._ns)
 
     def record(
         self,
@@ -223,7 +223,7 @@ class Store(Aliased):
         cost: float | None = None,
         request_id: str | None = None,
         redaction: str | None = None,
-    ) -> Recorded:
+    ) -> RecordedCall:
         """Records one call: the request as it was sent, the answer as it came.
 
         `session` is a name, opened at first use, or a session. `response` is the provider's, a
@@ -248,7 +248,7 @@ class Store(Aliased):
         agreed: Agree = False,
         uses: bool = False,
         progress: Progress | None = None,
-    ) -> Import:
+    ) -> ImportReport:
         """Imports a file somebody's agent wrote, or a bundle; its format is detected unless given.
 
         The same file again changes nothing, a grown one adds its new part. Raises InputError
@@ -294,7 +294,7 @@ class Store(Aliased):
         redact: bool = True,
         progress: Progress | None = None,
         **moment: Unpack[Moment],
-    ) -> Exported:
+    ) -> ExportReport:
         """Exports sessions (all by default) up to a moment, with the past that forks among them share.
 
         `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a binary

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.clock import Clock
-from vmstore.namespace.reports import Erased, ErasurePlan, SealInfo
+from vmstore.namespace.reports import ErasurePlan, ErasureReport, SealInfo
 from vmstore.store.host import StoreHost
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
-    from vmstore.namespace.signing_keys import Key
-    from vmstore.retention.apply import Retained
-    from vmstore.retention.rules import Rule
+    from vmstore.namespace.signing_keys import SigningKey
+    from vmstore.retention.apply import RetentionReport
+    from vmstore.retention.rules import RetentionRule
     from vmstore.retraction.results import Retraction
     from vmstore.seals.seal import Seal
-    from vmstore.store.approvals import Approved
+    from vmstore.store.approvals import ApprovalInfo
     from vmstore.store.reads.proofs import Proof
     from vmstore.store.session import Session
 
@@ -43,8 +43,8 @@ class Trust:
         derived: bool = False,
         copies: bool = False,
         reason: str = "asked",
-        key: Key | None = None,
-    ) -> Erased:
+        key: SigningKey | None = None,
+    ) -> ErasureReport:
         """Destroys contents for good; every hash still holds, and a certificate, signed with `key`, says what went.
 
         The subject is one of `page` (a name, in `in_session` or an address of its own), `session`, `user` or
@@ -80,7 +80,9 @@ class Trust:
 
     # ---- retention
 
-    def retain(self, time: str, *, where: str | None = None, user: str | None = None, name: str = "default") -> Rule:
+    def retain(
+        self, time: str, *, where: str | None = None, user: str | None = None, name: str = "default"
+    ) -> RetentionRule:
         """States how long contents are kept, like `90d`; a rule of the same name is replaced. Nothing is erased yet.
 
         Without `where`, a condition on PAGES, it is about whole sessions. Raises QueryError where that is none.
@@ -89,7 +91,7 @@ class Trust:
 
         return keep(self._store, time, where=where, user=user, name=name)
 
-    def retention_rules(self) -> list[Rule]:
+    def retention_rules(self) -> list[RetentionRule]:
         """The rules that hold, by name."""
         from vmstore.retention.apply import rules
 
@@ -101,7 +103,7 @@ class Trust:
 
         drop(self._store, name)
 
-    def apply_retention(self, *, dry_run: bool = False, key: Key | None = None) -> Retained:
+    def apply_retention(self, *, dry_run: bool = False, key: SigningKey | None = None) -> RetentionReport:
         """Erases what is due by the rules, with a certificate; with `dry_run` only says what that is.
 
         Raises InputError where there is no rule.
@@ -142,7 +144,7 @@ class Trust:
 
     def seal(
         self,
-        key: Key | str | os.PathLike[str],
+        key: SigningKey | str | os.PathLike[str],
         out: str | os.PathLike[str] | None = None,
         *,
         clock: Clock | None = None,
@@ -178,7 +180,7 @@ class Trust:
         who: str,
         until_us: int | None = None,
         granted: bool = True,
-    ) -> list[Approved]:
+    ) -> list[ApprovalInfo]:
         """Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all by default.
 
         `who` says so, and it ends at `until_us`, in microseconds since 1970; not `granted` puts redaction back.
@@ -188,7 +190,7 @@ class Trust:
 
         return approve(self._store, artifacts, sessions, who=who, until_us=until_us, granted=granted)
 
-    def approvals(self) -> list[Approved]:
+    def approvals(self) -> list[ApprovalInfo]:
         """Everything that was lifted and put back, session after session."""
         from vmstore.store.approvals import approvals
 

@@ -1,7 +1,7 @@
 """A made-up agent: a conversation that grows, is edited and shortened, in the words of four providers.
 
 The agent holds its conversation in words of no provider and writes it out as a request of its
-shape. Every change of it is an `Edit`, plain values that hypothesis can shrink and print; indexes
+shape. Every change of it is an `ConversationEdit`, plain values that hypothesis can shrink and print; indexes
 count round, so every edit fits every conversation.
 """
 
@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from vmstore.testing.provider_text import SHAPES, WORDS, Part, Said
+from vmstore.testing.provider_text import SHAPES, WORDS, ProviderMessage, ProviderPart
 
 OMITTED = "[Old tool output omitted]"
 ODD: tuple[Any, ...] = (
@@ -30,7 +30,7 @@ ODD: tuple[Any, ...] = (
 VALUES: tuple[Any, ...] = (1, True, 1.0, 0, False, None, "1", {}, [], {"type": "ephemeral"}, [1, [True]])
 
 
-class Edit(NamedTuple):
+class ConversationEdit(NamedTuple):
     """One change of a conversation: what is done, to which message, and with which words."""
 
     verb: str
@@ -39,7 +39,7 @@ class Edit(NamedTuple):
     text: str = ""
 
 
-class Answer(NamedTuple):
+class ModelAnswer(NamedTuple):
     """How the model answers: in one of `WAYS`, with which words, how many tokens it counted."""
 
     way: str = "says"
@@ -55,8 +55,8 @@ class Agent:
 
     def __init__(self, shape: str) -> None:
         self.shape = shape
-        self.said: list[Said] = []
-        self.gone: list[tuple[int, Said]] = []
+        self.said: list[ProviderMessage] = []
+        self.gone: list[tuple[int, ProviderMessage]] = []
         self.settings: dict[str, Any] = {"model": "m-1"}
         self.tools: list[int] = []
         self.asked = 0  # tool calls so far, for their ids
@@ -65,11 +65,11 @@ class Agent:
         """An agent that goes its own way from here."""
         return copy.deepcopy(self)
 
-    def edit(self, edit: Edit) -> None:
+    def edit(self, edit: ConversationEdit) -> None:
         """Changes the conversation; an edit that finds nothing to change does nothing."""
         EDITS[edit.verb](self, edit)
 
-    def pick(self, n: int) -> Said | None:
+    def pick(self, n: int) -> ProviderMessage | None:
         """The message a number falls on."""
         return self.said[n % len(self.said)] if self.said else None
 
@@ -77,7 +77,7 @@ class Agent:
         """The conversation as a request, made of fresh values each time."""
         return copy.deepcopy(WORDS[self.shape].request(self.said, self.settings, self.tools))
 
-    def hears(self, answer: Answer) -> Any:
+    def hears(self, answer: ModelAnswer) -> Any:
         """The provider's response; what it says joins the conversation."""
         if answer.way == "aborts":
             return None
@@ -88,13 +88,13 @@ class Agent:
             return [{"choices": [{"index": 0, "delta": delta}]}, RuntimeError("the stream broke")]
         if answer.way == "errors":
             return {**WORDS[self.shape].response(None, None), "error": {"message": answer.text}}
-        parts = [Part("think", answer.text)] if answer.way == "thinks" else []
+        parts = [ProviderPart("think", answer.text)] if answer.way == "thinks" else []
         if answer.way in ("says", "thinks"):
-            parts.append(Part("text", answer.text))
+            parts.append(ProviderPart("text", answer.text))
         for _ in range({"asks": 1, "asks_twice": 2}.get(answer.way, 0)):
             self.asked += 1
-            parts.append(Part("call", answer.text, f"c{self.asked}"))
-        said = Said("assistant", parts)
+            parts.append(ProviderPart("call", answer.text, f"c{self.asked}"))
+        said = ProviderMessage("assistant", parts)
         self.said.append(said)
         return copy.deepcopy(WORDS[self.shape].response(said, answer.tokens))
 
@@ -102,44 +102,44 @@ class Agent:
 # ---- edits
 
 
-def _say(agent: Agent, edit: Edit) -> None:
-    agent.said.append(Said("user", [Part("text", edit.text)]))
+def _say(agent: Agent, edit: ConversationEdit) -> None:
+    agent.said.append(ProviderMessage("user", [ProviderPart("text", edit.text)]))
 
 
-def _show(agent: Agent, edit: Edit) -> None:
-    picture = Part("image", data=b"\x89PNG" + bytes([edit.n % 4]) * (edit.k % 5 + 1))
-    agent.said.append(Said("user", [picture, Part("text", edit.text)]))
+def _show(agent: Agent, edit: ConversationEdit) -> None:
+    picture = ProviderPart("image", data=b"\x89PNG" + bytes([edit.n % 4]) * (edit.k % 5 + 1))
+    agent.said.append(ProviderMessage("user", [picture, ProviderPart("text", edit.text)]))
 
 
-def _answer(agent: Agent, edit: Edit) -> None:
+def _answer(agent: Agent, edit: ConversationEdit) -> None:
     """Answers what the tools were asked, in one message or in one each."""
     asked = [part.name for said in agent.said for part in said.parts if part.kind == "call"]
     known = {part.name for said in agent.said for part in said.parts if part.kind == "result"}
-    results = [Part("result", edit.text, name) for name in asked if name not in known]
+    results = [ProviderPart("result", edit.text, name) for name in asked if name not in known]
     if edit.k % 2:
-        agent.said += [Said("tool", [result]) for result in results]
+        agent.said += [ProviderMessage("tool", [result]) for result in results]
     elif results:
-        agent.said.append(Said("tool", results))
+        agent.said.append(ProviderMessage("tool", results))
 
 
-def _stray(agent: Agent, edit: Edit) -> None:
-    agent.said.append(Said("tool", [Part("result", edit.text, f"c{edit.n % 3}")]))
+def _stray(agent: Agent, edit: ConversationEdit) -> None:
+    agent.said.append(ProviderMessage("tool", [ProviderPart("result", edit.text, f"c{edit.n % 3}")]))
 
 
-def _prompt(agent: Agent, edit: Edit) -> None:
-    prompt = Said("system", [Part("text", edit.text)])
+def _prompt(agent: Agent, edit: ConversationEdit) -> None:
+    prompt = ProviderMessage("system", [ProviderPart("text", edit.text)])
     agent.said[:1] = [prompt] if agent.said and agent.said[0].who == "system" else [prompt, *agent.said[:1]]
 
 
-def _rewrite(agent: Agent, edit: Edit) -> None:
+def _rewrite(agent: Agent, edit: ConversationEdit) -> None:
     _change(agent, edit, lambda text: edit.text)
 
 
-def _grow(agent: Agent, edit: Edit) -> None:
+def _grow(agent: Agent, edit: ConversationEdit) -> None:
     _change(agent, edit, lambda text: text + edit.text)
 
 
-def _clip(agent: Agent, edit: Edit) -> None:
+def _clip(agent: Agent, edit: ConversationEdit) -> None:
     """Cuts the middle out of a long message, or the second half off a short one."""
     long = [n for n, said in enumerate(agent.said) if any(len(part.text) > 200 for part in said.parts)]
     if long:
@@ -148,14 +148,14 @@ def _clip(agent: Agent, edit: Edit) -> None:
         _change(agent, edit, lambda text: text[: len(text) // 2])
 
 
-def _omit(agent: Agent, edit: Edit) -> None:
+def _omit(agent: Agent, edit: ConversationEdit) -> None:
     results = [said for said in agent.said if said.who == "tool"]
     for said in results[: edit.n % 3 + 1]:
         said.before = said.before or said.parts
         said.parts = [part._replace(text=OMITTED) for part in said.parts]
 
 
-def _change(agent: Agent, edit: Edit, change: Callable[[str], str]) -> None:
+def _change(agent: Agent, edit: ConversationEdit, change: Callable[[str], str]) -> None:
     said = agent.pick(edit.n)
     if said is not None and said.parts:
         index = edit.k % len(said.parts)
@@ -164,20 +164,20 @@ def _change(agent: Agent, edit: Edit, change: Callable[[str], str]) -> None:
         said.parts = [*said.parts[:index], part._replace(text=change(part.text)), *said.parts[index + 1 :]]
 
 
-def _restore(agent: Agent, edit: Edit) -> None:
+def _restore(agent: Agent, edit: ConversationEdit) -> None:
     changed = [said for said in agent.said if said.before is not None]
     if changed:
         said = changed[edit.n % len(changed)]
         said.parts, said.before = said.before or [], None
 
 
-def _delete(agent: Agent, edit: Edit) -> None:
+def _delete(agent: Agent, edit: ConversationEdit) -> None:
     if agent.said:
         index = edit.n % len(agent.said)
         agent.gone.append((index, agent.said.pop(index)))
 
 
-def _slide(agent: Agent, edit: Edit) -> None:
+def _slide(agent: Agent, edit: ConversationEdit) -> None:
     """Drops the oldest messages after the system prompt, as a sliding window does."""
     start = 1 if agent.said and agent.said[0].who == "system" else 0
     end = start + edit.n % 4 + 1
@@ -185,100 +185,100 @@ def _slide(agent: Agent, edit: Edit) -> None:
     del agent.said[start:end]
 
 
-def _compact(agent: Agent, edit: Edit) -> None:
+def _compact(agent: Agent, edit: ConversationEdit) -> None:
     start = 1 if agent.said and agent.said[0].who == "system" else 0
     end = start + edit.n % 6 + 2
     text = f"<summary>{edit.text}</summary>" if edit.k % 2 else edit.text
     agent.gone += enumerate(agent.said[start:end], start)
-    agent.said[start:end] = [Said("user", [Part("text", text)])]
+    agent.said[start:end] = [ProviderMessage("user", [ProviderPart("text", text)])]
 
 
-def _back(agent: Agent, edit: Edit) -> None:
+def _back(agent: Agent, edit: ConversationEdit) -> None:
     """A deleted message comes back, where it stood or at the end."""
     if agent.gone:
         index, said = agent.gone.pop(edit.n % len(agent.gone))
         agent.said.insert(index if edit.k % 2 else len(agent.said), said)
 
 
-def _move(agent: Agent, edit: Edit) -> None:
+def _move(agent: Agent, edit: ConversationEdit) -> None:
     if agent.said:
         said = agent.said.pop(edit.n % len(agent.said))
         agent.said.insert(edit.k % (len(agent.said) + 1), said)
 
 
-def _double(agent: Agent, edit: Edit) -> None:
+def _double(agent: Agent, edit: ConversationEdit) -> None:
     said = agent.pick(edit.n)
     if said is not None:
         agent.said.insert(edit.k % (len(agent.said) + 1), copy.deepcopy(said))
 
 
-def _insert(agent: Agent, edit: Edit) -> None:
-    agent.said.insert(edit.n % (len(agent.said) + 1), Said("user", [Part("text", edit.text)]))
+def _insert(agent: Agent, edit: ConversationEdit) -> None:
+    agent.said.insert(edit.n % (len(agent.said) + 1), ProviderMessage("user", [ProviderPart("text", edit.text)]))
 
 
-def _add_part(agent: Agent, edit: Edit) -> None:
+def _add_part(agent: Agent, edit: ConversationEdit) -> None:
     said = agent.pick(edit.n)
     if said is not None:
         index = edit.k % (len(said.parts) + 1)
-        said.parts = [*said.parts[:index], Part("text", edit.text), *said.parts[index:]]
+        said.parts = [*said.parts[:index], ProviderPart("text", edit.text), *said.parts[index:]]
 
 
-def _drop_part(agent: Agent, edit: Edit) -> None:
+def _drop_part(agent: Agent, edit: ConversationEdit) -> None:
     said = agent.pick(edit.n)
     if said is not None and len(said.parts) > 1:
         said.parts = [part for index, part in enumerate(said.parts) if index != edit.k % len(said.parts)]
 
 
-def _turn_parts(agent: Agent, edit: Edit) -> None:
+def _turn_parts(agent: Agent, edit: ConversationEdit) -> None:
     said = agent.pick(edit.n)
     if said is not None:
         said.parts = said.parts[::-1]
 
 
-def _field(agent: Agent, edit: Edit) -> None:
+def _field(agent: Agent, edit: ConversationEdit) -> None:
     said = agent.pick(edit.n)
     if said is not None:
         said.extra = {**said.extra, "note": VALUES[edit.k % len(VALUES)]}
 
 
-def _recast(agent: Agent, edit: Edit) -> None:
+def _recast(agent: Agent, edit: ConversationEdit) -> None:
     said = agent.pick(edit.n)
     if said is not None:
         said.who = ("user", "assistant", "system")[edit.k % 3]
 
 
-def _odd(agent: Agent, edit: Edit) -> None:
-    odd = Said("odd", raw=copy.deepcopy(ODD[edit.k % len(ODD)]))
+def _odd(agent: Agent, edit: ConversationEdit) -> None:
+    odd = ProviderMessage("odd", raw=copy.deepcopy(ODD[edit.k % len(ODD)]))
     agent.said.insert(edit.n % (len(agent.said) + 1), odd)
 
 
-def _tools(agent: Agent, edit: Edit) -> None:
+def _tools(agent: Agent, edit: ConversationEdit) -> None:
     agent.tools = list(range(edit.n % 3)) if edit.k % 2 else [*agent.tools, edit.n % 3]
 
 
-def _set(agent: Agent, edit: Edit) -> None:
+def _set(agent: Agent, edit: ConversationEdit) -> None:
     agent.settings = {**agent.settings, ("temperature", "model", "user")[edit.n % 3]: VALUES[edit.k % len(VALUES)]}
 
 
-def _unset(agent: Agent, edit: Edit) -> None:
+def _unset(agent: Agent, edit: ConversationEdit) -> None:
     agent.settings = {"model": "m-1"}
 
 
-def _clear(agent: Agent, edit: Edit) -> None:
+def _clear(agent: Agent, edit: ConversationEdit) -> None:
     agent.gone += enumerate(agent.said)
     agent.said = []
 
 
-def _translate(agent: Agent, edit: Edit) -> None:
+def _translate(agent: Agent, edit: ConversationEdit) -> None:
     agent.shape = SHAPES[edit.n % len(SHAPES)]
 
 
-def _reuse(agent: Agent, edit: Edit) -> None:
+def _reuse(agent: Agent, edit: ConversationEdit) -> None:
     """Tool call ids start again, as those of some providers do."""
     agent.asked = 0
 
 
-EDITS: dict[str, Callable[[Agent, Edit], None]] = {
+EDITS: dict[str, Callable[[Agent, ConversationEdit], None]] = {
     "say": _say, "show": _show, "answer": _answer, "stray": _stray, "prompt": _prompt, "rewrite": _rewrite,
     "grow": _grow, "clip": _clip, "omit": _omit, "restore": _restore, "delete": _delete, "slide": _slide,
     "compact": _compact, "back": _back, "move": _move, "double": _double, "insert": _insert,

@@ -12,7 +12,7 @@ from vmstore.cells.cell import Cell
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 
 
-class Told(NamedTuple):
+class CommitSpec(NamedTuple):
     """What a commit is made of before it is linked and stored."""
 
     mutations: int = 1
@@ -25,7 +25,7 @@ class Told(NamedTuple):
 
 MOMENTS = st.integers(-(2**62), 2**62)
 TOLD = st.builds(
-    Told,
+    CommitSpec,
     mutations=st.integers(1, 5),
     at=MOMENTS,
     lag=MOMENTS,
@@ -37,7 +37,7 @@ APPENDS = st.lists(st.tuples(st.integers(0, 3), st.lists(TOLD, min_size=1, max_s
 """Appends in order: (which session, counted from 0, its commits)."""
 
 
-def chain(told: Sequence[Told], previous: bytes = genesis(b"one"), position: int = 0) -> list[Commit]:
+def chain(told: Sequence[CommitSpec], previous: bytes = genesis(b"one"), position: int = 0) -> list[Commit]:
     """Sealed commits that follow each other after a position."""
     commits = []
     for number, part in enumerate(told):

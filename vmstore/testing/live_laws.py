@@ -15,22 +15,22 @@ from vmstore.core.mutation import AnyMutation, CellRef
 from vmstore.core.text.token_estimate import estimate
 from vmstore.live import runtime
 from vmstore.live.runtime import Runtime
-from vmstore.live.session_log import Facts
-from vmstore.live.transcript import Spoken
+from vmstore.live.session_log import SessionLog
+from vmstore.live.transcript import Transcript
 from vmstore.replay.stimuli import ASKED
 from vmstore.store.live.live_session import Live
-from vmstore.testing.simulate_live import Played, Step
+from vmstore.testing.simulate_live import LiveRun, Step
 from vmstore.vm.kernel.state import State
 
 
-class Refolded:
+class RefoldedSession:
     """A session's state and words folded from the log alone, commit by commit."""
 
     def __init__(self, session: Live) -> None:
         session.look(lambda runtime: None)
         session._ns.follow()
-        self._facts = Facts(session._ns.log, session._lane())
-        self.state, self.spoken = State(self._read), Spoken(self._read)
+        self._facts = SessionLog(session._ns.log, session._lane())
+        self.state, self.spoken = State(self._read), Transcript(self._read)
         self.cells: dict[tuple[int, CellRef], bytes] = {}
 
     def _read(self, position: int, ref: CellRef) -> bytes:
@@ -47,7 +47,7 @@ class Refolded:
 
 def mutations(session: Live) -> list[tuple[int, AnyMutation]]:
     """What a session is made of."""
-    return [one for told in Refolded(session).commits() for one in told.mutations]
+    return [one for told in RefoldedSession(session).commits() for one in told.mutations]
 
 
 def plain(thing: Any) -> Any:
@@ -61,10 +61,10 @@ def plain(thing: Any) -> Any:
 # ---- 6: the budget and the pins
 
 
-def within_budget(life: Played) -> None:
+def within_budget(life: LiveRun) -> None:
     """At the end of every commit the prompt is within the budget in force, and at every pack what was packed is."""
     for session in life.live:
-        folded = Refolded(session)
+        folded = RefoldedSession(session)
         for told in folded.commits():
             state = folded.state
             assert state.used == sum(held.tokens for held in state.here.values())
@@ -76,7 +76,7 @@ def within_budget(life: Played) -> None:
                     assert mutation.tokens <= state.window <= state.budget, f"the pack at {position} is too large"
 
 
-def pins_hold(life: Played) -> None:
+def pins_hold(life: LiveRun) -> None:
     """Nothing that is pinned by hand, or by what it is, leaves the prompt."""
     for session in life.live:
         held: dict[int, set[int]] = {}
@@ -93,7 +93,7 @@ def pins_hold(life: Played) -> None:
 # ---- 5: full stays full
 
 
-def full_stays_full(life: Played) -> None:
+def full_stays_full(life: LiveRun) -> None:
     """Every byte that was handed in comes back, from the store and through a fault at level 0."""
     for session in life.live:
         for (owner, page), exact in life.exact.items():
@@ -118,12 +118,12 @@ def full_stays_full(life: Played) -> None:
 # ---- 1: live equals replayed, 2: another process sees the same
 
 
-def live_is_replayed(life: Played) -> None:
+def live_is_replayed(life: LiveRun) -> None:
     """A state and words folded anew from the log equal those that lived, field by field."""
     for session in life.live:
         session.look(lambda runtime: None)
         lived: Runtime = session.runtime()
-        folded = Refolded(session)
+        folded = RefoldedSession(session)
         assert list(folded.commits())
         assert plain(folded.state) == plain(lived.state)
         assert plain(folded.spoken) == plain(lived.spoken)
@@ -134,7 +134,7 @@ def told_again(steps: list[Step], path: Path | None = None) -> None:
 
     Of these one reads the log, and where there is a path to lie at one a snapshot.
     """
-    lives = [Played(calm=True), Played(calm=True), *([Played(path, calm=True)] if path is not None else [])]
+    lives = [LiveRun(calm=True), LiveRun(calm=True), *([LiveRun(path, calm=True)] if path is not None else [])]
     first, *others = lives
     ordinal = 0
     with snapshots_at_once():
@@ -154,7 +154,7 @@ def told_again(steps: list[Step], path: Path | None = None) -> None:
         life.close()
 
 
-def forgotten(life: Played) -> None:
+def forgotten(life: LiveRun) -> None:
     """The process dies: what it had in memory of any session is gone."""
     life.store._ns.live.clear()
     life.store._ns.elsewhere.clear()
@@ -171,7 +171,7 @@ def snapshots_at_once() -> Iterator[None]:
         known["EVERY"] = before
 
 
-def bodies(life: Played) -> list[tuple[int, bytes]]:
+def bodies(life: LiveRun) -> list[tuple[int, bytes]]:
     """The bodies of all commits, each with its session."""
     return [(commit.session, commit.body) for commit in life.store.admin.log.tail(0, 1 << 30)]
 
@@ -179,10 +179,10 @@ def bodies(life: Played) -> list[tuple[int, bytes]]:
 # ---- 4: reasons
 
 
-def reasons_are_told(life: Played) -> None:
+def reasons_are_told(life: LiveRun) -> None:
     """Every decision carries its reasons or points at them, and they say what the state was."""
     for session in life.live:
-        folded = Refolded(session)
+        folded = RefoldedSession(session)
         used = 0
         known: dict[int, Any] = {}
         references: dict[int, m.Reference] = {}
@@ -205,7 +205,7 @@ def reasons_are_told(life: Played) -> None:
             used = state.used
 
 
-def each(folded: Refolded) -> Any:
+def each(folded: RefoldedSession) -> Any:
     """Mutations one by one, each folded when it is given."""
     for told in folded._facts.after(0):
         for position, mutation in told.mutations:
@@ -224,7 +224,7 @@ def told(why: Any, state: State, contests: dict[int, Any], used: int) -> None:
 # ---- what the model saw
 
 
-def contexts_verify(life: Played) -> None:
+def contexts_verify(life: LiveRun) -> None:
     """The log verifies, and each pack's context is the prompt the kernel had, page by page, in its order."""
     verdict = life.store.verify()
     assert verdict.ok, verdict

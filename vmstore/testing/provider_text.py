@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 Json = dict[str, Any]
 
 
-class Part(NamedTuple):
+class ProviderPart(NamedTuple):
     """A piece of a message: a text, thought, image, call or result; `name` is the call's id."""
 
     kind: str
@@ -21,51 +21,51 @@ class Part(NamedTuple):
 
 
 @dataclass
-class Said:
+class ProviderMessage:
     """One message: who says it, its parts, what else stands in it. An odd one is its `raw` value."""
 
     who: str
-    parts: list[Part] = field(default_factory=list)
+    parts: list[ProviderPart] = field(default_factory=list)
     extra: Json = field(default_factory=dict)
     raw: Any = None
-    before: list[Part] | None = None  # its parts before they were changed
+    before: list[ProviderPart] | None = None  # its parts before they were changed
 
 
-class Words(NamedTuple):
+class ProviderFormat(NamedTuple):
     """How a provider writes a request, and an answer with the tokens it counted."""
 
-    request: Callable[[Sequence[Said], Json, Sequence[int]], Json]
-    response: Callable[[Said | None, int | None], Json]
+    request: Callable[[Sequence[ProviderMessage], Json, Sequence[int]], Json]
+    response: Callable[[ProviderMessage | None, int | None], Json]
 
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _arguments(part: Part) -> Json:
+def _arguments(part: ProviderPart) -> Json:
     return {"text": part.text}
 
 
-def _systems(said: Sequence[Said]) -> tuple[list[Said], list[Said]]:
+def _systems(said: Sequence[ProviderMessage]) -> tuple[list[ProviderMessage], list[ProviderMessage]]:
     """The system messages, which some providers keep beside the rest, and the rest."""
     return [one for one in said if one.who == "system"], [one for one in said if one.who != "system"]
 
 
-def _texts(said: Iterable[Said]) -> list[str]:
+def _texts(said: Iterable[ProviderMessage]) -> list[str]:
     return [part.text for one in said for part in one.parts]
 
 
 # ---- chat completions
 
 
-def _chat_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) -> Json:
+def _chat_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
     request = {**settings, "messages": [message for one in said for message in _chat(one)]}
     if tools:
         request["tools"] = [{"type": "function", "function": {"name": f"t{n}"}} for n in tools]
     return request
 
 
-def _chat(said: Said) -> list[Any]:
+def _chat(said: ProviderMessage) -> list[Any]:
     if said.who == "odd":
         return [said.raw]
     if said.who == "tool":
@@ -85,18 +85,18 @@ def _chat(said: Said) -> list[Any]:
     return [message]
 
 
-def _chat_part(part: Part) -> Json:
+def _chat_part(part: ProviderPart) -> Json:
     if part.kind == "image":
         return {"type": "image_url", "image_url": {"url": "data:image/png;base64," + _base64(part.data)}}
     return {"type": "text", "text": part.text}
 
 
-def _chat_call(part: Part) -> Json:
+def _chat_call(part: ProviderPart) -> Json:
     asked = {"name": "look", "arguments": json.dumps(_arguments(part))}
     return {"id": part.name, "type": "function", "function": asked}
 
 
-def _chat_response(said: Said | None, tokens: int | None) -> Json:
+def _chat_response(said: ProviderMessage | None, tokens: int | None) -> Json:
     response: Json = {"id": "r", "model": "m-1-2026", "choices": []}
     if said is not None:
         asks = any(part.kind == "call" for part in said.parts)
@@ -110,7 +110,7 @@ def _chat_response(said: Said | None, tokens: int | None) -> Json:
 # ---- Anthropic
 
 
-def _anthropic_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) -> Json:
+def _anthropic_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
     systems, rest = _systems(said)
     request: Json = {**settings, "max_tokens": 99, "messages": [_anthropic(one) for one in rest]}
     if systems:
@@ -121,7 +121,7 @@ def _anthropic_request(said: Sequence[Said], settings: Json, tools: Sequence[int
     return request
 
 
-def _anthropic(said: Said) -> Any:
+def _anthropic(said: ProviderMessage) -> Any:
     if said.who == "odd":
         return said.raw
     role = "user" if said.who == "tool" else said.who
@@ -130,7 +130,7 @@ def _anthropic(said: Said) -> Any:
     return {"role": role, "content": [_anthropic_block(part) for part in said.parts], **said.extra}
 
 
-def _anthropic_block(part: Part) -> Json:
+def _anthropic_block(part: ProviderPart) -> Json:
     match part.kind:
         case "image":
             source = {"type": "base64", "media_type": "image/png", "data": _base64(part.data)}
@@ -144,7 +144,7 @@ def _anthropic_block(part: Part) -> Json:
     return {"type": "text", "text": part.text}
 
 
-def _anthropic_response(said: Said | None, tokens: int | None) -> Json:
+def _anthropic_response(said: ProviderMessage | None, tokens: int | None) -> Json:
     blocks = [] if said is None else [_anthropic_block(part) for part in said.parts]
     stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
     response: Json = {"type": "message", "role": "assistant", "content": blocks, "stop_reason": stop}
@@ -156,7 +156,7 @@ def _anthropic_response(said: Said | None, tokens: int | None) -> Json:
 # ---- Responses
 
 
-def _responses_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) -> Json:
+def _responses_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
     request: Json = {**settings, "input": [item for one in said[1:] for item in _responses(one)]}
     if said and said[0].who == "system":
         request["instructions"] = "".join(_texts(said[:1]))
@@ -167,7 +167,7 @@ def _responses_request(said: Sequence[Said], settings: Json, tools: Sequence[int
     return request
 
 
-def _responses(said: Said) -> list[Any]:
+def _responses(said: ProviderMessage) -> list[Any]:
     if said.who == "odd":
         return [said.raw]
     items: list[Any] = []
@@ -186,13 +186,13 @@ def _responses(said: Said) -> list[Any]:
     return items
 
 
-def _responses_part(who: str, part: Part) -> Json:
+def _responses_part(who: str, part: ProviderPart) -> Json:
     if part.kind == "image":
         return {"type": "input_image", "image_url": "data:image/png;base64," + _base64(part.data)}
     return {"type": "output_text" if who == "assistant" else "input_text", "text": part.text}
 
 
-def _responses_response(said: Said | None, tokens: int | None) -> Json:
+def _responses_response(said: ProviderMessage | None, tokens: int | None) -> Json:
     output = [] if said is None else _responses(said)
     response: Json = {"object": "response", "status": "completed", "model": "m-1-2026", "output": output}
     if tokens is not None:
@@ -203,7 +203,7 @@ def _responses_response(said: Said | None, tokens: int | None) -> Json:
 # ---- Gemini
 
 
-def _gemini_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) -> Json:
+def _gemini_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
     systems, rest = _systems(said)
     request: Json = {**settings, "contents": [_gemini(one) for one in rest]}
     if systems:
@@ -213,14 +213,14 @@ def _gemini_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) 
     return request
 
 
-def _gemini(said: Said) -> Any:
+def _gemini(said: ProviderMessage) -> Any:
     if said.who == "odd":
         return said.raw
     role = "model" if said.who == "assistant" else "user"
     return {"role": role, "parts": [_gemini_part(part) for part in said.parts], **said.extra}
 
 
-def _gemini_part(part: Part) -> Json:
+def _gemini_part(part: ProviderPart) -> Json:
     match part.kind:
         case "image":
             return {"inlineData": {"mimeType": "image/png", "data": _base64(part.data)}}
@@ -233,7 +233,7 @@ def _gemini_part(part: Part) -> Json:
     return {"text": part.text}
 
 
-def _gemini_response(said: Said | None, tokens: int | None) -> Json:
+def _gemini_response(said: ProviderMessage | None, tokens: int | None) -> Json:
     response: Json = {"modelVersion": "m-1-2026", "candidates": []}
     if said is not None:
         response["candidates"] = [{"content": _gemini(said), "finishReason": "STOP"}]
@@ -243,9 +243,9 @@ def _gemini_response(said: Said | None, tokens: int | None) -> Json:
 
 
 WORDS = {
-    "chat": Words(_chat_request, _chat_response),
-    "anthropic": Words(_anthropic_request, _anthropic_response),
-    "responses": Words(_responses_request, _responses_response),
-    "gemini": Words(_gemini_request, _gemini_response),
+    "chat": ProviderFormat(_chat_request, _chat_response),
+    "anthropic": ProviderFormat(_anthropic_request, _anthropic_response),
+    "responses": ProviderFormat(_responses_request, _responses_response),
+    "gemini": ProviderFormat(_gemini_request, _gemini_response),
 }
 SHAPES = tuple(WORDS)

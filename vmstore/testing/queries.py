@@ -151,11 +151,11 @@ def scopes() -> Strategy[Any]:
     )
 
 
-def columns() -> Strategy[tuple[s.Column, ...]]:
+def columns() -> Strategy[tuple[s.SelectItem, ...]]:
     """What is shown, often nothing in particular."""
     shown = st.one_of(words(), applied())
     given = st.one_of(st.none(), st.sampled_from(("n", "of", "where", "a b", "it's", "7")))
-    one = st.builds(lambda expr, name: s.Column(expr=expr, name=name), shown, given)
+    one = st.builds(lambda expr, name: s.SelectItem(expr=expr, name=name), shown, given)
     return st.lists(one, max_size=3).map(tuple)
 
 
@@ -210,17 +210,17 @@ def questions() -> Strategy[Any]:
     word = st.sampled_from(("planning-220", "json", "table")).map(lambda name: s.Word(path=(name,)))
     setting = st.one_of(word, values(), moments())
     chosen = st.one_of(word, values())
-    given = st.builds(s.Given, name=st.sampled_from(("policy", "budget", "compress")), value=chosen)
+    given = st.builds(s.ReplaySetting, name=st.sampled_from(("policy", "budget", "compress")), value=chosen)
     plain = st.sampled_from(("limit", "session", "as_of", "settings"))
     return st.one_of(
-        st.builds(s.Relation, name=st.sampled_from(RELATIONS), columns=columns(), tail=tails()),
+        st.builds(s.RelationQuery, name=st.sampled_from(RELATIONS), columns=columns(), tail=tails()),
         st.builds(s.ContextAt, moment=maybe, form=forms, columns=columns(), tail=tails()),
         st.builds(s.DiffContext, before=moments(), after=moments(), tail=tails()),
         st.builds(s.DiffSession, before=called(), after=called(), moment=maybe, tail=tails()),
         st.builds(s.OfPage, what=st.sampled_from(("history", "residencies", "versions")), page=pages(), tail=tails()),
-        st.builds(s.Lineage, up=st.booleans(), page=pages(), depth=depth, kinds=kinds, tail=tails()),
-        st.builds(s.Why, page=pages(), negated=st.booleans(), moment=maybe, scope=st.one_of(st.none(), scopes())),
-        st.builds(s.Search, query=st.one_of(texts(), params()), columns=columns(), tail=tails()),
+        st.builds(s.LineageQuery, up=st.booleans(), page=pages(), depth=depth, kinds=kinds, tail=tails()),
+        st.builds(s.WhyQuery, page=pages(), negated=st.booleans(), moment=maybe, scope=st.one_of(st.none(), scopes())),
+        st.builds(s.SearchQuery, query=st.one_of(texts(), params()), columns=columns(), tail=tails()),
         st.builds(s.Verify, session=st.one_of(st.none(), called())),
         st.builds(s.Fork, session=st.one_of(st.none(), called()), moment=maybe, name=called()),
         st.builds(s.Replay, session=st.one_of(st.none(), called()), given=st.lists(given, max_size=2).map(tuple)),
@@ -242,7 +242,7 @@ def sayable(statement: Any) -> bool:
     if isinstance(statement, s.Explain):
         return sayable(statement.statement)
     tail = getattr(statement, "tail", s.Tail())
-    alone = getattr(statement, "columns", ()) == (s.Column(expr=s.Word(path=("order",))),)
+    alone = getattr(statement, "columns", ()) == (s.SelectItem(expr=s.Word(path=("order",))),)
     return not (alone and tail.by and tail == s.Tail(by=tail.by))
 
 

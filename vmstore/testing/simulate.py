@@ -17,11 +17,22 @@ from typing import Any, NamedTuple
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import StoreError, VmstoreError
 from vmstore.log.port import Log
-from vmstore.namespace.results import Recorded
+from vmstore.namespace.results import RecordedCall
 from vmstore.store.session import Session
 from vmstore.store.store import Store, open_store
-from vmstore.testing.agent import Agent, Edit
-from vmstore.testing.strategies import Again, Annotate, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen, Step
+from vmstore.testing.agent import Agent, ConversationEdit
+from vmstore.testing.strategies import (
+    AnnotateStep,
+    AskStep,
+    ForkStep,
+    GapStep,
+    Life,
+    RebuildStep,
+    RefusedStep,
+    ReopenStep,
+    RetryStep,
+    Step,
+)
 from vmstore.views.projection import PROJECTORS
 
 START = 1_795_301_701_000_000  # 2026-11-21T22:55:01Z
@@ -81,7 +92,7 @@ class Thread:
     inherited: int = 0  # of those, its parent's
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """What a step came to: its answer or error, what it should answer, the log before and after."""
 
     step: Step
@@ -101,9 +112,9 @@ class Player:
         self.ids = SeededIds(1)
         self.store = self.open()
         self.threads = [Thread(name, Agent(shape)) for name in ROOTS]
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[StepOutcome] = []
         self.last: Thread | None = None  # whose session the last step wrote
-        self._ids: list[tuple[Thread, Any, Any, dict[str, Any], Recorded]] = []
+        self._ids: list[tuple[Thread, Any, Any, dict[str, Any], RecordedCall]] = []
 
     def open(self) -> Store:
         """A handle on the store."""
@@ -126,22 +137,22 @@ class Player:
         """Goes through one step."""
         self.last = None
         match step:
-            case Ask():
+            case AskStep():
                 self._ask(step)
-            case Gap():
+            case GapStep():
                 thread = self._thread(step.session)
                 self._note(thread, None, self.store.admin.record_gap(thread.name, step.reason))
-            case Annotate():
+            case AnnotateStep():
                 self._annotate(step)
-            case Again():
+            case RetryStep():
                 self._again(step)
-            case Refused():
+            case RefusedStep():
                 self._refused(step)
-            case Fork():
+            case ForkStep():
                 self._fork(step)
-            case Reopen():
+            case ReopenStep():
                 self.reopen(forget=step.forget)
-            case Rebuild():
+            case RebuildStep():
                 views = [None, *(projector.name for projector in PROJECTORS)]
                 self.store.admin.rebuild(views[step.n % len(views)])
 
@@ -156,10 +167,10 @@ class Player:
     def _thread(self, n: int) -> Thread:
         return self.threads[n % len(self.threads)]
 
-    def _ask(self, step: Ask) -> None:
+    def _ask(self, step: AskStep) -> None:
         thread = self._thread(step.session)
         thread.said += 1
-        for edit in (*step.edits, *[Edit("say", text=mark(thread.name, thread.said))] * step.marked):
+        for edit in (*step.edits, *[ConversationEdit("say", text=mark(thread.name, thread.said))] * step.marked):
             thread.agent.edit(edit)
         self.clock.advance(step.pause)
         request, response = thread.agent.request(), thread.agent.hears(step.answer)
@@ -175,13 +186,13 @@ class Player:
         if step.request_id:
             self._ids.append((thread, request, response, told, recorded))
 
-    def _note(self, thread: Thread, request: Any, recorded: Recorded) -> None:
+    def _note(self, thread: Thread, request: Any, recorded: RecordedCall) -> None:
         assert recorded.call not in thread.sent, "a call is recorded once"
         thread.sent[recorded.call] = copy.deepcopy(request)
         thread.agents.append((recorded.position, thread.agent.copy()))
         self.last = thread
 
-    def _annotate(self, step: Annotate) -> None:
+    def _annotate(self, step: AnnotateStep) -> None:
         thread = self._thread(step.session)
         pages = self.session(thread).pages() if thread in self.opened else []
         if pages:
@@ -189,23 +200,23 @@ class Player:
             self.session(thread).annotate(page, **SAID[step.k % len(SAID)])
             self.last = thread
 
-    def _again(self, step: Again) -> None:
+    def _again(self, step: RetryStep) -> None:
         if self._ids:
             thread, request, response, told, first = self._ids[step.n % len(self._ids)]
             if step.other:
                 request = {**request, "temperature": 0.123}
             self._expect(step, lambda: self.store.record(thread.name, request, response, **told), first)
 
-    def _refused(self, step: Refused) -> None:
+    def _refused(self, step: RefusedStep) -> None:
         thread = self._thread(step.session)
         name, fields, response, told = BAD[step.n % len(BAD)]
         agent = thread.agent.copy()
-        agent.edit(Edit("say", text="nobody may see this"))
+        agent.edit(ConversationEdit("say", text="nobody may see this"))
         request = {**agent.request(), **fields} if isinstance(fields, dict) else fields
         name = thread.name if name is None else name
         self._expect(step, lambda: self.store.record(name, request, response, **told))
 
-    def _fork(self, step: Fork) -> None:
+    def _fork(self, step: ForkStep) -> None:
         parent = self._thread(step.session)
         name = parent.name if step.name_taken else f"{parent.name}.{len(self.threads)}"
         if parent not in self.opened:
@@ -238,7 +249,7 @@ class Player:
             answer = does()
         except Exception as raised:
             error = raised
-        self.outcomes.append(Outcome(step, answer, error, wanted, before, digest(self.store.admin.log)))
+        self.outcomes.append(StepOutcome(step, answer, error, wanted, before, digest(self.store.admin.log)))
         return error is None
 
 

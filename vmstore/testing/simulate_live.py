@@ -23,7 +23,7 @@ from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.live.runtime import Runtime
 from vmstore.log.port import Log
 from vmstore.store.live.live_session import Live
-from vmstore.store.live.prompt import Packed
+from vmstore.store.live.prompt import Prompt
 from vmstore.store.store import Store
 
 START = 1_795_301_701_000_000  # 2026-11-21T22:55:01Z
@@ -79,7 +79,7 @@ def clocked(path: Path | None, seed: int) -> Store:
     return vmstore.memory_store(clock=clock, ids=ids) if path is None else vmstore.open(path, clock=clock, ids=ids)
 
 
-class Played:
+class LiveRun:
     """A life of one live session and its forks; `session` is the one that acts now."""
 
     def __init__(self, path: Path | None = None, *, calm: bool = False, seed: int = 1, **settings: Any) -> None:
@@ -304,7 +304,7 @@ class Played:
         self.failed += 1
         assert digest(log) == before, "an act that failed left something in the log"
 
-    def packed(self, packed: Packed) -> None:
+    def packed(self, packed: Prompt) -> None:
         """Keeps what a pack said of the prompt."""
         runtime = self.runtime
         lowered = {runtime.spoken.number(one.name): one.level for one in packed.lowered}
@@ -326,9 +326,9 @@ def digest(log: Log) -> str:
     return hashed.hexdigest()
 
 
-def played(steps: list[Step], path: Path | None = None, **told: Any) -> Played:
+def played(steps: list[Step], path: Path | None = None, **told: Any) -> LiveRun:
     """A whole life."""
-    life = Played(path, **told)
+    life = LiveRun(path, **told)
     for step in steps:
         life.play(step)
     return life

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from vmstore.testing.agent import EDITS, WAYS, Agent, Answer, Edit
+from vmstore.testing.agent import EDITS, WAYS, Agent, ConversationEdit, ModelAnswer
 from vmstore.testing.provider_text import SHAPES
 
 LISTING = "\n".join(f"{n:03} the quick brown fox jumps over the lazy dog" for n in range(12))
@@ -20,7 +20,7 @@ REPORT = "The build failed because the disk was full. " * 9
 STEPS_MAX = 24
 
 
-class Ask(NamedTuple):
+class AskStep(NamedTuple):
     """A call: the conversation is edited, sent and answered.
 
     Where `marked`, the agent says something nobody else says. `pause` moves the clock, also
@@ -28,8 +28,8 @@ class Ask(NamedTuple):
     """
 
     session: int = 0
-    edits: tuple[Edit, ...] = ()
-    answer: Answer = Answer()
+    edits: tuple[ConversationEdit, ...] = ()
+    answer: ModelAnswer = ModelAnswer()
     marked: bool = False
     pause: int = 0
     request_id: str | None = None
@@ -37,14 +37,14 @@ class Ask(NamedTuple):
     broken: bool = False
 
 
-class Gap(NamedTuple):
+class GapStep(NamedTuple):
     """A call that could not be recorded."""
 
     session: int = 0
     reason: str = "lost"
 
 
-class Annotate(NamedTuple):
+class AnnotateStep(NamedTuple):
     """Something is said of page `n` of a session: what, `k` chooses."""
 
     session: int = 0
@@ -52,21 +52,21 @@ class Annotate(NamedTuple):
     k: int = 0
 
 
-class Again(NamedTuple):
+class RetryStep(NamedTuple):
     """An earlier call with a request id is sent again; where `other`, with another content."""
 
     n: int = 0
     other: bool = False
 
 
-class Refused(NamedTuple):
+class RefusedStep(NamedTuple):
     """A call nobody could record: one of `life.BAD`."""
 
     session: int = 0
     n: int = 0
 
 
-class Fork(NamedTuple):
+class ForkStep(NamedTuple):
     """A fork at a turn, call, position, commit or the head; the number may fall outside what exists."""
 
     session: int = 0
@@ -75,19 +75,19 @@ class Fork(NamedTuple):
     name_taken: bool = False
 
 
-class Reopen(NamedTuple):
+class ReopenStep(NamedTuple):
     """The store is closed and opened, its views deleted in between where `forget`."""
 
     forget: bool = False
 
 
-class Rebuild(NamedTuple):
+class RebuildStep(NamedTuple):
     """One view is folded anew, or all of them."""
 
     n: int = 0
 
 
-Step = Ask | Gap | Annotate | Again | Refused | Fork | Reopen | Rebuild
+Step = AskStep | GapStep | AnnotateStep | RetryStep | RefusedStep | ForkStep | ReopenStep | RebuildStep
 
 
 class Life(NamedTuple):
@@ -108,12 +108,14 @@ texts = st.one_of(
 )
 rarely = st.sampled_from([False] * 9 + [True])
 OFTEN = ("clip", "clip", "omit", "omit", "rewrite", "grow", "restore", "compact", "slide", "back")
-edits = st.builds(Edit, st.sampled_from([*sorted(EDITS), *OFTEN, *OFTEN]), numbers, numbers, texts)
-growth = st.builds(Edit, st.sampled_from(["say", "say", "answer", "answer", "answer", "show"]), numbers, numbers, texts)
+edits = st.builds(ConversationEdit, st.sampled_from([*sorted(EDITS), *OFTEN, *OFTEN]), numbers, numbers, texts)
+growth = st.builds(
+    ConversationEdit, st.sampled_from(["say", "say", "answer", "answer", "answer", "show"]), numbers, numbers, texts
+)
 
 
 @st.composite
-def changes(draw: st.DrawFn) -> tuple[Edit, ...]:
+def changes(draw: st.DrawFn) -> tuple[ConversationEdit, ...]:
     """What an agent does to its conversation before a call: mostly it grows, often more happens."""
     some = [draw(edits) for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2, 3, 5])))]
     grown = [draw(growth) for _ in range(draw(st.sampled_from([0, 1, 1, 1, 2])))]
@@ -121,14 +123,14 @@ def changes(draw: st.DrawFn) -> tuple[Edit, ...]:
 
 
 answers = st.builds(
-    Answer,
+    ModelAnswer,
     st.sampled_from(["says", "says", "asks", "asks", "asks_twice", *WAYS]),
     texts,
     st.sampled_from([None, 0, 5, 40, 300, 900]),
 )
 STEPS: dict[str, st.SearchStrategy[Any]] = {
     "ask": st.builds(
-        Ask,
+        AskStep,
         sessions,
         changes(),
         answers,
@@ -139,18 +141,18 @@ STEPS: dict[str, st.SearchStrategy[Any]] = {
         rarely,
     ),
     "fork": st.builds(
-        Fork,
+        ForkStep,
         sessions,
         st.sampled_from(["turn", "call", "call", "commit", "commit", "position", "head"]),
         st.integers(0, 6),
         rarely,
     ),
-    "gap": st.builds(Gap, sessions, texts),
-    "annotate": st.builds(Annotate, sessions, numbers, numbers),
-    "again": st.builds(Again, numbers, st.booleans()),
-    "refused": st.builds(Refused, sessions, numbers),
-    "reopen": st.builds(Reopen, st.booleans()),
-    "rebuild": st.builds(Rebuild, numbers),
+    "gap": st.builds(GapStep, sessions, texts),
+    "annotate": st.builds(AnnotateStep, sessions, numbers, numbers),
+    "again": st.builds(RetryStep, numbers, st.booleans()),
+    "refused": st.builds(RefusedStep, sessions, numbers),
+    "reopen": st.builds(ReopenStep, st.booleans()),
+    "rebuild": st.builds(RebuildStep, numbers),
 }
 SHARES = {"ask": 12, "fork": 3, "gap": 1, "annotate": 2, "again": 1, "refused": 1, "reopen": 1, "rebuild": 1}
 KINDS = [kind for kind, share in SHARES.items() for _ in range(share)]

@@ -35,7 +35,7 @@ Hash = Annotated[bytes, msgspec.Meta(min_length=COMMITMENT_BYTES, max_length=COM
 Salt = Annotated[bytes, msgspec.Meta(min_length=SALT_BYTES, max_length=SALT_BYTES)]
 
 
-class Inside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BundledSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A session in a bundle, up to a position; `asked` for by name, or there because another forked from it."""
 
     name: str
@@ -44,11 +44,11 @@ class Inside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     asked: bool
 
 
-class Beginning(msgspec.Struct, frozen=True, tag_field="kind", tag="bundle", forbid_unknown_fields=True):
+class FirstLine(msgspec.Struct, frozen=True, tag_field="kind", tag="bundle", forbid_unknown_fields=True):
     """The first line."""
 
     version: int
-    sessions: list[Inside]
+    sessions: list[BundledSession]
 
 
 class SealedLine(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -75,7 +75,7 @@ class CommitLine(msgspec.Struct, frozen=True, tag_field="kind", tag="commit", fo
     hash: Hash
 
 
-class Ending(msgspec.Struct, frozen=True, tag_field="kind", tag="end", forbid_unknown_fields=True):
+class LastLine(msgspec.Struct, frozen=True, tag_field="kind", tag="end", forbid_unknown_fields=True):
     """The last line; `digest` is SHA-256 over every byte before it."""
 
     commits: int
@@ -85,21 +85,21 @@ class Ending(msgspec.Struct, frozen=True, tag_field="kind", tag="end", forbid_un
 
 
 _encode = msgspec.json.Encoder().encode
-_decode_line = msgspec.json.Decoder(CommitLine | Ending).decode
-_decode_first = msgspec.json.Decoder(Beginning).decode
+_decode_line = msgspec.json.Decoder(CommitLine | LastLine).decode
+_decode_first = msgspec.json.Decoder(FirstLine).decode
 
 
 class Writer:
     """Turns commits into the lines of a bundle; memory holds one commit at a time."""
 
-    def __init__(self, sessions: list[Inside]) -> None:
+    def __init__(self, sessions: list[BundledSession]) -> None:
         self._digest = sha256()
         self._sessions = sessions
         self.commits = self.mutations = self.cells = 0
 
     def beginning(self) -> bytes:
         """The first line."""
-        return self._line(Beginning(VERSION, self._sessions))
+        return self._line(FirstLine(VERSION, self._sessions))
 
     def commit(self, session: str, commit: Commit) -> bytes:
         """The line of a commit that was read with its cells."""
@@ -123,7 +123,7 @@ class Writer:
 
     def ending(self) -> bytes:
         """The last line."""
-        return _encode(Ending(self.commits, self.mutations, self.cells, self._digest.digest())) + b"\n"
+        return _encode(LastLine(self.commits, self.mutations, self.cells, self._digest.digest())) + b"\n"
 
     def _line(self, told: Any) -> bytes:
         line = _encode(told) + b"\n"
@@ -133,7 +133,7 @@ class Writer:
 
 def lines_of(projection: Projection, portions: Sequence[Portion]) -> Iterator[bytes]:
     """The bundle of some portions, line by line."""
-    writer = Writer([Inside(one.name, one.uid, one.upto, one.asked) for one in portions])
+    writer = Writer([BundledSession(one.name, one.uid, one.upto, one.asked) for one in portions])
     yield writer.beginning()
     for portion in portions:
         for commit in commits_of(projection, portion):
@@ -183,8 +183,8 @@ class Reader:
             line = self._line()
             try:
                 told = _decode_line(line)
-                if isinstance(told, Ending):
-                    self._end(Ending(number, mutations, cells, sofar), line)
+                if isinstance(told, LastLine):
+                    self._end(LastLine(number, mutations, cells, sofar), line)
                     return
                 commit = _commit(told)
             except UNREADABLE as error:
@@ -205,7 +205,7 @@ class Reader:
         self.done += len(line)
         return line
 
-    def _end(self, counted: Ending, line: bytes) -> None:
+    def _end(self, counted: LastLine, line: bytes) -> None:
         """Checks the last line by its bytes: base64 has more than one spelling of a digest."""
         if line != _encode(counted) + b"\n":
             raise self._damaged("its bytes do not match its digest")

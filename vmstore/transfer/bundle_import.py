@@ -9,11 +9,11 @@ from vmstore.core.grants import CHARTER_NAME
 from vmstore.core.mutation import Open
 from vmstore.core.system.safe_files import regular
 from vmstore.engine.engine import Engine, Ingested
-from vmstore.engine.transfer.ingest import Foreign, Gathering, adopt
+from vmstore.engine.transfer.ingest import CommitCollector, ForeignSession, adopt
 from vmstore.engine.transfer.rewrite import opening_of, tell_anew
 from vmstore.errors import ConflictError, CorruptError, ErasedError, InputError, OvertakenError, RefusedError
 from vmstore.log.port import Log
-from vmstore.transfer.bundle import BEGINS, Inside, Reader
+from vmstore.transfer.bundle import BEGINS, BundledSession, Reader
 from vmstore.views.projection import Progress
 
 
@@ -21,8 +21,8 @@ class Bundle(NamedTuple):
     """A bundle that holds what it says: its sessions and, in a log of their own, their commits."""
 
     name: str
-    sessions: list[Inside]
-    gathering: Gathering
+    sessions: list[BundledSession]
+    gathering: CommitCollector
 
 
 def is_bundle(path: Path) -> bool:
@@ -50,7 +50,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> Bundle:
     """Reads a bundle into a log of its own and proves every byte of it; InputError names what is wrong."""
-    gathering = Gathering(scratch, path)
+    gathering = CommitCollector(scratch, path)
     with _opened(path) as file:
         total = path.stat().st_size * 2
         reader = Reader(file, str(path))
@@ -105,7 +105,9 @@ def take_anew(engine: Engine, bundle: Bundle, name: str | None) -> list[Ingested
     return taken
 
 
-def _anew(engine: Engine, gathering: Gathering, foreign: Foreign, name: str, keys: dict[bytes, int]) -> Ingested:
+def _anew(
+    engine: Engine, gathering: CommitCollector, foreign: ForeignSession, name: str, keys: dict[bytes, int]
+) -> Ingested:
     source = f"bundle:{foreign.hash.hex()}"
 
     def write() -> Ingested:

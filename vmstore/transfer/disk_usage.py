@@ -31,7 +31,7 @@ from vmstore.core.mutation import (
 from vmstore.core.page import PageType
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projection import BATCH, Progress
 
 DBSTAT = "ENABLE_DBSTAT_VTAB"
@@ -101,13 +101,13 @@ def _trees(db: apsw.Connection) -> Iterator[tuple[str, int]]:
     )
 
 
-class Contents:
+class ContentUsage:
     """Cells counted and weighed, by session and by kind; a content named again is weighed once."""
 
     def __init__(self, log: Log, views: apsw.Connection) -> None:
         self._log = log
         self._views = views
-        self._lanes: dict[int, Lane] = {}
+        self._lanes: dict[int, Branch] = {}
         self._names: dict[int, str] = dict(views.execute("SELECT session, name FROM sessions"))
         self.sessions: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
@@ -180,7 +180,7 @@ class Contents:
 
     def _type(self, session: int, page: int) -> str:
         if session not in self._lanes:
-            self._lanes[session] = Lane(self._views, session)
+            self._lanes[session] = Branch(self._views, session)
         owner = self._lanes[session].owner(page)
         found = self._views.execute("SELECT type FROM pages WHERE session = ? AND page = ?", (owner, page)).get
         return PageType(found).word

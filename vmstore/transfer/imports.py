@@ -6,11 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 from vmstore.capture.importers.importer import Importer
-from vmstore.capture.steps import Reading
+from vmstore.capture.steps import ParsedSource
 from vmstore.core.redaction import Redaction
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace, session_name
-from vmstore.namespace.reports import Import, Imported, LineProblem
+from vmstore.namespace.reports import ImportedSession, ImportReport, LineProblem
 from vmstore.namespace.results import SessionInfo
 from vmstore.views.projection import Progress
 
@@ -19,14 +19,14 @@ SHARED_MAX = 500_000  # records that forks share: a file made to fork at each st
 
 def import_source(
     ns: Namespace,
-    reading: Reading,
+    reading: ParsedSource,
     file: Path,
     *,
     name: str | None,
     progress: Progress | None,
     redaction: Redaction | None = None,
     uses: bool = False,
-) -> Import:
+) -> ImportReport:
     """Imports what was read of a file, and logs what its calls used where `uses`; what became of it."""
     shared = sum(track.inherits for track in reading.tracks)
     if shared > SHARED_MAX:
@@ -49,7 +49,7 @@ def import_source(
     masked: Counter[str] = Counter()
     for door in importer.doors.values():
         masked.update(door.counts)
-    return Import(
+    return ImportReport(
         sessions=[imported(ns.session_info(one.session), reading.format) for one in taken],
         new=sum(one.new for one in taken),
         problems=[LineProblem(*problem) for one in taken for problem in one.problems],
@@ -60,9 +60,9 @@ def import_source(
     )
 
 
-def imported(info: SessionInfo, format: str) -> Imported:
+def imported(info: SessionInfo, format: str) -> ImportedSession:
     """A session after an import, by its counts."""
-    return Imported(
+    return ImportedSession(
         session=info.session,
         format=format,
         fidelity=info.fidelity,

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from vmstore.core.clock import SystemClock, SystemIds
-from vmstore.engine.transfer.merge import COMING, CONFLICTS, GREW, ORPHAN, PARTED, Guest, Merge, Standing
+from vmstore.engine.transfer.merge import COMING, CONFLICTS, GREW, ORPHAN, PARTED, GuestSession, LogMerge, MergeProgress
 from vmstore.engine.verify.verify import verify
 from vmstore.erasure.erase import finish_brought, mark
 from vmstore.erasure.resume import open_namespace
@@ -20,7 +20,7 @@ from vmstore.namespace.encryption import Key, key_for
 from vmstore.namespace.folder import find, is_archive, namespaces
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.open import memory_namespace
-from vmstore.namespace.reports import Merged, MergedSession
+from vmstore.namespace.reports import MergedSession, MergeReport
 from vmstore.views.erased_cells import Erasures, erasures_after
 from vmstore.views.projection import Progress
 
@@ -34,7 +34,7 @@ def merge(
     agreed: Agree = False,
     key: Key | None = None,
     progress: Progress | None = None,
-) -> Merged:
+) -> MergeReport:
     """Brings every session of another store, or of one namespace of it, into a store.
 
     Sessions are the same where their uids are. One that is not here comes whole; of one that both
@@ -68,7 +68,7 @@ def merge(
                 found += _merged(here, there, name, source, dry_run, agreed, tell)
                 if not dry_run:
                     finish_brought(here)
-    return Merged(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
+    return MergeReport(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
 def _merged(
     here: Namespace, there: Namespace, name: str, source: Path, dry_run: bool, agreed: Agree, progress: Progress | None
 ) -> Iterator[MergedSession]:
-    work = Merge(here.reader if dry_run else here.engine, there.log, there.projection)
+    work = LogMerge(here.reader if dry_run else here.engine, there.log, there.projection)
     guests = work.guests()
     erased = {session for session, _, _ in erasures_after(there.log, 0)}
     coming: set[bytes] = set()
@@ -139,7 +139,7 @@ def _merged(
         yield MergedSession(name, guest.name, standing.outcome, new, standing.position, why, lost, said)
 
 
-def _effects(here: Namespace, work: Merge, guests: list[Guest]) -> dict[bytes, tuple[int, list[str]]]:
+def _effects(here: Namespace, work: LogMerge, guests: list[GuestSession]) -> dict[bytes, tuple[int, list[str]]]:
     """What sessions that grow would do to what is here, by uid: cells destroyed, and all of it in words."""
     found = {}
     for guest in guests:
@@ -149,7 +149,7 @@ def _effects(here: Namespace, work: Merge, guests: list[Guest]) -> dict[bytes, t
     return found
 
 
-def _brought(here: Namespace, work: Merge, guest: Guest, erases: bool) -> tuple[Standing, int]:
+def _brought(here: Namespace, work: LogMerge, guest: GuestSession, erases: bool) -> tuple[MergeProgress, int]:
     """Brings a session; one that `erases` is marked, so that who opens next finishes what a kill interrupts."""
     if not erases or work.standing(guest).outcome not in COMING:
         return work.bring(guest)
@@ -158,7 +158,7 @@ def _brought(here: Namespace, work: Merge, guest: Guest, erases: bool) -> tuple[
         return work.bring(guest)
 
 
-def _remedy(standing: Standing, source: Path, namespace: str) -> str | None:
+def _remedy(standing: MergeProgress, source: Path, namespace: str) -> str | None:
     """Why nothing of a session came and what to do; None where there is no conflict."""
     if standing.outcome not in CONFLICTS:
         return None

@@ -17,7 +17,7 @@ import msgspec
 from vmstore.core.system.atomic_file import beside, flush, naming
 from vmstore.errors import InputError, StoreError
 from vmstore.transfer.table_rows import Row
-from vmstore.transfer.tables import TABLES, Table
+from vmstore.transfer.tables import TABLES, ExportTable
 
 TYPES = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "time": "TIMESTAMP"}
 OBJECT_BYTES_MAX = 1 << 30
@@ -55,7 +55,7 @@ def _write_lines(files: Mapping[str, IO[bytes]], found: Iterable[Row]) -> None:
         file.flush()
 
 
-def _convert(db: Any, table: Table, lines: IO[bytes], out: Path) -> None:
+def _convert(db: Any, table: ExportTable, lines: IO[bytes], out: Path) -> None:
     place = f"/dev/fd/{lines.fileno()}"
     columns = ", ".join(f"{_quoted(column.name)}: '{TYPES[column.kind]}'" for column in table.columns)
     target = _quoted(str(out / f"{table.name}.parquet"))

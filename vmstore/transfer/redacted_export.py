@@ -11,10 +11,11 @@ import apsw
 import msgspec
 
 from vmstore.core.mutation import Compress, Create, Update, decode
+from vmstore.core.redaction import Artifact
 from vmstore.engine.engine import Engine
-from vmstore.engine.transfer.ingest import Gathering
+from vmstore.engine.transfer.ingest import CommitCollector
 from vmstore.engine.transfer.rewrite import opening_of, tell_anew
-from vmstore.errors import ErasedError, RefusedError
+from vmstore.errors import ErasedError, RefusedError, UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.namespace.namespace import Namespace
 from vmstore.redact.mask import Mask, is_blob
@@ -23,6 +24,28 @@ from vmstore.transfer.table_rows import Row
 from vmstore.transfer.tables import TABLES
 from vmstore.views.erased_cells import erased_at
 from vmstore.views.projection import Projection
+from vmstore.views.projectors.redactions import approved
+
+
+def lifted(ns: Namespace, sessions: Iterable[int], artifact: str) -> list[str]:
+    """Who lifted redaction for a kind of export of all these sessions; empty where one of them is not approved."""
+    found = []
+    for key in sessions:
+        word = approved(ns.views, key, artifact_of(artifact), ns.clock.now())
+        if word is None:
+            return []
+        found.append(word.who or "somebody")
+    return list(dict.fromkeys(found))
+
+
+def artifact_of(word: str) -> Artifact:
+    """A kind of export by its word; UnknownError naming those there are."""
+    found = Artifact.of(word) if isinstance(word, str) else None
+    if found is None:
+        words = ", ".join(one.word for one in Artifact)
+        raise UnknownError(f"there is no artifact {word!r:.40}; there are {words}")
+    return Artifact(found)
+
 
 UNSEEN = b"left out of a redacted export: nothing can be masked in an image, a sound or a film"
 EVERYWHERE = "the export"
@@ -31,7 +54,7 @@ BYTES = next(
 )
 
 
-class Hidden(msgspec.Struct):
+class MaskedCounts(msgspec.Struct):
     """What was masked in an export: how often of each kind; how many contents nobody could read were left out."""
 
     counts: dict[str, int] = {}
@@ -39,7 +62,7 @@ class Hidden(msgspec.Struct):
     unseen: int = 0
 
 
-def masked_rows(make: Callable[[], Iterable[Row]], told: Hidden) -> Iterator[Row]:
+def masked_rows(make: Callable[[], Iterable[Row]], told: MaskedCounts) -> Iterator[Row]:
     """The rows of tables with placeholders; contents that are no text are not in them anyway, and are counted."""
     first, mask = Mask(), Mask()
     for _, row in make():
@@ -55,7 +78,7 @@ def masked_rows(make: Callable[[], Iterable[Row]], told: Hidden) -> Iterator[Row
     told.counts, told.values = mask.counts, len(mask.record)
 
 
-def masked(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tuple[Projection, list[Portion]]:
+def masked(ns: Namespace, portions: Sequence[Portion], told: MaskedCounts) -> tuple[Projection, list[Portion]]:
     """The portions told anew to a log in memory, with ids, salts and hashes of their own; positions stay."""
     gathering = _gathered(ns, portions)
     first, mask = Mask(), Mask()
@@ -92,12 +115,12 @@ def masked(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tuple[Pr
     return engine.projection, [portion._replace(asked=portion.session in asked) for portion in leaving]
 
 
-def _gathered(ns: Namespace, portions: Sequence[Portion]) -> Gathering:
+def _gathered(ns: Namespace, portions: Sequence[Portion]) -> CommitCollector:
     """The portions in a log of their own, without what is recorded as erased, wherever that is recorded."""
     log = MemoryLog()
     lost: dict[int, int] = {}
     log.erased = lost
-    gathering, number = Gathering(log), 0
+    gathering, number = CommitCollector(log), 0
     for portion in portions:
         for commit in commits_of(ns.projection, portion):
             for index, cell in enumerate(commit.cells):
@@ -109,7 +132,7 @@ def _gathered(ns: Namespace, portions: Sequence[Portion]) -> Gathering:
     return gathering
 
 
-def _unseen(gathering: Gathering, session: int) -> Iterator[bool]:
+def _unseen(gathering: CommitCollector, session: int) -> Iterator[bool]:
     """Of each content of its own that a page was given, whether nobody can read it."""
     for commit in gathering.commits(session):
         for mutation in decode(commit.body):

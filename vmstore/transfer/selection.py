@@ -13,7 +13,7 @@ from vmstore.cells.cell import Cell
 from vmstore.errors import RefusedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.views.branch import NEVER, Lane
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.erased_cells import seen
 from vmstore.views.log_reader import read_commits
 from vmstore.views.projection import Projection
@@ -35,7 +35,7 @@ def select(db: apsw.Connection, wanted: Sequence[tuple[int, int]]) -> list[Porti
     """The portions of sessions (key, position) and, up to their fork points, of those they came from."""
     upto: dict[int, int] = {}
     for session, position in wanted:
-        for stretch in Lane(db, session).upto(position):
+        for stretch in Branch(db, session).upto(position):
             upto[stretch.session] = max(upto.get(stretch.session, 0), min(stretch.high, position))
     asked = {session for session, _ in wanted}
     return [_portion(db, session, position, session in asked) for session, position in sorted(upto.items())]
@@ -57,7 +57,7 @@ def whole(db: apsw.Connection, session: int) -> tuple[int, int]:
     return session, int(db.execute("SELECT position FROM sessions WHERE session = ?", (session,)).get)
 
 
-def check_end(lane: Lane, position: int, name: str) -> None:
+def check_end(lane: Branch, position: int, name: str) -> None:
     """Refuses a position that a bundle could not end at: one within a commit, or before the session's own first."""
     own = lane.stretches[0]
     if position <= own.low:

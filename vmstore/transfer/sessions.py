@@ -10,7 +10,7 @@ from typing import BinaryIO
 from vmstore.core.asof import AsOf, Head
 from vmstore.core.system.atomic_file import new_file, scratch
 from vmstore.engine.engine import Ingested
-from vmstore.engine.transfer.ingest import Gathering, adopt, standing
+from vmstore.engine.transfer.ingest import CommitCollector, adopt, standing
 from vmstore.erasure.erase import finish_brought, mark
 from vmstore.errors import CorruptError, InputError, UnknownError
 from vmstore.log.memory import MemoryLog
@@ -19,17 +19,16 @@ from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace import system_session
 from vmstore.namespace.effects import Agree, effects_on, settle
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.reports import Exported, Import
+from vmstore.namespace.reports import ExportReport, ImportReport
 from vmstore.transfer.bundle import lines_of
 from vmstore.transfer.bundle_import import Bundle, read_bundle, take_anew, take_exact
 from vmstore.transfer.imports import imported
-from vmstore.transfer.lifted_redaction import lifted
 from vmstore.transfer.parquet import write_parquet
-from vmstore.transfer.redacted_export import Hidden, masked, masked_rows
+from vmstore.transfer.redacted_export import MaskedCounts, lifted, masked, masked_rows
 from vmstore.transfer.selection import Portion, check_end, commits_of, select, whole
 from vmstore.transfer.sqlite import write_database
 from vmstore.transfer.table_rows import Row, rows
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import erasures_after
 from vmstore.views.projection import Progress, Projection
 from vmstore.views.reads.resolve_asof import basis
@@ -53,7 +52,7 @@ def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
         if isinstance(at, Head):
             wanted.append(whole(ns.views, key))
         else:
-            lane = Lane(ns.views, key)
+            lane = Branch(ns.views, key)
             position = basis(lane, at).position
             check_end(lane, position, name)
             wanted.append((key, position))
@@ -70,7 +69,7 @@ def export(
     progress: Progress | None,
     *,
     hide: bool,
-) -> Exported:
+) -> ExportReport:
     """Writes portions in a format, without what is secret in them where it is to `hide` that.
 
     A path appears when it is whole, a stream is written as it goes.
@@ -78,7 +77,7 @@ def export(
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
     words = lifted(ns, [portion.session for portion in portions], format) if hide else []
-    hidden = Hidden() if hide and not words else None
+    hidden = MaskedCounts() if hide and not words else None
     if format == "jsonl":
         projection, leaving = ns.projection, portions
         if hidden is not None:
@@ -124,14 +123,14 @@ def _counted(found: Iterable[Row], total: int, progress: Progress | None) -> Ite
 
 
 def _mutations(ns: Namespace, portions: Sequence[Portion]) -> int:
-    return sum(portion.upto - Lane(ns.views, portion.session).stretches[0].low for portion in portions)
+    return sum(portion.upto - Branch(ns.views, portion.session).stretches[0].low for portion in portions)
 
 
 def _exported(
-    ns: Namespace, portions: Sequence[Portion], format: str, size: int, hidden: Hidden | None, words: list[str]
-) -> Exported:
-    told = hidden or Hidden()
-    return Exported(
+    ns: Namespace, portions: Sequence[Portion], format: str, size: int, hidden: MaskedCounts | None, words: list[str]
+) -> ExportReport:
+    told = hidden or MaskedCounts()
+    return ExportReport(
         format,
         [portion.name for portion in portions if portion.asked],
         [portion.name for portion in portions if not portion.asked],
@@ -148,7 +147,7 @@ def _exported(
 
 def import_bundle(
     ns: Namespace, path: Path, *, name: str | None, exact: bool, progress: Progress | None, agreed: Agree = False
-) -> Import:
+) -> ImportReport:
     """Takes a bundle in: as it is where `exact`, else as new sessions.
 
     What an exact one would do to sessions that are here happens where somebody agrees; else nothing is taken.
@@ -170,7 +169,7 @@ def import_bundle(
     others = [one for one in taken if one not in asked]
     infos = [ns.session_info(one.session) for one in (*asked, *others)]
     new = sum(one.commits for one in taken)
-    return Import([imported(info, BUNDLE) for info in infos], new=new, effects=effects)
+    return ImportReport([imported(info, BUNDLE) for info in infos], new=new, effects=effects)
 
 
 def _exactly(ns: Namespace, bundle: Bundle, agreed: Agree) -> tuple[list[Ingested], list[str]]:
@@ -200,7 +199,7 @@ def _exactly(ns: Namespace, bundle: Bundle, agreed: Agree) -> tuple[list[Ingeste
 
 def take_over(ns: Namespace, source: Namespace, name: str) -> None:
     """Takes a session of another namespace in with the very commits it has, and nothing is written on the way."""
-    gathering = Gathering(MemoryLog())
+    gathering = CommitCollector(MemoryLog())
     try:
         with source.lock:
             for portion in portions_of(source, [name], Head()):

@@ -40,14 +40,14 @@ from vmstore.core.page import (
     Slot,
     Standing,
     Status,
-    Word,
+    WordEnum,
 )
 from vmstore.core.redaction import TAG
 from vmstore.core.times import moment_of
 from vmstore.engine.transfer.ingest import content_of
 from vmstore.log.commit import Commit
 from vmstore.transfer.selection import Portion, commits_of
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.calls import before
 from vmstore.views.projectors.pages import born_tags, object_of, texts_of
@@ -81,7 +81,7 @@ class _Session:
         self._projection = projection
         self._portion = portion
         self._names = names
-        self._lane = Lane(projection.db, portion.session)
+        self._lane = Branch(projection.db, portion.session)
         self._turn = self._call = 0
         self._at = 0
         self._commit: Commit
@@ -306,7 +306,7 @@ class _Session:
         return object_of(self._bytes(ref))
 
 
-def _word(words: type[Word], number: int) -> str:
+def _word(words: type[WordEnum], number: int) -> str:
     """The word a number stands for, or the number where a later version made it."""
     try:
         return words(number).word

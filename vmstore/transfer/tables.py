@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 Kind = Literal["text", "integer", "number", "boolean", "time"]
 
 
-class Column(NamedTuple):
+class ExportColumn(NamedTuple):
     """A column: its name, what it holds, and the table whose key it names."""
 
     name: str
@@ -19,11 +19,11 @@ class Column(NamedTuple):
     of: str | None = None
 
 
-class Table(NamedTuple):
+class ExportTable(NamedTuple):
     """A table; its first column is its key."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
 
     @property
     def key(self) -> str:
@@ -31,169 +31,169 @@ class Table(NamedTuple):
         return self.columns[0].name
 
 
-SESSION = Column("session", of="sessions")
-POSITION = Column("position", "integer")
-AT = Column("happened_at", "time")
+SESSION = ExportColumn("session", of="sessions")
+POSITION = ExportColumn("position", "integer")
+AT = ExportColumn("happened_at", "time")
 
-TABLES: tuple[Table, ...] = (
-    Table(
+TABLES: tuple[ExportTable, ...] = (
+    ExportTable(
         "sessions",
         (
-            Column("session"),
-            Column("origin"),
-            Column("parent", of="sessions"),
-            Column("fork_position", "integer"),
-            Column("user_name"),
-            Column("agent_name"),
-            Column("title"),
-            Column("source"),
-            Column("opened_at", "time"),
-            Column("last_position", "integer"),
+            ExportColumn("session"),
+            ExportColumn("origin"),
+            ExportColumn("parent", of="sessions"),
+            ExportColumn("fork_position", "integer"),
+            ExportColumn("user_name"),
+            ExportColumn("agent_name"),
+            ExportColumn("title"),
+            ExportColumn("source"),
+            ExportColumn("opened_at", "time"),
+            ExportColumn("last_position", "integer"),
         ),
     ),
-    Table("turns", (Column("id"), SESSION, Column("turn", "integer"), POSITION, AT)),
-    Table(
+    ExportTable("turns", (ExportColumn("id"), SESSION, ExportColumn("turn", "integer"), POSITION, AT)),
+    ExportTable(
         "calls",
         (
-            Column("id"),
+            ExportColumn("id"),
             SESSION,
-            Column("call", "integer"),
-            Column("turn", "integer"),
+            ExportColumn("call", "integer"),
+            ExportColumn("turn", "integer"),
             POSITION,
             AT,
-            Column("model"),
-            Column("fidelity"),
-            Column("status"),
-            Column("pages", "integer"),
-            Column("tokens", "integer"),
-            Column("tokens_reported", "integer"),
-            Column("tokens_cached", "integer"),
-            Column("tokens_out", "integer"),
-            Column("cost_dollars", "number"),
-            Column("latency_ms", "number"),
-            Column("stop"),
-            Column("error"),
+            ExportColumn("model"),
+            ExportColumn("fidelity"),
+            ExportColumn("status"),
+            ExportColumn("pages", "integer"),
+            ExportColumn("tokens", "integer"),
+            ExportColumn("tokens_reported", "integer"),
+            ExportColumn("tokens_cached", "integer"),
+            ExportColumn("tokens_out", "integer"),
+            ExportColumn("cost_dollars", "number"),
+            ExportColumn("latency_ms", "number"),
+            ExportColumn("stop"),
+            ExportColumn("error"),
         ),
     ),
-    Table(
+    ExportTable(
         "messages",
         (
-            Column("id"),
+            ExportColumn("id"),
             SESSION,
             POSITION,
-            Column("role"),
-            Column("slot"),
-            Column("human", "boolean"),
-            Column("answers", of="calls"),
-            Column("turn", "integer"),
-            Column("call", "integer"),
+            ExportColumn("role"),
+            ExportColumn("slot"),
+            ExportColumn("human", "boolean"),
+            ExportColumn("answers", of="calls"),
+            ExportColumn("turn", "integer"),
+            ExportColumn("call", "integer"),
             AT,
         ),
     ),
-    Table(
+    ExportTable(
         "pages",
         (
-            Column("id"),
+            ExportColumn("id"),
             SESSION,
             POSITION,
-            Column("message", of="messages"),
-            Column("part", "integer"),
-            Column("type"),
-            Column("modality"),
-            Column("role"),
-            Column("mime"),
-            Column("importance", "number"),
-            Column("hint"),
-            Column("turn", "integer"),
-            Column("call", "integer"),
+            ExportColumn("message", of="messages"),
+            ExportColumn("part", "integer"),
+            ExportColumn("type"),
+            ExportColumn("modality"),
+            ExportColumn("role"),
+            ExportColumn("mime"),
+            ExportColumn("importance", "number"),
+            ExportColumn("hint"),
+            ExportColumn("turn", "integer"),
+            ExportColumn("call", "integer"),
             AT,
         ),
     ),
-    Table(
+    ExportTable(
         "versions",
         (
-            Column("id"),
-            Column("page", of="pages"),
+            ExportColumn("id"),
+            ExportColumn("page", of="pages"),
             SESSION,
             POSITION,
-            Column("version", "integer"),
-            Column("level"),
-            Column("bytes", "integer"),
-            Column("tokens", "integer"),
-            Column("method"),
-            Column("lossy", "boolean"),
+            ExportColumn("version", "integer"),
+            ExportColumn("level"),
+            ExportColumn("bytes", "integer"),
+            ExportColumn("tokens", "integer"),
+            ExportColumn("method"),
+            ExportColumn("lossy", "boolean"),
             AT,
-            Column("content"),
+            ExportColumn("content"),
         ),
     ),
-    Table(
+    ExportTable(
         "residency",
         (
-            Column("id"),
+            ExportColumn("id"),
             SESSION,
-            Column("page", of="pages"),
-            Column("version", of="versions"),
-            Column("level"),
-            Column("rank", "integer"),
-            Column("from_position", "integer"),
-            Column("to_position", "integer"),
-            Column("from_call", "integer"),
-            Column("to_call", "integer"),
+            ExportColumn("page", of="pages"),
+            ExportColumn("version", of="versions"),
+            ExportColumn("level"),
+            ExportColumn("rank", "integer"),
+            ExportColumn("from_position", "integer"),
+            ExportColumn("to_position", "integer"),
+            ExportColumn("from_call", "integer"),
+            ExportColumn("to_call", "integer"),
         ),
     ),
-    Table(
+    ExportTable(
         "links",
         (
-            Column("id"),
+            ExportColumn("id"),
             SESSION,
             POSITION,
-            Column("source", of="pages"),
-            Column("kind"),
-            Column("target", of="pages"),
-            Column("valid_from", "time"),
-            Column("valid_to", "time"),
+            ExportColumn("source", of="pages"),
+            ExportColumn("kind"),
+            ExportColumn("target", of="pages"),
+            ExportColumn("valid_from", "time"),
+            ExportColumn("valid_to", "time"),
         ),
     ),
-    Table(
+    ExportTable(
         "annotations",
         (
-            Column("id"),
+            ExportColumn("id"),
             SESSION,
             POSITION,
-            Column("page", of="pages"),
-            Column("importance", "number"),
-            Column("status"),
-            Column("valid_from", "time"),
-            Column("valid_to", "time"),
-            Column("anchors"),
+            ExportColumn("page", of="pages"),
+            ExportColumn("importance", "number"),
+            ExportColumn("status"),
+            ExportColumn("valid_from", "time"),
+            ExportColumn("valid_to", "time"),
+            ExportColumn("anchors"),
             AT,
         ),
     ),
-    Table(
+    ExportTable(
         "tags",
         (
-            Column("id"),
+            ExportColumn("id"),
             SESSION,
             POSITION,
-            Column("page", of="pages"),
-            Column("tag"),
-            Column("held", "boolean"),
+            ExportColumn("page", of="pages"),
+            ExportColumn("tag"),
+            ExportColumn("held", "boolean"),
             AT,
         ),
     ),
-    Table(
+    ExportTable(
         "mutations",
         (
-            Column("id"),
+            ExportColumn("id"),
             SESSION,
             POSITION,
-            Column("kind"),
-            Column("turn", "integer"),
-            Column("call", "integer"),
+            ExportColumn("kind"),
+            ExportColumn("turn", "integer"),
+            ExportColumn("call", "integer"),
             AT,
-            Column("logged_at", "time"),
-            Column("page", of="pages"),
-            Column("fields"),
+            ExportColumn("logged_at", "time"),
+            ExportColumn("page", of="pages"),
+            ExportColumn("fields"),
         ),
     ),
 )

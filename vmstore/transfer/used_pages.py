@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import msgspec
 
 from vmstore.core import mutation as m
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import Modality, Role
 from vmstore.live.messages import TOPIC_BYTES_MAX
-from vmstore.live.redrive import Uses
-from vmstore.live.session_log import Facts
+from vmstore.live.redrive import NeededPages
+from vmstore.live.session_log import SessionLog
 from vmstore.namespace.namespace import Namespace
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.vm.recall.topics import TOPIC, topics
 
 COMMIT_MAX = 2_000  # mutations
@@ -30,7 +30,7 @@ def observe(ns: Namespace, session: int) -> int:
 
     def write() -> int:
         ns.follow()
-        lane = Lane(ns.views, session)
+        lane = Branch(ns.views, session)
         batch = ns.engine.batch(session)
         at = ns.clock.now()
         count = 0
@@ -54,25 +54,25 @@ def observe(ns: Namespace, session: int) -> int:
     return found
 
 
-def _uses(ns: Namespace, lane: Lane) -> Iterator[m.Reference]:
+def _uses(ns: Namespace, lane: Branch) -> Iterator[m.Reference]:
     """The uses of the calls the session made itself, in order."""
     before: int = ns.views.execute("SELECT call_before FROM sessions WHERE session = ?", (lane.session,)).get
     logged = {
         (one.call, one.page)
-        for told in Facts(ns.log, lane).after(0)
+        for told in SessionLog(ns.log, lane).after(0)
         for _, one in told.mutations
         if isinstance(one, m.Reference)
     }
     last = ns.session_info(lane.session).calls
-    for call, pages in sorted(Uses(Facts(ns.log, lane)).by_call.items()):
+    for call, pages in sorted(NeededPages(SessionLog(ns.log, lane)).by_call.items()):
         for page, use in sorted(pages.items()):
             if before < call <= last and (call, page) not in logged:
                 yield m.Reference(page, use, call)
 
 
-def _topics(ns: Namespace, lane: Lane) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _topics(ns: Namespace, lane: Branch) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The topics of what was said in the session itself, of pages that have none."""
-    facts = Facts(ns.log, lane)
+    facts = SessionLog(ns.log, lane)
     known = {page for (page,) in ns.views.execute(_TAGGED, (lane.session, f"{TOPIC}%"))}
     for told in facts.after(0):
         for position, made in told.mutations:
@@ -81,7 +81,9 @@ def _topics(ns: Namespace, lane: Lane) -> Iterator[tuple[int, tuple[str, ...]]]:
             if made.message and made.role in _SAID and made.modality == Modality.TEXT and position not in known:
                 content = facts.cell(position, made.content)
                 about = (
-                    () if isinstance(content, Gone) else topics(content[:TOPIC_BYTES_MAX].decode("utf-8", "replace"))
+                    ()
+                    if isinstance(content, ErasedContent)
+                    else topics(content[:TOPIC_BYTES_MAX].decode("utf-8", "replace"))
                 )
                 if about:
                     yield position, about

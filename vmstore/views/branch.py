@@ -19,7 +19,7 @@ from vmstore.core.page import Origin
 NEVER = 1 << 62
 
 
-class Stretch(NamedTuple):
+class BranchRange(NamedTuple):
     """Positions above `low`, up to and including `high`, written by one session.
 
     `turn` and `call` are those in force at `low`.
@@ -32,7 +32,7 @@ class Stretch(NamedTuple):
     call: int = 0
 
 
-class Lane:
+class Branch:
     """Who wrote which positions, as one session sees them; its own stretch first."""
 
     def __init__(self, db: apsw.Connection, session: int) -> None:
@@ -44,7 +44,7 @@ class Lane:
         self.known: dict[int, tuple[Any, ...]] = {}
         self.walks: dict[Any, Any] = {}
 
-    def alone(self) -> Lane:
+    def alone(self) -> Branch:
         """What the session itself wrote, and nothing it inherited."""
         other = copy.copy(self)
         other.stretches, other.walks = self.stretches[:1], {}
@@ -52,7 +52,7 @@ class Lane:
         assert other.stretches[0].low == other._lows[0], "what is left of both is the session's own"
         return other
 
-    def upto(self, position: int) -> list[Stretch]:
+    def upto(self, position: int) -> list[BranchRange]:
         """The stretches that hold anything at or before a position, each cut there."""
         return [
             s if s.high <= position else s._replace(high=position)
@@ -60,7 +60,7 @@ class Lane:
             if s.low < s.high and s.low < position
         ]
 
-    def at(self, position: int) -> Stretch:
+    def at(self, position: int) -> BranchRange:
         """The stretch that holds a position."""
         return self.stretches[-max(bisect_left(self._lows, position), 1)]
 
@@ -77,7 +77,7 @@ class Lane:
             yield from self.db.execute(sql, (session, str(wanted)))
 
 
-Way = tuple[list[Stretch], list[int]]
+Way = tuple[list[BranchRange], list[int]]
 """The stretches of a lane, its own first, and where they begin, the oldest first. Never changed once made."""
 
 
@@ -96,31 +96,31 @@ def _way(db: apsw.Connection, session: int) -> Way:
     return way
 
 
-def _longer(db: apsw.Connection, session: int, kept: Mapping[int, Way]) -> list[Stretch] | None:
+def _longer(db: apsw.Connection, session: int, kept: Mapping[int, Way]) -> list[BranchRange] | None:
     """The stretches of a fork, from those of its parent where they are kept."""
     row: Any = db.execute(_OWN, {"session": session, "fork": int(Origin.FORK)}).fetchone()
     if row is None or row[3] not in kept:
         return None
     low, turn, call, parent = row
-    longer = [Stretch(session, low, NEVER, turn, call)]
+    longer = [BranchRange(session, low, NEVER, turn, call)]
     for stretch in kept[parent][0]:
         longer.append(stretch if stretch.high <= low else stretch._replace(high=low))
     return longer
 
 
-def _lows(stretches: Sequence[Stretch]) -> list[int]:
+def _lows(stretches: Sequence[BranchRange]) -> list[int]:
     """Where stretches begin, the oldest first; one that holds nothing begins where the one after it does."""
     return list(accumulate((stretch.low for stretch in stretches), min))[::-1]
 
 
-def _stretches(db: apsw.Connection, session: int) -> Iterator[Stretch]:
+def _stretches(db: apsw.Connection, session: int) -> Iterator[BranchRange]:
     high = NEVER
     rows: list[Any] = db.execute(_CHAIN, {"session": session, "fork": int(Origin.FORK)}).fetchall()
     for writer, low, turn, call in rows:
-        yield Stretch(writer, low, high, turn, call)
+        yield BranchRange(writer, low, high, turn, call)
         high = min(high, low)
     if not rows:
-        yield Stretch(session, 0, NEVER)
+        yield BranchRange(session, 0, NEVER)
 
 
 WAYS_MAX = 32  # of forks, for each database

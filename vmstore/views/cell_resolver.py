@@ -24,7 +24,7 @@ from vmstore.core.mutation import (
 from vmstore.errors import CorruptError
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import Erasures, check_erased
 from vmstore.views.log_reader import LogReader
 
@@ -53,7 +53,7 @@ Brought = tuple[int, int, int, bytes]
 """What one commit brought: its last and first position, the number of its first cell, their commitments."""
 
 
-class Ahead:
+class CellReadahead:
     """Cells that are asked for about in their order, read some at a time: a few bytes of a log may hold many."""
 
     def __init__(self, each: Callable[[Sequence[int]], Iterable[tuple[int, Cell]]]) -> None:
@@ -99,7 +99,7 @@ class Ahead:
         self._named.clear()
 
 
-class Cellar:
+class CellResolver:
     """Finds cells: those of commits just folded from memory, older ones through the commits view.
 
     A cell that is known to be erased is not read, be its bytes still there or not. `erasures` are
@@ -108,7 +108,7 @@ class Cellar:
     """
 
     def __init__(
-        self, log: Log, db: apsw.Connection, erasures: Erasures | None = None, lane: Lane | None = None
+        self, log: Log, db: apsw.Connection, erasures: Erasures | None = None, lane: Branch | None = None
     ) -> None:
         self._lane = lane
         self._log = log
@@ -117,7 +117,7 @@ class Cellar:
         self._brought: dict[int, list[Brought]] = {}
         self._bytes = 0
         self._found: dict[tuple[int, int], Brought] = {}
-        self._ahead = Ahead(log.each)
+        self._ahead = CellReadahead(log.each)
         self.given = 0  # bytes of names and labels, which those who asked may keep
 
     def note(self, commit: Commit) -> None:
@@ -199,7 +199,7 @@ class Cellar:
         return known
 
     def _look_up(self, session: int, position: int) -> Brought:
-        lane = Lane(self._db, session) if self._lane is None else self._lane
+        lane = Branch(self._db, session) if self._lane is None else self._lane
         commit = LogReader(self._log, self._db).holding(lane.owner(position), position)
         if commit is None:
             raise CorruptError(f"position {position} of session {session} holds no commit; run `vmstore verify`")

@@ -18,8 +18,8 @@ from vmstore.core.mutation import MUTATION_NAMES, AnyMutation, Mutation, Open, P
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, follows
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
-from vmstore.views.cell_resolver import Cellar
+from vmstore.views.branch import Branch
+from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.log_reader import LogReader
 from vmstore.views.projector import Fact, Projector, check_handlers
 
@@ -32,7 +32,7 @@ Moment = tuple[int, int, bytes]
 _checked: Callable[[type], None] = cache(check_handlers)  # of listeners that are no projectors too, once each
 
 
-class Walk:
+class Dispatcher:
     """Hands commits and their mutations to the handlers of its listeners.
 
     A handler is a listener's `on_<kind>(fact, mutation)`; its `on_commit(fact, mutations)` sees a
@@ -44,7 +44,7 @@ class Walk:
         self,
         listeners: Sequence[Any],
         before: Callable[[Commit, AnyMutation], Moment],
-        cellar: Cellar,
+        cellar: CellResolver,
         spill: Callable[[], None] | None = None,
     ) -> None:
         for kind in {type(listener) for listener in listeners}:
@@ -108,7 +108,7 @@ def parent_of(db: apsw.Connection, opening: Open) -> int:
     return int(parent)
 
 
-def hash_at(log: Log, lane: Lane, position: int) -> bytes:
+def hash_at(log: Log, lane: Branch, position: int) -> bytes:
     """The hash of the commit that ends at a position of a lane; raises ValueError where none does."""
     commit = LogReader(log, lane.db).ending(lane.owner(position), position)
     if commit is None:

@@ -14,13 +14,13 @@ from vmstore.core.mutation import AnyMutation, Open
 from vmstore.core.page import Origin
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
-from vmstore.views.cell_resolver import Cellar
-from vmstore.views.dispatch import Moment, Walk, decoded, hash_at, parent_of, uncollected
+from vmstore.views.branch import Branch
+from vmstore.views.cell_resolver import CellResolver
+from vmstore.views.dispatch import Dispatcher, Moment, decoded, hash_at, parent_of, uncollected
 from vmstore.views.erased_cells import Erasures
 from vmstore.views.projector import Projector
-from vmstore.views.projectors.residency import Residency
-from vmstore.views.projectors.sessions import Sessions
+from vmstore.views.projectors.residency import ResidencyProjector
+from vmstore.views.projectors.sessions import SessionsProjector
 from vmstore.views.reads.resolve_asof import moment_at
 
 SESSIONS_MAX = 4096
@@ -35,11 +35,13 @@ class Fold:
     ) -> None:
         self._log = log
         self._db = db
-        self.cellar = Cellar(log, db, erasures)
+        self.cellar = CellResolver(log, db, erasures)
         self._projectors = [projector(db) for projector in projectors]
-        assert isinstance(self._projectors[0], Sessions), "the others read a fork's lane, which this one writes first"
-        self._sessions = next(p for p in self._projectors if isinstance(p, Sessions))
-        self._residency = next(p for p in self._projectors if isinstance(p, Residency))
+        assert isinstance(self._projectors[0], SessionsProjector), (
+            "the others read a fork's lane, which this one writes first"
+        )
+        self._sessions = next(p for p in self._projectors if isinstance(p, SessionsProjector))
+        self._residency = next(p for p in self._projectors if isinstance(p, ResidencyProjector))
         self._spilled = False  # whether names had to be written before the batch was through
 
     def batch(self, commits: Iterable[Commit]) -> None:
@@ -52,7 +54,7 @@ class Fold:
     def _batch(self, commits: Iterable[Commit]) -> None:
         read = [(commit, decoded(commit)) for commit in commits]
         self.cellar.read(read)
-        walk = Walk(self._projectors, self._before, self.cellar, self._spill)
+        walk = Dispatcher(self._projectors, self._before, self.cellar, self._spill)
         for commit, mutations in read:
             first = mutations[0]
             if type(first) is Open and first.origin == Origin.FORK:
@@ -91,7 +93,7 @@ class Fold:
         if isinstance(first, Open):
             if first.origin != Origin.FORK:
                 return 0, 0, genesis(first.uid)
-            lane = Lane(self._db, parent_of(self._db, first))
+            lane = Branch(self._db, parent_of(self._db, first))
             return *moment_at(lane, first.parent_position), hash_at(self._log, lane, first.parent_position)
         standing = self._sessions.at_hand.get(commit.session) or self._sessions.standing(commit.session)
         if standing is None or standing.hash is None:
@@ -101,4 +103,4 @@ class Fold:
 
 def fork_moment(db: apsw.Connection, opening: Open) -> tuple[int, int]:
     """The turn and call a fork goes on from."""
-    return moment_at(Lane(db, parent_of(db, opening)), opening.parent_position)
+    return moment_at(Branch(db, parent_of(db, opening)), opening.parent_position)

@@ -22,32 +22,32 @@ from vmstore.views.applier import Applier
 from vmstore.views.erased_cells import Erasures, erasures_in
 from vmstore.views.fold import Fold
 from vmstore.views.projector import Projector, put
-from vmstore.views.projectors.calls import Calls
-from vmstore.views.projectors.commits import Commits
-from vmstore.views.projectors.decisions import Decisions
-from vmstore.views.projectors.erasures import Erased
-from vmstore.views.projectors.lineage import Lineage
-from vmstore.views.projectors.marks import Marks
-from vmstore.views.projectors.messages import Messages
-from vmstore.views.projectors.pages import Pages
-from vmstore.views.projectors.redactions import Redactions
-from vmstore.views.projectors.residency import Residency
-from vmstore.views.projectors.sessions import Sessions
-from vmstore.views.projectors.turns import Turns
+from vmstore.views.projectors.calls import CallsProjector
+from vmstore.views.projectors.commits import CommitsProjector
+from vmstore.views.projectors.decisions import DecisionsProjector
+from vmstore.views.projectors.erasures import ErasuresProjector
+from vmstore.views.projectors.lineage import LineageProjector
+from vmstore.views.projectors.marks import MarksProjector
+from vmstore.views.projectors.messages import MessagesProjector
+from vmstore.views.projectors.pages import PagesProjector
+from vmstore.views.projectors.redactions import RedactionsProjector
+from vmstore.views.projectors.residency import ResidencyProjector
+from vmstore.views.projectors.sessions import SessionsProjector
+from vmstore.views.projectors.turns import TurnsProjector
 
 PROJECTORS: tuple[type[Projector], ...] = (
-    Sessions,
-    Commits,
-    Turns,
-    Pages,
-    Messages,
-    Calls,
-    Residency,
-    Decisions,
-    Lineage,
-    Marks,
-    Erased,
-    Redactions,
+    SessionsProjector,
+    CommitsProjector,
+    TurnsProjector,
+    PagesProjector,
+    MessagesProjector,
+    CallsProjector,
+    ResidencyProjector,
+    DecisionsProjector,
+    LineageProjector,
+    MarksProjector,
+    ErasuresProjector,
+    RedactionsProjector,
 )
 _POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID"
 BATCH = 5000  # commits

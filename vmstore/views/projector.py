@@ -19,7 +19,7 @@ from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.core.mutation import MUTATION_NAMES, CellRef, Mutation
 from vmstore.core.text.json_text import is_text
 from vmstore.log.commit import Commit
-from vmstore.views.cell_resolver import Cellar
+from vmstore.views.cell_resolver import CellResolver
 
 Row = tuple[Any, ...]
 VALUES_MAX = 2000  # bound at once: longer statements save no more
@@ -33,7 +33,7 @@ class Fact:
 
     __slots__ = ("_cellar", "_commitments", "at", "call", "cell", "commit", "position", "session", "turn")
 
-    def __init__(self, commit: Commit, turn: int, call: int, cellar: Cellar) -> None:
+    def __init__(self, commit: Commit, turn: int, call: int, cellar: CellResolver) -> None:
         self.commit = commit
         self.position = commit.first
         self.turn = turn

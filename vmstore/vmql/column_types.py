@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from vmstore.core.page import Word
+from vmstore.core.page import WordEnum
 from vmstore.core.times import iso
 
-Words = type[Word]
+Words = type[WordEnum]
 
 
-class Form(NamedTuple):
+class ColumnType(NamedTuple):
     """A way to keep values: the type they are shown as, and how.
 
     `text` is the SQL of what is shown, over the kept value `{}`; None where that is Python's to say,
@@ -44,39 +44,39 @@ def _loads(text: Any) -> Any:
     return json.loads(text) if isinstance(text, str) else text
 
 
-INTEGER = Form("integer")
-REAL = Form("real")
-TEXT = Form("text")
-BOOLEAN = Form("boolean", bool)
+INTEGER = ColumnType("integer")
+REAL = ColumnType("real")
+TEXT = ColumnType("text")
+BOOLEAN = ColumnType("boolean", bool)
 _SECONDS = "({0} - (({0} % 1000000) + 1000000) % 1000000) / 1000000"
 _FRACTION = "((({0} % 1000000) + 1000000) % 1000000)"
-TIME = Form(
+TIME = ColumnType(
     "time",
     iso,
     f"(strftime('%Y-%m-%dT%H:%M:%S', {_SECONDS}, 'unixepoch')"
     f" || iif({_FRACTION}, printf('.%06d', {_FRACTION}), '') || 'Z')",
 )
-LIST = Form("list", _loads)
-JSON = Form("json", _loads)
-ANY = Form("json")
-PAGE = Form("text", _page, "('p' || nullif({}, 0))", name="page")
-MESSAGE = Form("text", _message, "('m' || nullif({}, 0))", name="message")
+LIST = ColumnType("list", _loads)
+JSON = ColumnType("json", _loads)
+ANY = ColumnType("json")
+PAGE = ColumnType("text", _page, "('p' || nullif({}, 0))", name="page")
+MESSAGE = ColumnType("text", _message, "('m' || nullif({}, 0))", name="message")
 
 
-def word(words: type[Word]) -> Form:
+def word(words: type[WordEnum]) -> ColumnType:
     """The words of an enumeration that is kept by number and shown by name."""
     shown = {int(one): one.word for one in words}
-    return Form("text", lambda number: shown.get(number, str(number)), case(shown), words)
+    return ColumnType("text", lambda number: shown.get(number, str(number)), case(shown), words)
 
 
-def numbered(words: type[Word]) -> Form:
+def numbered(words: type[WordEnum]) -> ColumnType:
     """An enumeration whose numbers are shown, and whose words are understood."""
-    return Form("integer", None, None, words)
+    return ColumnType("integer", None, None, words)
 
 
-def said(words: type[Word]) -> Form:
+def said(words: type[WordEnum]) -> ColumnType:
     """An enumeration that is kept by its words."""
-    return Form("text", None, None, words)
+    return ColumnType("text", None, None, words)
 
 
 def case(shown: dict[int, str]) -> str:

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.cells.cell import Cell
-from vmstore.core.erasure import Gone, gone, is_gone
+from vmstore.core.erasure import ErasedContent, gone, is_gone
 from vmstore.core.text import json_text
 from vmstore.core.text.tokenizer import words
 from vmstore.errors import CorruptError
 from vmstore.views.erased_cells import erased_at, seen
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import is_whole
-from vmstore.vmql.column_types import INTEGER, REAL, TEXT, Form
-from vmstore.vmql.host import World
+from vmstore.vmql.column_types import INTEGER, REAL, TEXT, ColumnType
+from vmstore.vmql.host import Host
 
 AHEAD = 16  # cells of a frame
 CALLS_MAX = 256  # whose asides are read at once
@@ -45,7 +45,7 @@ class Aggregate(NamedTuple):
     def bound(self, of: Any, share: str, written: str, order: str) -> Any:
         """The term it makes of another."""
         name = self.written.partition("(")[0]
-        form: Form = {"integer": INTEGER, "real": REAL}.get(self.type, of.form)
+        form: ColumnType = {"integer": INTEGER, "real": REAL}.get(self.type, of.form)
         sql = of.sql
         if name in ("min", "max") and form.text is not None and form.words is not None:
             sql, form = of.text, TEXT  # the least word, not the least number
@@ -152,10 +152,10 @@ def as_text(content: bytes) -> str | None:
         return None
 
 
-class Contents:
+class CellReader:
     """Reads cells as SQL needs them."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Host) -> None:
         self.world = world
         self.forget()
 
@@ -242,7 +242,7 @@ class Contents:
 
 def told_in(content: bytes | None) -> Any:
     """What a source keeps beside a reply; nothing where it was erased."""
-    return {} if content is None or isinstance(content, Gone) else object_of(content)
+    return {} if content is None or isinstance(content, ErasedContent) else object_of(content)
 
 
 def _damaged(cell: int) -> CorruptError:
@@ -253,9 +253,9 @@ _ASIDES = """SELECT aside, aside_commitment FROM calls INDEXED BY calls_position
   WHERE session = ? AND position >= ? AND aside IS NOT NULL ORDER BY position LIMIT ?"""
 
 
-def register(db: apsw.Connection, world: World) -> Contents:
+def register(db: apsw.Connection, world: Host) -> CellReader:
     """Has a connection know them; what they read contents with."""
-    contents = Contents(world)
+    contents = CellReader(world)
 
     def owner(session: int | None, position: int | None) -> int | None:
         return None if session is None or position is None else world.lane(session).owner(position)

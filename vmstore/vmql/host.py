@@ -11,10 +11,10 @@ import apsw
 from vmstore.core.asof import AsOf
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 
 
-class Seen(Protocol):
+class StoredContext(Protocol):
     """A context as the store tells it."""
 
     basis: Any
@@ -62,12 +62,12 @@ class Lineage(Protocol):
         ...
 
 
-class Session(Protocol):
+class HostSession(Protocol):
     """A session as the store's users hold it."""
 
     name: str
 
-    def context(self, at: AsOf | None = None) -> Seen:
+    def context(self, at: AsOf | None = None) -> StoredContext:
         """What the model saw at a call."""
         ...
 
@@ -76,12 +76,12 @@ class Session(Protocol):
         """What is known of single pages."""
         ...
 
-    def fork(self, name: str, at: AsOf | None = None) -> Session:
+    def fork(self, name: str, at: AsOf | None = None) -> HostSession:
         """A new session that shares this one's past up to a moment."""
         ...
 
 
-class World(Protocol):
+class Host(Protocol):
     """A namespace as a query sees it. Within `asking` all that is read is of one moment."""
 
     @property
@@ -111,11 +111,11 @@ class World(Protocol):
         """Tells microseconds since some moment; never runs backwards."""
         ...
 
-    def lane(self, session: int) -> Lane:
+    def lane(self, session: int) -> Branch:
         """What a session sees, by its key."""
         ...
 
-    def session(self, name: str) -> Session:
+    def session(self, name: str) -> HostSession:
         """A session by its name."""
         ...
 
@@ -127,7 +127,7 @@ class World(Protocol):
         """What differs between the contexts of two sessions, each at a moment; and both bases."""
         ...
 
-    def numbers(self, lane: Lane, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
+    def numbers(self, lane: Branch, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
         """The numbers of a session's memory at a position, each after policy and budget; none without a kernel."""
         ...
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from vmstore.vmql.diagnostics import parse_errors
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.lalr import Stuck, automaton, run
-from vmstore.vmql.syntax.nodes import Span, Statement
+from vmstore.vmql.syntax.lalr import ParseFailure, automaton, run
+from vmstore.vmql.syntax.nodes import SourceSpan, Statement
 
 KEPT_MAX = 512  # texts whose statement is kept
 KEPT_CHARS_MAX = 10_000
@@ -21,7 +21,7 @@ def parse(text: str) -> Statement:
     return _kept(text)
 
 
-def statements(text: str) -> Iterator[tuple[Statement, Span]]:
+def statements(text: str) -> Iterator[tuple[Statement, SourceSpan]]:
     """The statements of a script and where each stands, without its `;`, one after another.
 
     Each is read when it is asked for: those before a mistake are given before it is raised.
@@ -30,7 +30,7 @@ def statements(text: str) -> Iterator[tuple[Statement, Span]]:
     place = 0
     while (start := _start(text, place)) < len(text):
         statement, end, place = _one(text, start)
-        yield statement, Span(start, end)
+        yield statement, SourceSpan(start, end)
 
 
 @functools.lru_cache(KEPT_MAX)
@@ -61,7 +61,7 @@ def _one(text: str, place: int) -> tuple[Statement, int, int]:
     """The statement that begins at a place, where it ends, and where its `;` does."""
     try:
         return run(text, place)
-    except Stuck as stuck:
+    except ParseFailure as stuck:
         raise parse_errors.explained(text, place, stuck) from None
     except QueryError as error:
         error.text = text

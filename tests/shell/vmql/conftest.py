@@ -16,8 +16,8 @@ from tests.shell.conftest import ROOT
 from vmstore.shell.demo.demo import SHIPPED
 from vmstore.shell.open_store import opened_to_ask
 from vmstore.shell.vmql.output.targets import Outputs
-from vmstore.shell.vmql.repl import Desk
-from vmstore.shell.vmql.settings import Settings
+from vmstore.shell.vmql.repl import Repl
+from vmstore.shell.vmql.settings import ShellSettings
 
 Shot = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -48,9 +48,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def desk(planning: Path) -> Iterator[Desk]:
+def desk(planning: Path) -> Iterator[Repl]:
     """A desk at the demo store whose answers go to stdout."""
-    found = Desk(lambda place: opened_to_ask(place, "default"), str(planning), Settings(), Outputs())
+    found = Repl(lambda place: opened_to_ask(place, "default"), str(planning), ShellSettings(), Outputs())
     yield found
     found.close()
 

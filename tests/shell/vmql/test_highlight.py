@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.shell.vmql.output.highlight import STYLES, fragments
+from vmstore.shell.vmql.prompt import STYLES, fragments
 
 KEYWORDS = frozenset({"PAGES", "WHERE"})
 

@@ -12,7 +12,7 @@ import pytest
 
 from vmstore.shell.terminal.format import wide
 from vmstore.shell.terminal.render import Screen
-from vmstore.shell.vmql.output.formats import MODES, Answer, Row, text_of, write
+from vmstore.shell.vmql.output.formats import MODES, QueryOutput, Row, text_of, write
 
 
 class Named(NamedTuple):
@@ -44,17 +44,17 @@ class Terminal(io.StringIO):
         return True
 
 
-def answer(rows: Sequence[Row] = ROWS, columns: Sequence[Named] = COLUMNS, chunk: int = 1) -> Answer:
+def answer(rows: Sequence[Row] = ROWS, columns: Sequence[Named] = COLUMNS, chunk: int = 1) -> QueryOutput:
     """Rows as an answer that comes in chunks."""
 
     def chunks() -> Iterator[Sequence[Row]]:
         for at in range(0, len(rows), chunk):
             yield rows[at : at + chunk]
 
-    return Answer(columns, chunks(), {"session": "s", "position": 9}, lambda: {"elapsed_ms": 1.5})
+    return QueryOutput(columns, chunks(), {"session": "s", "position": 9}, lambda: {"elapsed_ms": 1.5})
 
 
-def written(mode: str, shown: Answer | None = None, width: int | None = None, monkeypatch: Any = None) -> str:
+def written(mode: str, shown: QueryOutput | None = None, width: int | None = None, monkeypatch: Any = None) -> str:
     """What a mode writes, to a pipe or to a terminal of a width."""
     stream = io.StringIO() if width is None else Terminal()
     if width is not None:

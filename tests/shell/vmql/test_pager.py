@@ -8,8 +8,8 @@ from typing import TextIO
 
 import pytest
 
-from vmstore.shell.terminal.layout import Span
-from vmstore.shell.vmql.output.pager import MORE, EnoughError, Paged
+from vmstore.shell.terminal.layout import StyledText
+from vmstore.shell.vmql.output.pager import MORE, PagedTerminal, PagerClosedError
 
 
 class Terminal(io.StringIO):
@@ -32,12 +32,12 @@ def shown(keys: str | list[str], lines: int, *, height: int = 5, text: str = "li
         return next(pressed)
 
     stream = Terminal()
-    screen = Paged(key, height, name="vmql", out=stream)
+    screen = PagedTerminal(key, height, name="vmql", out=stream)
     stopped = False
     try:
         for number in range(lines):
-            screen.write([Span(f"{text} {number}")])
-    except EnoughError:
+            screen.write([StyledText(f"{text} {number}")])
+    except PagerClosedError:
         stopped = True
     return stream.getvalue().splitlines(), asked, stopped
 

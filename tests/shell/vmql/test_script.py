@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmstore.errors import InputError
-from vmstore.shell.vmql.script import Piece, file_text, is_whole, open_quote, pieces, stretches
+from vmstore.shell.vmql.script import ScriptPiece, file_text, is_whole, open_quote, pieces, stretches
 
 SIGNS = st.text(alphabet="ab ;'\"-\n\\.$1", max_size=40)
 
@@ -84,4 +84,4 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_long_texts_are_cut() -> None:
     """Hundreds of thousands of statements on one line, or of quotes in one statement, are cut at once."""
     assert sum(1 for _ in pieces("a;" * 300_000)) == 300_000
-    assert list(pieces("'" * 299_999)) == [Piece("'" * 299_999, 0, closed=False)]
+    assert list(pieces("'" * 299_999)) == [ScriptPiece("'" * 299_999, 0, closed=False)]

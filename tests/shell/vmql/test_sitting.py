@@ -14,9 +14,9 @@ from vmstore.shell.open_store import opened_to_ask
 from vmstore.shell.vmql.completer import Completer
 from vmstore.shell.vmql.output.targets import Outputs
 from vmstore.shell.vmql.prompt import editor, label, more
-from vmstore.shell.vmql.repl import Desk
+from vmstore.shell.vmql.repl import Repl
 from vmstore.shell.vmql.repl_loop import sit
-from vmstore.shell.vmql.settings import Settings
+from vmstore.shell.vmql.settings import ShellSettings
 
 AT_42 = "count(*)\n     255\n"
 
@@ -27,7 +27,7 @@ class Sat(NamedTuple):
     code: int
     out: str
     err: str
-    desk: Desk
+    desk: Repl
 
 
 Sitting = Callable[..., Sat]
@@ -42,7 +42,9 @@ def sitting(planning: Path, capsys: pytest.CaptureFixture[str]) -> Sitting:
         from prompt_toolkit.input import create_pipe_input
         from prompt_toolkit.output import DummyOutput
 
-        desk = Desk(lambda place: opened_to_ask(place, "default"), str(store), Settings(), Outputs(keys=lambda *_: "q"))
+        desk = Repl(
+            lambda place: opened_to_ask(place, "default"), str(store), ShellSettings(), Outputs(keys=lambda *_: "q")
+        )
         capsys.readouterr()
         with create_pipe_input() as source:
             source.send_text("".join(f"{line}\n" for line in (*lines, "\\quit")))
@@ -217,14 +219,14 @@ def test_a_history_that_cannot_be_written_stops_nobody(
 
 def test_a_fault_of_ours_leaves_the_desk(sitting: Sitting, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error nobody foresaw is shown with its traceback, and the next question is answered."""
-    asked = Desk.ask
+    asked = Repl.ask
 
-    def broken(self: Desk, text: str, **more: Any) -> None:
+    def broken(self: Repl, text: str, **more: Any) -> None:
         if "calls" in text:
             raise KeyError("ours")
         asked(self, text, **more)
 
-    monkeypatch.setattr(Desk, "ask", broken)
+    monkeypatch.setattr(Repl, "ask", broken)
     found = sitting("SESSIONS calls;", "SESSIONS turns;")
     assert "KeyError: 'ours'" in found.err and found.out == "turns\n  220\n"
 
@@ -259,13 +261,13 @@ def test_the_prompt_shows_what_is_open() -> None:
         ("\\help ti", {"timing"}, set()),
     ],
 )
-def test_tab_offers_what_fits(desk: Desk, before: str, wanted: set[str], never: set[str]) -> None:
+def test_tab_offers_what_fits(desk: Repl, before: str, wanted: set[str], never: set[str]) -> None:
     """Candidates are what the parser can take, and the names and words that the store has."""
     found = {one.text for one in Completer(desk).candidates(before)}
     assert wanted <= found and not never & found, sorted(found)
 
 
-def test_a_candidate_takes_the_place_of_what_was_begun(desk: Desk) -> None:
+def test_a_candidate_takes_the_place_of_what_was_begun(desk: Repl) -> None:
     """The characters a candidate replaces are those it begins with, the quote included."""
     for before, text in (("PAGES tok", "tokens"), ("PAGES IN SESSION 'pl", "'planning-220'"), ("\\mo", "\\mode")):
         (one,) = [one for one in Completer(desk).candidates(before) if one.text == text]

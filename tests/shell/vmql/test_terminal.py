@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests.shell.conftest import ROOT
-from vmstore.shell.vmql.interruptible import Worker
+from vmstore.shell.vmql.interruptible import InterruptibleThread
 
 PATIENCE_S = 60.0
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
@@ -173,7 +173,7 @@ def test_tab_completes(planning: Path) -> None:
 
 def test_ctrl_c_reaches_a_query_under_way() -> None:
     """Whoever waits for the worker gets KeyboardInterrupt once the work has heard that it is cancelled."""
-    worker, cancelled, ended = Worker(), threading.Event(), threading.Event()
+    worker, cancelled, ended = InterruptibleThread(), threading.Event(), threading.Event()
 
     def work() -> None:
         assert cancelled.wait(PATIENCE_S)

@@ -10,11 +10,11 @@ import pytest
 import vmstore
 from tests.shell.vmql.conftest import Shot
 from vmstore.shell.open_store import opened_to_ask
-from vmstore.shell.vmql.card import text
+from vmstore.shell.vmql.commands import text
 from vmstore.shell.vmql.output.targets import Outputs
-from vmstore.shell.vmql.repl import Desk
+from vmstore.shell.vmql.repl import Repl
 from vmstore.shell.vmql.script import pieces
-from vmstore.shell.vmql.settings import Settings
+from vmstore.shell.vmql.settings import ShellSettings
 from vmstore.shell.vmql.tour import STEPS, sights, steps
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax.nodes import Verify
@@ -49,7 +49,7 @@ def test_the_tour_asks_ten_questions(shot: Shot, planning: Path) -> None:
 
 def test_the_tour_finds_what_is_worth_asking(planning: Path) -> None:
     """Of the demo session the tour shows the compaction, a page it took away and words that can be found."""
-    desk = Desk(lambda place: opened_to_ask(place, "default"), str(planning), Settings(), Outputs())
+    desk = Repl(lambda place: opened_to_ask(place, "default"), str(planning), ShellSettings(), Outputs())
     found = sights(desk)
     assert (found.before, found.after, found.within) == (365, 366, "")
     for step in steps(found):

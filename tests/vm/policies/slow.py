@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from vmstore.core.page import Modality, PageType
 from vmstore.vm.policies.fixed_point import OCTAVE, exp2, log2
-from vmstore.vm.policies.policy import Now, Scored
+from vmstore.vm.policies.policy import PolicyMoment, ScoredPage
 from vmstore.vm.policies.resident import Resident
 
 CLASS = 2**50
@@ -23,56 +23,56 @@ class Slow:
         self.here: dict[int, Resident] = {}
         self.used: dict[int, list[int]] = {}
 
-    def enter(self, page: Resident, now: Now) -> None:
+    def enter(self, page: Resident, now: PolicyMoment) -> None:
         """A page comes."""
         self.touch(page, now)
 
-    def touch(self, page: Resident, now: Now) -> None:
+    def touch(self, page: Resident, now: PolicyMoment) -> None:
         """A page is used, or changes."""
         self.here[page.page] = copy.copy(page)
         uses = self.used.setdefault(page.page, [])
         if page.used not in uses:
             uses.append(page.used)
 
-    def leave(self, page: Resident, now: Now, *, evicted: bool) -> None:
+    def leave(self, page: Resident, now: PolicyMoment, *, evicted: bool) -> None:
         """A page goes."""
         del self.here[page.page]
 
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         """What a page is worth within its class."""
         raise NotImplementedError
 
-    def victims(self, now: Now) -> list[Scored]:
+    def victims(self, now: PolicyMoment) -> list[ScoredPage]:
         """Every page, by class and score, older first."""
         return sorted(
-            Scored(CLASS * KEPT.get(one.type, 0) + self.score(one, now), one.page) for one in self.here.values()
+            ScoredPage(CLASS * KEPT.get(one.type, 0) + self.score(one, now), one.page) for one in self.here.values()
         )
 
 
 class SlowLRU(Slow):
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         return page.used
 
 
 class SlowImportance(Slow):
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         return 1_000_000 * page.used + 16 * 3 * page.importance  # at a budget of 3,000
 
 
 class SlowModality(Slow):
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         rank = MEDIA.index(page.modality) if page.modality in MEDIA else len(MEDIA)
         return 2**46 * rank + page.used
 
 
 class SlowRecency(Slow):
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         left = 500_000 * (Decimal("-0.1") * (now.turn - page.used_turn)).exp()
         return int(left)
 
 
 class SlowRecency2(SlowRecency):
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         return super().score(page, now) + (300 * page.similarity + 200 * page.anchor) // 1000
 
 
@@ -84,21 +84,21 @@ class SlowLFU(Slow):
         self.age = 0
         self.ages: dict[int, int] = {}
 
-    def enter(self, page: Resident, now: Now) -> None:
+    def enter(self, page: Resident, now: PolicyMoment) -> None:
         self.ages[page.page] = self.age
         super().enter(page, now)
 
-    def touch(self, page: Resident, now: Now) -> None:
+    def touch(self, page: Resident, now: PolicyMoment) -> None:
         if page.used == now.reference:
             self.ages[page.page] = self.age
         super().touch(page, now)
 
-    def leave(self, page: Resident, now: Now, *, evicted: bool) -> None:
+    def leave(self, page: Resident, now: PolicyMoment, *, evicted: bool) -> None:
         if evicted:
             self.age = max(self.age, self.score(self.here[page.page], now))
         super().leave(page, now, evicted=evicted)
 
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         return self.ages[page.page] + (1 + page.uses) * (300_000 + page.importance)
 
 
@@ -109,11 +109,11 @@ class SlowDemand(Slow):
         super().__init__()
         self.first: dict[int, int] = {}
 
-    def touch(self, page: Resident, now: Now) -> None:
+    def touch(self, page: Resident, now: PolicyMoment) -> None:
         self.first.setdefault(page.page, page.uses)
         super().touch(page, now)
 
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         uses = self.used[page.page]
         apart = [late for early, late in itertools.pairwise(uses) if late - early > 32]
         weight = (2 + self.first[page.page]) * exp2(64 * uses[0] // 4000) + sum(exp2(64 * at // 4000) for at in apart)
@@ -126,7 +126,7 @@ class SlowDemand(Slow):
 class SlowDemand2(SlowDemand):
     """The same with what results and calls of tools are worth."""
 
-    def score(self, page: Resident, now: Now) -> int:
+    def score(self, page: Resident, now: PolicyMoment) -> int:
         """The greater of warmth and rate."""
         uses, bits = self.used[page.page], page.tokens.bit_length()
         apart = [late for early, late in itertools.pairwise(uses) if late - early > 32]
@@ -153,7 +153,7 @@ class SlowS3FIFO(Slow):
         self.left: dict[int, list[int]] = {0: [], 1: [], 2: []}
         self.hits: dict[int, int] = {}
 
-    def enter(self, page: Resident, now: Now) -> None:
+    def enter(self, page: Resident, now: PolicyMoment) -> None:
         kept = KEPT.get(page.type, 0)
         back = page.page in self.left[kept]
         if back:
@@ -162,12 +162,12 @@ class SlowS3FIFO(Slow):
         self.hits[page.page] = 0
         super().touch(page, now)
 
-    def touch(self, page: Resident, now: Now) -> None:
+    def touch(self, page: Resident, now: PolicyMoment) -> None:
         if page.uses > self.here[page.page].uses:
             self.hits[page.page] = min(3, self.hits[page.page] + 1)
         super().touch(page, now)
 
-    def leave(self, page: Resident, now: Now, *, evicted: bool) -> None:
+    def leave(self, page: Resident, now: PolicyMoment, *, evicted: bool) -> None:
         kept = KEPT.get(page.type, 0)
         if evicted:
             self.walk(kept, until=page.page)
@@ -181,10 +181,10 @@ class SlowS3FIFO(Slow):
             self.left[kept] = self.left[kept][-most:]
         super().leave(page, now, evicted=evicted)
 
-    def walk(self, kept: int, until: int | None) -> list[Scored]:
+    def walk(self, kept: int, until: int | None) -> list[ScoredPage]:
         """The order of going; with a page, everything is moved on as far as it, but what may not go."""
         short, long, hits = list(self.short[kept]), list(self.long[kept]), dict(self.hits)
-        found: list[Scored] = []
+        found: list[ScoredPage] = []
         stuck_short: list[int] = []
         stuck_long: list[int] = []
         steps = 0
@@ -196,7 +196,7 @@ class SlowS3FIFO(Slow):
                 long.append(page)
             else:
                 (stuck_short if from_short else stuck_long).append(page)
-                found.append(Scored(CLASS * kept + steps, page))
+                found.append(ScoredPage(CLASS * kept + steps, page))
                 if page == until:
                     self.short[kept], self.long[kept] = stuck_short + short, stuck_long + long
                     self.hits = hits
@@ -204,5 +204,5 @@ class SlowS3FIFO(Slow):
             steps += 1
         return found
 
-    def victims(self, now: Now) -> list[Scored]:
+    def victims(self, now: PolicyMoment) -> list[ScoredPage]:
         return [scored for kept in range(3) for scored in self.walk(kept, until=None)]

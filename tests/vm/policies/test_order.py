@@ -25,7 +25,7 @@ from tests.vm.policies.slow import (
 )
 from vmstore.core.page import Modality, PageType
 from vmstore.vm.policies.demand import Demand1
-from vmstore.vm.policies.policy import Now, Policy
+from vmstore.vm.policies.policy import Policy, PolicyMoment
 from vmstore.vm.policies.registry import SHIPPED, full_name, policy
 from vmstore.vm.policies.resident import Resident
 
@@ -65,9 +65,9 @@ class Story:
         self.turn = 1
 
     @property
-    def now(self) -> Now:
+    def now(self) -> PolicyMoment:
         """When it is."""
-        return Now(self.reference, self.turn)
+        return PolicyMoment(self.reference, self.turn)
 
     def play(self, deed: tuple[Any, ...]) -> None:
         """One thing that happens."""
@@ -174,7 +174,7 @@ def test_a_long_session_is_ordered_like_a_list_scan(name: str) -> None:
 class Forgetful(Demand1):
     """What a page is worth cold is forgotten."""
 
-    def worth(self, page: int, score: int, now: Now) -> int:
+    def worth(self, page: int, score: int, now: PolicyMoment) -> int:
         return score
 
 

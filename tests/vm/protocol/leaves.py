@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vmstore.core.page import Modality, PageType, Role, Tier
 from vmstore.core.text.token_estimate import estimate
-from vmstore.vm.protocol import Form, Leaf
+from vmstore.vm.protocol import PageForm, PromptPage
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 24
 
@@ -42,31 +42,31 @@ texts = st.lists(st.one_of(st.sampled_from(FORGERIES), st.text(max_size=30)), ma
 names = st.one_of(st.integers(1, 10**6).map(lambda n: f"p{n}"), texts.filter(bool))
 
 
-def leaf(name: str, text: str = "", **fields: Any) -> Leaf:
+def leaf(name: str, text: str = "", **fields: Any) -> PromptPage:
     """A page of text, its tokens estimated unless given."""
     content = fields.pop("content", text.encode())
     fields.setdefault("tokens", estimate(content or b"", Modality.TEXT))
-    return Leaf(name=name, content=content, **fields)
+    return PromptPage(name=name, content=content, **fields)
 
 
-def asks(name: str, call_id: str = "c1", message: int = 2, text: str = '{"cmd": "ls"}', **fields: Any) -> Leaf:
+def asks(name: str, call_id: str = "c1", message: int = 2, text: str = '{"cmd": "ls"}', **fields: Any) -> PromptPage:
     """A call of a tool."""
     return leaf(name, text, role=Role.ASSISTANT, message=message, call_id=call_id, is_call=True, tool="exec", **fields)
 
 
-def answers(name: str, call_id: str = "c1", message: int = 3, text: str = "a.txt", **fields: Any) -> Leaf:
+def answers(name: str, call_id: str = "c1", message: int = 3, text: str = "a.txt", **fields: Any) -> PromptPage:
     """What a tool answered."""
     return leaf(name, text, role=Role.TOOL, message=message, call_id=call_id, is_result=True, tool="exec", **fields)
 
 
-def user(name: str, text: str = "Go on.", message: int = 1, **fields: Any) -> Leaf:
+def user(name: str, text: str = "Go on.", message: int = 1, **fields: Any) -> PromptPage:
     """Something the user said."""
     return leaf(name, text, role=Role.USER, message=message, **fields)
 
 
-def form(level: int, tokens: int, text: str = "short", mime: str = "text/plain") -> Form:
+def form(level: int, tokens: int, text: str = "short", mime: str = "text/plain") -> PageForm:
     """Another way to show a page."""
-    return Form(level=level, tokens=tokens, content=text.encode(), mime=mime)
+    return PageForm(level=level, tokens=tokens, content=text.encode(), mime=mime)
 
 
 lower = st.lists(
@@ -107,10 +107,10 @@ kinds = st.fixed_dictionaries(
 contents = st.one_of(st.none(), *[texts.map(lambda text: text.encode("utf-8", "replace"))] * 3)
 
 
-def leaves(size_max: int = 10) -> st.SearchStrategy[list[Leaf]]:
+def leaves(size_max: int = 10) -> st.SearchStrategy[list[PromptPage]]:
     """Some pages of any kind, each name once."""
     page = st.builds(
-        lambda name, content, tokens, others, kind: Leaf(
+        lambda name, content, tokens, others, kind: PromptPage(
             name=name, content=content, tokens=tokens, others=others, **kind
         ),
         names,
@@ -123,9 +123,9 @@ def leaves(size_max: int = 10) -> st.SearchStrategy[list[Leaf]]:
 
 
 @st.composite
-def talks(draw: st.DrawFn) -> list[Leaf]:
+def talks(draw: st.DrawFn) -> list[PromptPage]:
     """A conversation as agents have them, with calls and results in any order, some of either missing."""
-    pages: list[Leaf] = []
+    pages: list[PromptPage] = []
     message = 1
     acts = st.tuples(st.sampled_from(["ask", "say", "call", "answer", "show"]), st.sampled_from("123 "), st.booleans())
     for n, (act, call, is_new) in enumerate(draw(st.lists(acts, max_size=16)), 1):

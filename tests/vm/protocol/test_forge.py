@@ -13,20 +13,20 @@ from tests.vm.protocol.leaves import FORGERIES, form, leaf, leaves, names, texts
 from vmstore.core.address import parse
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.errors import InputError
-from vmstore.vm.protocol import Leaf, context_text, developer_message, manifest, read_context
+from vmstore.vm.protocol import PromptPage, context_text, developer_message, manifest, read_context
 from vmstore.vm.protocol.context import BEGIN, END, PREFIXES, prefix
 from vmstore.vm.protocol.escape import TAG, dumps, is_plain, loads, name_of, printed
 from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.rules import Paging, Rules
 
 
-def words(page: Leaf) -> str | None:
+def words(page: PromptPage) -> str | None:
     """What a line of a page should say: its words, or those of its fullest form that has some."""
     return page.caption().text if page.is_media else page.text
 
 
 @given(leaves())
-def test_what_was_written_is_read_back(pages: list[Leaf]) -> None:
+def test_what_was_written_is_read_back(pages: list[PromptPage]) -> None:
     """Every page comes back with its letter, its name, its level and its very words."""
     read = read_context(context_text(pages))
     assert [(*line[:3], line.text) for line in read] == [(prefix(p), p.name, p.level, words(p)) for p in pages]
@@ -34,7 +34,7 @@ def test_what_was_written_is_read_back(pages: list[Leaf]) -> None:
 
 @given(leaves(), st.sampled_from(Rules), st.sampled_from(Paging), texts)
 def test_the_developer_message_has_each_block_once(
-    pages: list[Leaf], rules: Rules, paging: Paging, instructions: str
+    pages: list[PromptPage], rules: Rules, paging: Paging, instructions: str
 ) -> None:
     """Whatever pages, hints and instructions say, each tag stands once, alone on its line, and the context reads."""
     found = manifest("s", pages, pages, Policies())
@@ -120,9 +120,9 @@ def test_ordinary_text_looks_ordinary() -> None:
         (leaf("p13", content=None, tokens=7, role=Role.USER), "U (p13): [OPAQUE: 7 tokens]"),
         (leaf("p14", content=b"%PDF", mime="application/pdf"), "N (p14): [BYTES: application/pdf, 4 bytes]"),
     ],
-    ids=lambda value: value.name if isinstance(value, Leaf) else "",
+    ids=lambda value: value.name if isinstance(value, PromptPage) else "",
 )
-def test_each_kind_of_page_has_its_line(page: Leaf, line: str) -> None:
+def test_each_kind_of_page_has_its_line(page: PromptPage, line: str) -> None:
     """Users, assistants, tools, summaries and media stand under the protocol's letters, the rest under our own."""
     assert context_text([page]).split("\n")[1] == line
     assert line[0] in PREFIXES

@@ -14,7 +14,7 @@ from tests.vm.protocol.leaves import form, leaf, leaves
 from vmstore.core.page import Modality, Tier
 from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError
-from vmstore.vm.protocol import Leaf, Policies, manifest, manifest_json, schema
+from vmstore.vm.protocol import Policies, PromptPage, manifest, manifest_json, schema
 
 VALID = Draft202012Validator(schema("manifest"))
 
@@ -58,7 +58,7 @@ def test_the_manifest_is_the_seeds() -> None:
 
 @given(leaves(), leaves(), st.integers(0, 12), st.integers(0, 600))
 def test_a_manifest_stays_in_its_bounds(
-    mapped: list[Leaf], available: list[Leaf], entries_max: int, tokens_max: int
+    mapped: list[PromptPage], available: list[PromptPage], entries_max: int, tokens_max: int
 ) -> None:
     """Any pages give valid JSON by the schema, within entries and tokens, and no page goes uncounted."""
     found = manifest("s", mapped, available, Policies(), entries_max=entries_max, tokens_max=tokens_max)

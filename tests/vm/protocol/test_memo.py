@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import vmstore
 from tests.vm.protocol.leaves import leaf, leaves, talks
 from vmstore.live.request import written
-from vmstore.vm.protocol.conversation import Face
+from vmstore.vm.protocol.conversation import PlacedPage
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.messages import DIALECTS, Messages, messages
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.rules import Rules
 
 Chance = st.randoms(use_true_random=False)
@@ -31,7 +31,7 @@ def same(made: Messages, anew: Messages, kept: Memo) -> None:
 
 @pytest.mark.parametrize("shape", DIALECTS)
 @given(pages=st.one_of(leaves(12), talks()), rules=st.sampled_from(Rules), chance=Chance)
-def test_a_kept_request_is_the_one_made_anew(shape: str, pages: list[Leaf], rules: Rules, chance: Any) -> None:
+def test_a_kept_request_is_the_one_made_anew(shape: str, pages: list[PromptPage], rules: Rules, chance: Any) -> None:
     """Whatever comes, leaves, moves and changes between requests, what is kept of the last ones changes nothing."""
     kept, prompt = Memo(), list(pages)
     for _ in range(5):
@@ -58,7 +58,7 @@ def test_what_stands_as_it_stood_is_not_written_again(monkeypatch: pytest.Monkey
         wrote.append(text)
         return text
 
-    monkeypatch.setattr(sys.modules[Face.__module__], "tagless", note)
+    monkeypatch.setattr(sys.modules[PlacedPage.__module__], "tagless", note)
     kept, prompt = Memo(), [leaf(f"p{n}", f"words of {n}", message=n) for n in range(1, 101)]
     messages(prompt, memo=kept)
     assert len(wrote) == 100
@@ -73,7 +73,7 @@ def test_what_two_requests_did_not_need_is_let_go() -> None:
     for _ in range(2):
         messages([], memo=kept)
     left = [*kept._now.values(), *kept._before.values()]
-    assert not any(isinstance(one, Face) for one in left)
+    assert not any(isinstance(one, PlacedPage) for one in left)
 
 
 @pytest.mark.parametrize("shape", DIALECTS)

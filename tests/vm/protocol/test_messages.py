@@ -13,7 +13,7 @@ from tests.vm.protocol.leaves import answers, asks, leaf, leaves, talks, user
 from tests.vm.protocol.providers import MESSAGES, REFUSES
 from vmstore.core.page import PageType, Role, Slot
 from vmstore.errors import InputError
-from vmstore.vm.protocol import Leaf, Paging, Rules, context_text, messages
+from vmstore.vm.protocol import Paging, PromptPage, Rules, context_text, messages
 from vmstore.vm.protocol.context import BEGIN, END
 from vmstore.vm.protocol.conversation import UNANSWERED, UNSIGNED
 from vmstore.vm.protocol.escape import TAG, printed
@@ -24,7 +24,7 @@ SHAPES = ["chat", "responses", "anthropic", "gemini"]
 
 @pytest.mark.parametrize("shape", SHAPES)
 @given(pages=leaves(16), rules=st.sampled_from(Rules))
-def test_no_provider_refuses_any_pages(shape: str, pages: list[Leaf], rules: Rules) -> None:
+def test_no_provider_refuses_any_pages(shape: str, pages: list[PromptPage], rules: Rules) -> None:
     """Whatever pages are handed over, in whatever order, the request is one the provider takes."""
     made = messages(pages, shape=shape, rules=rules)
     assert REFUSES[shape](made.request) == []
@@ -33,17 +33,17 @@ def test_no_provider_refuses_any_pages(shape: str, pages: list[Leaf], rules: Rul
 
 @pytest.mark.parametrize("shape", SHAPES)
 @given(pages=talks())
-def test_no_provider_refuses_a_conversation(shape: str, pages: list[Leaf]) -> None:
+def test_no_provider_refuses_a_conversation(shape: str, pages: list[PromptPage]) -> None:
     """Calls and results in any order, with any of them missing, make a request the provider takes."""
     made = messages(pages, shape=shape)
     assert REFUSES[shape](made.request) == []
     assert [name for name, why in made.left if why == UNANSWERED] == [p.name for p in unanswered(pages)]
 
 
-def unanswered(pages: list[Leaf]) -> list[Leaf]:
+def unanswered(pages: list[PromptPage]) -> list[PromptPage]:
     """The calls without a result, found the slow way: each result is the answer to the oldest open call of its id."""
     open_calls = [page for page in pages if page.is_call]
-    seen: dict[tuple[str, int], Leaf] = {}
+    seen: dict[tuple[str, int], PromptPage] = {}
     for at, page in enumerate(pages):
         if not page.is_result or (page.call_id and (page.call_id, group(pages, at)) in seen):
             continue
@@ -55,7 +55,7 @@ def unanswered(pages: list[Leaf]) -> list[Leaf]:
     return open_calls
 
 
-def group(pages: list[Leaf], at: int) -> int:
+def group(pages: list[PromptPage], at: int) -> int:
     """Where the message that a page stands in begins."""
     while at and (pages[at - 1].message, pages[at - 1].role) == (pages[at].message, pages[at].role):
         at -= 1
@@ -64,7 +64,7 @@ def group(pages: list[Leaf], at: int) -> int:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @given(pages=leaves(16))
-def test_no_page_disappears(shape: str, pages: list[Leaf]) -> None:
+def test_no_page_disappears(shape: str, pages: list[PromptPage]) -> None:
     """Every page with words is in the request by its name, or named as what cannot be sent."""
     made = messages(pages, shape=shape, rules=Rules.RELAXED)
     left = {name for name, _ in made.left}
@@ -75,7 +75,7 @@ def test_no_page_disappears(shape: str, pages: list[Leaf]) -> None:
             assert any(count(json.dumps(mark)[1:-1]) for mark in marks(page)), page
 
 
-def marks(page: Leaf) -> list[str]:
+def marks(page: PromptPage) -> list[str]:
     """How a page is named in a message: as a label, or in the line of a result that is only spoken of."""
     name = printed(page.name)
     return [f"[{name}]", f"[{name}, ", f" ({name}): ", f" ({name}, "]
@@ -83,7 +83,7 @@ def marks(page: Leaf) -> list[str]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @given(pages=leaves(16))
-def test_no_message_holds_a_tag(shape: str, pages: list[Leaf]) -> None:
+def test_no_message_holds_a_tag(shape: str, pages: list[PromptPage]) -> None:
     """Whatever was said, nothing in a message could be taken for a tag of the protocol."""
     request = messages([page for page in pages if not page.is_call], shape=shape, rules=Rules.STRICT).request
     said = [message for message in request[MESSAGES[shape]] if message.get("role") != "developer"]

@@ -11,13 +11,13 @@ import pytest
 from tests.vm.protocol.leaves import PNG, answers, asks, form, leaf, user
 from tests.vm.protocol.providers import MESSAGES, REFUSES
 from vmstore.core.page import Modality, Role
-from vmstore.vm.protocol import Leaf, messages
+from vmstore.vm.protocol import PromptPage, messages
 from vmstore.vm.protocol.picture import PICTURE_BYTES_MAX, picture
 
 SHAPES = ["chat", "responses", "anthropic", "gemini"]
 
 
-def image(content: bytes, **fields: Any) -> Leaf:
+def image(content: bytes, **fields: Any) -> PromptPage:
     """A picture a user brought."""
     page = user("p1", content=content, modality=Modality.IMAGE, mime="image/jpeg", **fields)
     return page

@@ -17,10 +17,10 @@ from vmstore.errors import InputError
 from vmstore.vm.protocol import (
     SCHEMAS,
     Budget,
-    Found,
-    Hit,
-    Leaf,
-    Loaded,
+    LoadedPage,
+    PromptPage,
+    SearchHit,
+    SearchResults,
     memory_abi,
     page_result,
     refusal,
@@ -103,17 +103,20 @@ def test_the_tools_are_the_seeds() -> None:
 
 
 @given(leaves(), st.booleans(), st.sampled_from(Tier))
-def test_any_page_makes_a_valid_envelope(pages: list[Leaf], promoted: bool, source: Tier) -> None:
+def test_any_page_makes_a_valid_envelope(pages: list[PromptPage], promoted: bool, source: Tier) -> None:
     """Every page, of any modality and content, is answered by the schema."""
     for page in pages:
         evicted = tuple(other.name for other in pages)
-        valid("page_result", page_result(Loaded(page, source, promoted, evicted), BUDGET))
-    hits = [Hit(page, relevance) for page, relevance in zip(pages, [-1, 2_000_000, 700_000] * len(pages), strict=False)]
-    valid("search_result", search_result(Found(hits, len(pages) + 40), BUDGET))
+        valid("page_result", page_result(LoadedPage(page, source, promoted, evicted), BUDGET))
+    hits = [
+        SearchHit(page, relevance)
+        for page, relevance in zip(pages, [-1, 2_000_000, 700_000] * len(pages), strict=False)
+    ]
+    valid("search_result", search_result(SearchResults(hits, len(pages) + 40), BUDGET))
 
 
 @given(leaves())
-def test_any_pages_make_a_valid_agreement(pages: list[Leaf]) -> None:
+def test_any_pages_make_a_valid_agreement(pages: list[PromptPage]) -> None:
     """The agreement of any pages is by the schema."""
     tools = DIALECTS["chat"].tools()
     valid("abi", memory_abi(pages, max_context_tokens=128_000, reserved_tokens=2_000, tools=tools).to_dict())
@@ -133,8 +136,8 @@ def test_the_envelope_of_the_seed() -> None:
         height=800,
         others=(),
     )
-    caption = Leaf(**{**{n: getattr(page, n) for n in page.__struct_fields__}, "mime": "text/plain"})
-    told = page_result(Loaded(caption, Tier.L3))
+    caption = PromptPage(**{**{n: getattr(page, n) for n in page.__struct_fields__}, "mime": "text/plain"})
+    told = page_result(LoadedPage(caption, Tier.L3))
     assert told == {
         "page": {
             "page_id": "img_045",
@@ -184,16 +187,16 @@ def test_the_envelope_of_the_seed() -> None:
         ),
     ],
 )
-def test_content_is_told_by_its_modality(page: Leaf, content: dict[str, Any]) -> None:
+def test_content_is_told_by_its_modality(page: PromptPage, content: dict[str, Any]) -> None:
     """Sound, film and pictures have the protocol's content; text and data stand in the context, and it says where."""
-    told = page_result(Loaded(page, Tier.L2))
+    told = page_result(LoadedPage(page, Tier.L2))
     assert told["page"]["content"] == content
     valid("page_result", told)
 
 
 def test_a_schema_catches_what_is_wrong() -> None:
     """A page without its level, a content of another modality and a hint among the results are caught."""
-    told = page_result(Loaded(leaf("p", "x"), Tier.L2))
+    told = page_result(LoadedPage(leaf("p", "x"), Tier.L2))
     for wrong in (
         {**told, "page": {key: value for key, value in told["page"].items() if key != "level"}},
         {**told, "page": {**told["page"], "content": {"caption": "x"}}},

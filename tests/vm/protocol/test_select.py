@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.vm.protocol.leaves import form, leaf, leaves
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.errors import InputError
-from vmstore.vm.protocol import Leaf, Selection, select
+from vmstore.vm.protocol import PromptPage, Selection, select
 from vmstore.vm.protocol.select import LONELY, NO_ROOM, SAME_ORIGIN, SUMMARISED
 
 
-def said(name: str, turn: int, tokens: int = 10, **fields: Any) -> Leaf:
+def said(name: str, turn: int, tokens: int = 10, **fields: Any) -> PromptPage:
     """Something a user said in a turn."""
     return leaf(name, "words", turn=turn, tokens=tokens, role=fields.pop("role", Role.USER), **fields)
 
@@ -31,7 +31,7 @@ def out(choice: Selection) -> dict[str, str]:
     return {page.name: page.why for page in choice.left}
 
 
-def required(page: Leaf) -> bool:
+def required(page: PromptPage) -> bool:
     """Whether a page may never be left out."""
     return page.instructs or page.task or page.pinned
 
@@ -196,7 +196,7 @@ def test_where_everything_fits_everything_is_shown() -> None:
 
 
 @given(leaves(), st.integers(0, 600), st.integers(1, 4))
-def test_a_selection_keeps_its_promises(pages: list[Leaf], budget: int, turns: int) -> None:
+def test_a_selection_keeps_its_promises(pages: list[PromptPage], budget: int, turns: int) -> None:
     """Within budget, in order, each page shown or named once, what must stay there, no page twice, no lonely call."""
     try:
         choice = select(pages, budget, turns=turns)
@@ -222,7 +222,7 @@ def test_a_selection_keeps_its_promises(pages: list[Leaf], budget: int, turns: i
     assert select(pages, budget, turns=turns) == choice
 
 
-def stands_for(page: Leaf, pages: list[Leaf]) -> list[str]:
+def stands_for(page: PromptPage, pages: list[PromptPage]) -> list[str]:
     """The pages a page stands for, itself left out: its origin, the origin of that, and so on."""
     origins = {other.name: other.origin for other in pages}
     found: list[str] = []
@@ -233,13 +233,13 @@ def stands_for(page: Leaf, pages: list[Leaf]) -> list[str]:
     return found
 
 
-def why(choice: Selection, page: Leaf) -> str:
+def why(choice: Selection, page: PromptPage) -> str:
     """Why a page is left out, nothing where it is not."""
     return out(choice).get(page.name, "")
 
 
 @given(leaves(), st.integers(0, 600))
-def test_a_wider_window_refuses_nothing_more(pages: list[Leaf], budget: int) -> None:
+def test_a_wider_window_refuses_nothing_more(pages: list[PromptPage], budget: int) -> None:
     """A window that holds what must stay holds it when it is wider too."""
     try:
         select(pages, budget)

@@ -29,7 +29,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Fidelity, LinkKind, Method, Mime, Modality, PageType, Slot, Status
 from vmstore.engine.batch import Batch
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.session import Session
@@ -48,7 +48,7 @@ def batch(session: Session, at: int) -> AbstractContextManager[Batch]:
 @contextmanager
 def opening(store: Store, name: str, at: int) -> Iterator[Batch]:
     """The first commit of a session, which opens it."""
-    under_way = store._ns.engine.begin(Opening(name), at)
+    under_way = store._ns.engine.begin(NewSession(name), at)
     yield under_way
     under_way.commit(at)
 

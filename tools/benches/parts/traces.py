@@ -13,7 +13,7 @@ from typing import NamedTuple
 import vmstore
 from vmstore.core.page import IMPORTANCE, Modality, PageType
 from vmstore.store.session import Session
-from vmstore.vm.recall.used_pages import Written, references
+from vmstore.vm.recall.used_pages import WrittenPage, references
 
 TOPICS = 30
 PAGES_A_TOPIC = 20
@@ -136,7 +136,7 @@ def _read(session: Session) -> Trace:
         for page in pages
     }
     turns = {page.position: page.created_turn for page in pages}
-    written = [Written(page.position, _text(session, page.position, sorts[page.position])) for page in pages]
+    written = [WrittenPage(page.position, _text(session, page.position, sorts[page.position])) for page in pages]
     uses: dict[int, list[int]] = {}
     for use in references(written):
         uses.setdefault(use.by, []).append(use.page)

@@ -55,7 +55,7 @@ class UnreadableAnswerError(Exception):
         self.status_code = status_code
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ResponseBody(msgspec.Struct, frozen=True):
     """What came back: the bytes of it, how they are to be read, what broke it."""
 
     status: int | None = None
@@ -93,7 +93,7 @@ def request_of(data: bytes) -> dict[str, Any]:
     return body
 
 
-def answer_of(answer: Answer) -> Any:
+def answer_of(answer: ResponseBody) -> Any:
     """What `Store.record` takes as the response: a body, a stream's parts, an exception, or None."""
     try:
         data = _decoded(answer)
@@ -115,11 +115,11 @@ def answer_of(answer: Answer) -> Any:
     return _unreadable(answer, f"is {answer.kind or 'of no type'} and no JSON object: {_start(data)}")
 
 
-def _broken(answer: Answer) -> list[BaseException]:
+def _broken(answer: ResponseBody) -> list[BaseException]:
     return [] if answer.error is None else [answer.error]
 
 
-def _decoded(answer: Answer) -> bytes:
+def _decoded(answer: ResponseBody) -> bytes:
     if answer.encoding in ("", "identity") or not answer.data:
         return answer.data
     read = answer.response_type(answer.status, headers={"content-encoding": answer.encoding}, content=answer.data)
@@ -133,7 +133,7 @@ def _refusal(status: int, data: bytes) -> HTTPStatusError:
     return HTTPStatusError(text if isinstance(text, str) and text else f"HTTP {status}: {_start(data)}", status, body)
 
 
-def _unreadable(answer: Answer, why: str) -> UnreadableAnswerError:
+def _unreadable(answer: ResponseBody, why: str) -> UnreadableAnswerError:
     return UnreadableAnswerError(f"the answer {why}", answer.status)
 
 

@@ -7,13 +7,13 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from vmstore.capture.client.body import ANSWER_BYTES_MAX, Answer, Endpoint, endpoint
-from vmstore.capture.client.recorder import Exchange, Missed, Recorder
+from vmstore.capture.client.body import ANSWER_BYTES_MAX, Endpoint, ResponseBody, endpoint
+from vmstore.capture.client.recorder import ClientExchange, MissedCall, Recorder
 
 SYNC_STREAM, ASYNC_STREAM = "SyncByteStream", "AsyncByteStream"  # of httpx and of what descends from it
 
 
-class Call:
+class ClientCall:
     """One request to a model; whatever ends it first ends it for good."""
 
     __slots__ = ("_at", "_body", "_ended", "_held", "_recorder", "_response", "_session", "_size", "_started")
@@ -54,7 +54,7 @@ class Call:
         """Ends the call as one that could not be recorded."""
         if not self._ended:
             self._ended = True
-            self._recorder.submit(Missed(self._recorder.trouble(problem), self._session))
+            self._recorder.submit(MissedCall(self._recorder.trouble(problem), self._session))
 
     def end(self, error: BaseException | None = None) -> None:
         """Hands the call to the recorder: what came of its answer, and what broke it."""
@@ -66,8 +66,8 @@ class Call:
             cut = self._size > ANSWER_BYTES_MAX
             data = b"" if cut else b"".join(self._held)
             twin = None if error is None else twin_of(error)
-            answer = Answer(status, kind, encoding, data, twin, response_type, cut)
-            job = Exchange(self._session, self._body, answer, self._at, latency)
+            answer = ResponseBody(status, kind, encoding, data, twin, response_type, cut)
+            job = ClientExchange(self._session, self._body, answer, self._at, latency)
         except Exception as problem:
             self.lose(problem)
             return
@@ -76,20 +76,20 @@ class Call:
         self._recorder.submit(job)
 
 
-def begun(recorder: Recorder, request: Any) -> Call | None:
+def begun(recorder: Recorder, request: Any) -> ClientCall | None:
     """The call a request makes, or None where it asks no model or cannot be recorded."""
     try:
         path = request.url.path
         what = endpoint(request.method, path)
         if what is Endpoint.CALL:
-            return Call(recorder, request.content)
+            return ClientCall(recorder, request.content)
         if what is Endpoint.GAP:
             reason = f"calls to {path} cannot be recorded; chat completions, responses and messages can"
-            recorder.submit(Missed(recorder.trouble(reason), recorder.session_of(None)))
+            recorder.submit(MissedCall(recorder.trouble(reason), recorder.session_of(None)))
         else:
             recorder.pass_over(request.method, path)
     except Exception as error:  # the request goes out, whatever happens here
-        recorder.submit(Missed(recorder.trouble(error), None))
+        recorder.submit(MissedCall(recorder.trouble(error), None))
     return None
 
 
@@ -106,7 +106,7 @@ def twin_of(error: BaseException) -> BaseException:
 class Tap:
     """A response's stream: its bytes are held as they pass, however it ends."""
 
-    def __init__(self, stream: Any, call: Call) -> None:
+    def __init__(self, stream: Any, call: ClientCall) -> None:
         self._vm_stream = stream
         self._vm_call = call
 

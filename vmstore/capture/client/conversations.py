@@ -25,7 +25,7 @@ INSTRUCTING = ("system", "developer")
 Contents = frozenset[int]  # digests
 
 
-class Asked(NamedTuple):
+class ConversationKey(NamedTuple):
     """What a request is recognised by."""
 
     shape: Shape
@@ -41,42 +41,42 @@ class Asked(NamedTuple):
         return hash(tuple(self.digests[: self.opening]))
 
 
-class Conversation:
+class ClientConversation:
     """A conversation as its last request and answer left it."""
 
     __slots__ = ("answer", "asked", "failed", "ids", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.asked: Asked | None = None
+        self.asked: ConversationKey | None = None
         self.answer: Contents = frozenset()  # of the last answer's parts
         self.failed = False
         self.ids: list[str] = []
 
 
-class Conversations:
+class ClientConversations:
     """The conversations of a client that may still go on."""
 
     def __init__(self, name: Callable[[int], str]) -> None:
         self._name = name
         self._count = 0
-        self._open: OrderedDict[str, Conversation] = OrderedDict()  # least lately active first
-        self._by_opener: defaultdict[int, list[Conversation]] = defaultdict(list)
-        self._by_end: dict[tuple[int, ...], Conversation] = {}
-        self._by_id: dict[str, Conversation] = {}
+        self._open: OrderedDict[str, ClientConversation] = OrderedDict()  # least lately active first
+        self._by_opener: defaultdict[int, list[ClientConversation]] = defaultdict(list)
+        self._by_end: dict[tuple[int, ...], ClientConversation] = {}
+        self._by_id: dict[str, ClientConversation] = {}
 
     @property
     def single(self) -> str | None:
         """The name of the one conversation there was so far; None where there were several."""
         return self._name(1) if self._count <= 1 else None
 
-    def of(self, request: dict[str, Any]) -> tuple[Conversation, Asked]:
+    def of(self, request: dict[str, Any]) -> tuple[ClientConversation, ConversationKey]:
         """The conversation a request belongs to, a new one where it is of none."""
         asked = asked_of(request)
         known = self._by_id.get(asked.follows) if asked.follows else None
         return known or self._alike(asked) or self._begun(), asked
 
-    def note(self, conversation: Conversation, asked: Asked, response: Any) -> None:
+    def note(self, conversation: ClientConversation, asked: ConversationKey, response: Any) -> None:
         """Keeps what the next request of a conversation is recognised by."""
         self._forget(conversation)
         # A request that names the answer it follows holds the new messages alone.
@@ -92,11 +92,11 @@ class Conversations:
         if len(self._open) > CONVERSATIONS_MAX:
             self._forget(next(iter(self._open.values())))
 
-    def _begun(self) -> Conversation:
+    def _begun(self) -> ClientConversation:
         self._count += 1
-        return Conversation(self._name(self._count))
+        return ClientConversation(self._name(self._count))
 
-    def _alike(self, asked: Asked) -> Conversation | None:
+    def _alike(self, asked: ConversationKey) -> ClientConversation | None:
         """The conversation whose last request begins most like this one, or whose end stands in it."""
         best: tuple[Any, ...] = ()
         found = None
@@ -112,7 +112,7 @@ class Conversations:
                 best, found = rank, one
         return found or self._cut(asked)
 
-    def _cut(self, asked: Asked) -> Conversation | None:
+    def _cut(self, asked: ConversationKey) -> ClientConversation | None:
         """The conversation whose beginning is gone, summed up or cut off: its end stands there, and its answer next."""
         for n in range(len(asked.digests) - 2, 0, -1):
             one = self._by_end.get((asked.digests[n - 1], asked.digests[n]))
@@ -120,7 +120,7 @@ class Conversations:
                 return one
         return None
 
-    def _forget(self, conversation: Conversation) -> None:
+    def _forget(self, conversation: ClientConversation) -> None:
         if self._open.pop(conversation.name, None) is None:
             return
         asked = conversation.asked
@@ -137,7 +137,7 @@ class Conversations:
             del self._by_end[end]
 
 
-def asked_of(request: dict[str, Any]) -> Asked:
+def asked_of(request: dict[str, Any]) -> ConversationKey:
     """What a request is recognised by."""
     shape = shape_of(request)
     given = request.get(MESSAGES[shape])
@@ -154,7 +154,7 @@ def asked_of(request: dict[str, Any]) -> Asked:
             person = len(messages)
         messages.append(message)
     opening = len(messages) if person is None else person + 1
-    return Asked(shape, messages, _digests(messages), hash(tuple(_digests(told))), opening, _before(request))
+    return ConversationKey(shape, messages, _digests(messages), hash(tuple(_digests(told))), opening, _before(request))
 
 
 def _role(message: Any) -> str | None:
@@ -197,7 +197,7 @@ def _shared(before: Sequence[int], now: Sequence[int]) -> int:
     return next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
 
 
-def _goes_on(one: Conversation, asked: Asked, shared: int) -> bool:
+def _goes_on(one: ClientConversation, asked: ConversationKey, shared: int) -> bool:
     """Whether a request that begins as a conversation did is part of it.
 
     Greetings are alike: nothing but the same first words is somebody else's beginning, unless the
@@ -211,7 +211,7 @@ def _goes_on(one: Conversation, asked: Asked, shared: int) -> bool:
     return one.asked.instructions == asked.instructions
 
 
-def _answered(one: Conversation, asked: Asked, shared: int) -> bool:
+def _answered(one: ClientConversation, asked: ConversationKey, shared: int) -> bool:
     """Whether what follows the common beginning is what the model answered."""
     if shared >= len(asked.messages):
         return False

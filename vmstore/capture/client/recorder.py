@@ -23,8 +23,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from vmstore.capture.client.body import Answer, UnreadableAnswerError, answer_of, request_of
-from vmstore.capture.client.conversations import Asked, Conversation, Conversations
+from vmstore.capture.client.body import ResponseBody, UnreadableAnswerError, answer_of, request_of
+from vmstore.capture.client.conversations import ClientConversation, ClientConversations, ConversationKey
 from vmstore.core.clock import Stopwatch
 from vmstore.core.system import after_fork
 from vmstore.errors import InputError, OvertakenError, StoreError, UnknownError, VmstoreError
@@ -49,7 +49,7 @@ Dropped = Counter[str | None]  # calls that found the queue full, by session
 Naming = Callable[[dict[str, Any]], str | None]
 
 
-class Recording(Protocol):
+class RecordingStore(Protocol):
     """What the recorder needs of a store."""
 
     def record(
@@ -71,12 +71,12 @@ class Recording(Protocol):
         ...
 
 
-class Exchange(msgspec.Struct, frozen=True):
+class ClientExchange(msgspec.Struct, frozen=True):
     """One call that ended: its body as sent, its answer, when it began, how long it took (µs)."""
 
     session: str | None  # None where its conversation is to be found
     body: bytes
-    answer: Answer
+    answer: ResponseBody
     at: int
     latency: int
 
@@ -86,7 +86,7 @@ class Exchange(msgspec.Struct, frozen=True):
         return len(self.body) + self.answer.size + CALL_BYTES
 
 
-class Missed(msgspec.Struct, frozen=True):
+class MissedCall(msgspec.Struct, frozen=True):
     """One call that could not be taken down, why, and of which session where that is known."""
 
     reason: str
@@ -102,18 +102,18 @@ class Waiter(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-Job = Exchange | Missed | Waiter
+Job = ClientExchange | MissedCall | Waiter
 
 
-class Entry:
+class RecordedAttempt:
     """A call while it is written, maybe at several attempts."""
 
     __slots__ = ("doubted", "found", "job", "name", "request", "response")
 
-    def __init__(self, job: Exchange | Missed) -> None:
+    def __init__(self, job: ClientExchange | MissedCall) -> None:
         self.job = job
         self.name = job.session
-        self.found: tuple[Conversation, Asked] | None = None  # where its conversation had to be found
+        self.found: tuple[ClientConversation, ConversationKey] | None = None  # where its conversation had to be found
         self.request: dict[str, Any] | None = None
         self.response: Any = None
         self.doubted = False  # an attempt failed that may have come through
@@ -124,10 +124,10 @@ class Recorder:
 
     def __init__(
         self,
-        store: str | Recording,
+        store: str | RecordingStore,
         base: str,
         session: str | Naming | None,
-        open_store: Callable[[str], Recording] | None,
+        open_store: Callable[[str], RecordingStore] | None,
         clock: Stopwatch,
         redaction: str | None = None,
     ) -> None:
@@ -140,12 +140,12 @@ class Recorder:
         self._naming = session if callable(session) else None
         self._fixed = session if isinstance(session, str) else None
         self._named: ContextVar[str | None] = ContextVar("vmstore_conversation", default=None)
-        self._conversations = Conversations(self._name)
+        self._conversations = ClientConversations(self._name)
         self._passed_over: set[str] = set()
         self._process = os.getpid()
         self._given = store
         self._open_store = open_store
-        self._store: Recording | None = None
+        self._store: RecordingStore | None = None
         self._place: tuple[int, int] | None = None  # which file the log of the open store is
         self._lost = False  # what was recorded is gone; the next flush says so
         self._reset()
@@ -181,7 +181,7 @@ class Recorder:
             self.trouble(error)
             return None
 
-    def submit(self, job: Exchange | Missed) -> None:
+    def submit(self, job: ClientExchange | MissedCall) -> None:
         """Queues a call to be recorded; never raises, never waits."""
         try:
             self._put(job)
@@ -283,7 +283,7 @@ class Recorder:
                 continue
             for session, calls in dropped.items():
                 for _ in range(calls):
-                    self._take(Missed(QUEUE_FULL, session))
+                    self._take(MissedCall(QUEUE_FULL, session))
             if isinstance(job, Waiter):
                 self._present()
                 rested = job.last and self._rested()
@@ -303,10 +303,10 @@ class Recorder:
             self._running = False
             return True
 
-    def _take(self, job: Exchange | Missed) -> None:
+    def _take(self, job: ClientExchange | MissedCall) -> None:
         """Writes one call, however long the store cannot take it; one it never takes becomes a gap."""
         pause = RETRY_S
-        entry = Entry(job)
+        entry = RecordedAttempt(job)
         while True:
             try:
                 self._write(entry)
@@ -320,15 +320,15 @@ class Recorder:
                 pause = min(2 * pause, RETRY_MAX_S)
             except BaseException as error:  # whatever a store raises: this thread must live on
                 reason = self.trouble(error)
-                if isinstance(entry.job, Missed):  # not even that it was made can be written
+                if isinstance(entry.job, MissedCall):  # not even that it was made can be written
                     self._lost = True
                     return
-                entry = Entry(Missed(reason, entry.name))
+                entry = RecordedAttempt(MissedCall(reason, entry.name))
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: RecordedAttempt) -> None:
         """Writes a call; of an attempt before it is not known whether it came through where it is `doubted`."""
         job, store = entry.job, self._opened()
-        if isinstance(job, Missed):
+        if isinstance(job, MissedCall):
             store.admin.record_gap(
                 job.session or self._conversations.single or f"{self.session}-gaps", job.reason, **self.told
             )
@@ -343,7 +343,9 @@ class Recorder:
         if entry.found is not None:
             self._conversations.note(*entry.found, entry.response)
 
-    def _record(self, store: Recording, name: str, job: Exchange, request: dict[str, Any], response: Any) -> None:
+    def _record(
+        self, store: RecordingStore, name: str, job: ClientExchange, request: dict[str, Any], response: Any
+    ) -> None:
         told = {"at_us": job.at, "latency_us": job.latency, **self.told}
         try:
             store.record(name, request, response, **told)
@@ -359,7 +361,7 @@ class Recorder:
         base = self.session if os.getpid() == self._process else f"{self.session}-p{os.getpid()}"
         return base if count <= 1 else f"{base}-{count}"
 
-    def _opened(self) -> Recording:
+    def _opened(self) -> RecordingStore:
         if not self._present() and not isinstance(self._given, str):
             raise VmstoreError(DELETED)  # the handle writes to what is gone, and will not come back
         if self._store is None:

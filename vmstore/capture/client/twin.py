@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from vmstore.capture.client.call import ASYNC_STREAM, SYNC_STREAM, begun
-from vmstore.capture.client.recorder import Missed, Recorder
+from vmstore.capture.client.recorder import MissedCall, Recorder
 from vmstore.errors import InputError
 
 HTTP_PACKAGES = ("httpx", "httpx2")
@@ -179,7 +179,7 @@ def _noted(connect: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(connect)
     def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
         recorder: Recorder = self._client.vmstore
-        recorder.submit(Missed(recorder.trouble("what is said over a websocket cannot be recorded"), None))
+        recorder.submit(MissedCall(recorder.trouble("what is said over a websocket cannot be recorded"), None))
         return connect(self, *args, **kwargs)
 
     return noted

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar, cast
 
-from vmstore.capture.client.recorder import Naming, Recorder, Recording
+from vmstore.capture.client.recorder import Naming, Recorder, RecordingStore
 from vmstore.capture.client.twin import provider_of, twin_of_client
 from vmstore.core.clock import Stopwatch, SystemClock
 from vmstore.core.redaction import policy_of
@@ -18,10 +18,10 @@ Client = TypeVar("Client")
 
 def wrap(
     client: Client,
-    store: str | os.PathLike[str] | Recording = "agent.vms",
+    store: str | os.PathLike[str] | RecordingStore = "agent.vms",
     session: str | Naming | None = None,
     *,
-    open_store: Callable[[str], Recording] | None = None,
+    open_store: Callable[[str], RecordingStore] | None = None,
     clock: Stopwatch | None = None,
     redaction: str | None = None,
 ) -> Client:

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 
-class Entry(Protocol):
+class AlignedMessage(Protocol):
     """A message as alignment sees it."""
 
     @property
@@ -35,7 +35,7 @@ class Gap(NamedTuple):
     inner: bool
 
 
-class Taken(NamedTuple):
+class SettledMessages(NamedTuple):
     """The messages that are settled, old and new, by index."""
 
     old: set[int]
@@ -57,7 +57,7 @@ class Alignment(NamedTuple):
     gaps: list[Gap]
 
 
-def align(old: Sequence[Entry], new: Sequence[Entry], *, last_is_new: bool = False) -> Alignment:
+def align(old: Sequence[AlignedMessage], new: Sequence[AlignedMessage], *, last_is_new: bool = False) -> Alignment:
     """Matches messages that say the same, in order where they can be.
 
     `last_is_new` says that the last one can only be the last one of before: people say "go on" twice.
@@ -99,7 +99,9 @@ def _increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
-def pair(gap: Gap, old: Sequence[Entry], new: Sequence[Entry], taken: Taken) -> list[tuple[int, int]]:
+def pair(
+    gap: Gap, old: Sequence[AlignedMessage], new: Sequence[AlignedMessage], taken: SettledMessages
+) -> list[tuple[int, int]]:
     """Which old message of a gap each new one is a changed form of: (old, new) indexes.
 
     One that answers the same tool call is; otherwise as many old ones as new ones, each of the
@@ -115,7 +117,7 @@ def pair(gap: Gap, old: Sequence[Entry], new: Sequence[Entry], taken: Taken) -> 
         place = new[index].place
         if isinstance(place, str) and answering.get(place):
             pairs.append((answering[place].popleft(), index))
-    paired = Taken({index for index, _ in pairs}, {index for _, index in pairs})
+    paired = SettledMessages({index for index, _ in pairs}, {index for _, index in pairs})
     olds, news = paired.of(olds, news)
     if len(olds) == len(news) and all(old[i].place == new[j].place for i, j in zip(olds, news, strict=True)):
         pairs += zip(olds, news, strict=True)

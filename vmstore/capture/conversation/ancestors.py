@@ -12,12 +12,12 @@ from typing import NamedTuple
 from vmstore.capture.conversation.conversation import Conversation
 from vmstore.capture.conversation.load import follow
 from vmstore.engine.engine import Engine
-from vmstore.engine.head import Head
+from vmstore.engine.head import GateHead
 
 MESSAGES_MAX = 100_000  # of all conversations kept, some 1 kB each; the one used longest ago goes first
 
 
-class Leaving(NamedTuple):
+class ForkPoint(NamedTuple):
     """A fork that has just left its parent at a position, and where it stands since."""
 
     fork: int
@@ -28,12 +28,12 @@ class Leaving(NamedTuple):
     children: int  # and of itself
 
 
-class Standing(NamedTuple):
+class AncestorConversation(NamedTuple):
     """A conversation as it stood at a position of a session's lane, before anything was fed to it, and the head."""
 
     position: int
     conversation: Conversation
-    head: Head | None
+    head: GateHead | None
 
 
 class Ancestors:
@@ -41,27 +41,27 @@ class Ancestors:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: OrderedDict[int, Standing] = OrderedDict()
+        self._kept: OrderedDict[int, AncestorConversation] = OrderedDict()
         self._erased = engine.projection.last_erasure
 
-    def conversation(self, leaving: Leaving) -> Conversation:
+    def conversation(self, leaving: ForkPoint) -> Conversation:
         """The conversation of a fork."""
         self._engine.follow()
         self._forget_erased()
         before = self._kept.pop(leaving.parent, None)
         if before is None or before.position > leaving.position:
-            before = Standing(0, Conversation(), None)
+            before = AncestorConversation(0, Conversation(), None)
         found = before.conversation
         stands = follow(self._engine, leaving.fork, found, before.position)
         head = self._engine.head(leaving.fork, before.head).sketch()
         if stands == head.position == leaving.stands:  # else somebody else wrote to it meanwhile
             if leaving.children:
-                self._keep(leaving.fork, Standing(stands, found.copy(), head))
+                self._keep(leaving.fork, AncestorConversation(stands, found.copy(), head))
             if leaving.siblings:
-                self._keep(leaving.parent, Standing(leaving.position, found.copy(), head))
+                self._keep(leaving.parent, AncestorConversation(leaving.position, found.copy(), head))
         return found
 
-    def _keep(self, session: int, standing: Standing) -> None:
+    def _keep(self, session: int, standing: AncestorConversation) -> None:
         self._kept[session] = standing
         while sum(len(one.conversation.messages) for one in self._kept.values()) > MESSAGES_MAX:
             self._kept.popitem(last=False)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.capture.conversation.conversation import OPAQUE_HINT, Conversation, number_of
-from vmstore.capture.conversation.message_state import Held, HeldPage, Kin, digest
-from vmstore.core.erasure import Gone
+from vmstore.capture.conversation.message_state import MessageState, PageIdentity, PageState, digest
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import CellRef, Compress, Configure, Create, Message, Pack, Reply, Turn, Update
 from vmstore.core.page import Role, Slot, Status
 from vmstore.core.text.skeleton import fill, loads
@@ -27,7 +27,7 @@ Sealed = tuple[int, bytes | None]
 """A cell by the log's number and what it must hash to; number 0 where the source never had the content."""
 
 
-class Made(NamedTuple):
+class CreatedContent(NamedTuple):
     """A content of a page that was made: where, at which level, sealed as what."""
 
     position: int
@@ -45,23 +45,23 @@ class Labels(NamedTuple):
 
 def unlike(position: int) -> bytes:
     """What stands for an erased content: nothing that is sent equals it, so that it is written anew."""
-    return Gone(b"\0erased\0%d" % position)
+    return ErasedContent(b"\0erased\0%d" % position)
 
 
-class Unseen:
+class CatchUp:
     """Mutations on their way into a conversation: walk through them in order, then `settle`."""
 
     def __init__(self, conversation: Conversation, position: int, hash: bytes) -> None:
         self.position = position  # where the conversation stands, and the hash its next commit follows
         self.hash = hash
         self._conversation = conversation
-        self._changed: dict[Held, None] = {}
-        self._made: dict[int, list[Made]] = {}  # by page
+        self._changed: dict[MessageState, None] = {}
+        self._made: dict[int, list[CreatedContent]] = {}  # by page
         self._labels: dict[int, Labels] = {}  # by page
-        self._skeletons: dict[Held, Sealed] = {}
+        self._skeletons: dict[MessageState, Sealed] = {}
         self._rest: Sealed | None = None
         self._replies: dict[int, Sealed] = {}  # what each keeps beside its messages, by call
-        self._last: Held | None = None  # what was said last, where that may have ended the turn
+        self._last: MessageState | None = None  # what was said last, where that may have ended the turn
 
     def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
         """Notes where the conversation will stand."""
@@ -77,7 +77,7 @@ class Unseen:
 
     def on_message(self, fact: Fact, m: Message) -> None:
         """Adds the message; its pages follow."""
-        held = Held(fact.position, Role(m.role), Slot(m.slot), b"")
+        held = MessageState(fact.position, Role(m.role), Slot(m.slot), b"")
         self._skeletons[held] = _sealed(fact, m.envelope)
         self._conversation.messages.append(held)
         self._changed[held] = None
@@ -93,14 +93,14 @@ class Unseen:
         held = self._held(m.message)
         if held is None:
             return
-        page = HeldPage(fact.position, b"", Kin(m.modality), held)
+        page = PageState(fact.position, b"", PageIdentity(m.modality), held)
         self._conversation.pages.add(page)
-        self._made[page.page] = [Made(fact.position, 0, _sealed(fact, m.content))]
+        self._made[page.page] = [CreatedContent(fact.position, 0, _sealed(fact, m.content))]
         self._changed[held] = None
         if not held.seen:  # else the pack that shows it brings it in
             held.pages.append(page)
 
-    def _held(self, message: int) -> Held | None:
+    def _held(self, message: int) -> MessageState | None:
         messages = self._conversation.messages
         if messages and messages[-1].message == message:
             return messages[-1]
@@ -113,7 +113,7 @@ class Unseen:
         if page is None:
             return
         page.version, page.full, page.position, page.level = m.version, fact.position, fact.position, 0
-        self._made[m.page] = [Made(fact.position, 0, _sealed(fact, m.content))]
+        self._made[m.page] = [CreatedContent(fact.position, 0, _sealed(fact, m.content))]
         self._conversation.unshown.add(m.page)
         self._changed[page.of] = None
 
@@ -121,7 +121,7 @@ class Unseen:
         """Adds a representation, which a pack may show."""
         page = self._conversation.pages.get(m.page)
         if page is not None:
-            made = Made(fact.position, m.level, _sealed(fact, m.content))
+            made = CreatedContent(fact.position, m.level, _sealed(fact, m.content))
             self._made.setdefault(m.page, []).append(made)
             self._changed[page.of] = None
 
@@ -206,11 +206,11 @@ class Unseen:
         elif isinstance(hint, str) and hint:
             conversation.hints.setdefault(hint, []).append(page)
         if (held := conversation.pages.get(page)) is not None:
-            held.kin = Kin(held.kin.modality, asks or None, plain(told.get("answers")) or None)
+            held.kin = PageIdentity(held.kin.modality, asks or None, plain(told.get("answers")) or None)
             if asks:
                 conversation.calls[asks] = page
 
-    def _show(self, held: Held) -> None:
+    def _show(self, held: MessageState) -> None:
         """Has each page of a message show the content that lies where it stands, or else its last full one.
 
         Not what was made last: whether a shorter form came with the pack or after it would then matter.
@@ -239,12 +239,12 @@ class Unseen:
                     self._conversation.changed.discard(held)
 
 
-def _rank(page: HeldPage) -> int:
+def _rank(page: PageState) -> int:
     assert page.rank is not None, "it is in the context"
     return page.rank
 
 
-def _filled(held: Held, contents: Sequence[bytes]) -> Any:
+def _filled(held: MessageState, contents: Sequence[bytes]) -> Any:
     """A message as it was sent; where a pack of somebody's own shows half of it, what equals nothing that is sent."""
     try:
         return fill(loads(held.skeleton), contents)

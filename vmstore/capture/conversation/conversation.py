@@ -12,10 +12,17 @@ from copy import copy
 from itertools import accumulate, islice
 
 from vmstore.capture.conversation.create_page import born, replied
-from vmstore.capture.conversation.message_state import Held, HeldPage, Pages, Sent, digest, kin
+from vmstore.capture.conversation.message_state import (
+    MessagePages,
+    MessageState,
+    PageState,
+    RecordedRequest,
+    digest,
+    kin,
+)
 from vmstore.capture.conversation.rank import assign
-from vmstore.capture.conversation.response_cell import Responses
-from vmstore.core.draft import Draft, Part, Reply, Usage
+from vmstore.capture.conversation.response_cell import ResponseFields
+from vmstore.core.draft import Draft, Part, ReplyDraft, TokenUsage
 from vmstore.core.mutation import (
     CellRef,
     Compress,
@@ -45,26 +52,28 @@ class Conversation:
         self.read = read  # the content made at a position
         self.look: Callable[[int, bytes], None] = lambda page, content: None  # at each new page that can be read
         self.batch: Batch = None  # type: ignore[assignment]  # set before each use
-        self.context: list[Held] = []  # as last packed
-        self.sent: Sent | None = None  # the request it was recorded from, where it was
+        self.context: list[MessageState] = []  # as last packed
+        self.sent: RecordedRequest | None = None  # the request it was recorded from, where it was
         self.ends: list[int] = []  # how many pages the context has up to each of its messages, as last packed
-        self.changed: set[Held] = set()  # messages that read otherwise than they were last packed
+        self.changed: set[MessageState] = set()  # messages that read otherwise than they were last packed
         self.own = True  # by this conversation: nobody else put pages between those of a message
-        self.messages: list[Held] = []  # every message, in order
-        self.pages = Pages()
+        self.messages: list[MessageState] = []  # every message, in order
+        self.pages = MessagePages()
         self.unshown: set[int] = set()  # pages somebody updated that no pack has shown since
-        self._known: dict[int, Held | list[Held]] = {}  # by a hash of what they said at some time, in order
+        self._known: dict[
+            int, MessageState | list[MessageState]
+        ] = {}  # by a hash of what they said at some time, in order
         self._skeletons: dict[bytes, bytes] = {}  # few, that most messages have one of
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.hints: dict[str, list[int]] = {}
-        self.answers: list[Held] = []  # what the last answer said
+        self.answers: list[MessageState] = []  # what the last answer said
         self.answered = 0  # to which call
         self.final = True  # the next human message opens a turn
         self.opaque: int | None = None  # tokens the source omits; None until a call reports usage
         self.opaque_page: int | None = None
         self.rest: bytes | None = None
         self.shape: int | None = None
-        self.responses = Responses()
+        self.responses = ResponseFields()
         self.factor_ppm = 1_000_000
 
     def copy(self) -> Conversation:
@@ -73,7 +82,7 @@ class Conversation:
         held = {one: one.copy() for one in self.messages}
         other.messages = [*held.values()]
         pages = {page: page.copy(held[page.of]) for page in self.pages}
-        other.pages = Pages()
+        other.pages = MessagePages()
         for page in pages.values():
             other.pages.add(page)
         for one, copied in held.items():
@@ -89,24 +98,26 @@ class Conversation:
         other.responses = copy(self.responses)
         return other
 
-    def know(self, held: Held) -> None:
+    def know(self, held: MessageState) -> None:
         """Finds a message by what it says from now on."""
         key = hash(held.key)
         alike = self._known.setdefault(key, held)
         if alike is held:
             return
-        if isinstance(alike, Held):  # most are like no other: a list of each would be a tenth of all that is kept
+        if isinstance(
+            alike, MessageState
+        ):  # most are like no other: a list of each would be a tenth of all that is kept
             alike = self._known[key] = [alike]
         at = bisect_left(alike, held.message, key=number_of)
         if at == len(alike) or alike[at] is not held:
             alike.insert(at, held)  # in whichever order they came to say it
 
-    def alike(self, key: Hashable) -> Sequence[Held]:
+    def alike(self, key: Hashable) -> Sequence[MessageState]:
         """The messages that may have said this at some time, in order."""
         known = self._known.get(hash(key), ())
-        return (known,) if isinstance(known, Held) else known
+        return (known,) if isinstance(known, MessageState) else known
 
-    def answer(self, call: int, held: Held) -> None:
+    def answer(self, call: int, held: MessageState) -> None:
         """Takes a message as part of the answer to a call."""
         if call != self.answered:
             self.answered, self.answers = call, []
@@ -122,7 +133,7 @@ class Conversation:
         reply_to: int | None = None,
         sources: Sequence[int] = (),
         type_: PageType | None = None,
-    ) -> Held:
+    ) -> MessageState:
         """Writes a message and its pages; `sources` are the pages it was made from.
 
         What the model said without being `reply_to` a call ends the turn where it asks for no tool.
@@ -137,7 +148,7 @@ class Conversation:
         if len(self._skeletons) > SKELETONS_MAX:
             self._skeletons.clear()
         skeleton = self._skeletons.setdefault(draft.skeleton, draft.skeleton)
-        held = Held(message, draft.role, draft.slot, skeleton)
+        held = MessageState(message, draft.role, draft.slot, skeleton)
         for index, part in enumerate(draft.parts):
             links = (*self._links(draft, part), *((int(LinkKind.DERIVES), page) for page in sources))
             held.pages.append(self._create(draft, part, held, index, links, type_))
@@ -149,7 +160,7 @@ class Conversation:
         self.know(held)
         return held
 
-    def add_page(self, held: Held, draft: Draft, index: int) -> HeldPage:
+    def add_page(self, held: MessageState, draft: Draft, index: int) -> PageState:
         """Adds a part that a message did not have before."""
         part = draft.parts[index]
         return self._create(draft, part, held, index, self._links(draft, part), None)
@@ -163,13 +174,13 @@ class Conversation:
         self,
         draft: Draft,
         part: Part,
-        held: Held,
+        held: MessageState,
         index: int,
         links: Sequence[tuple[int, int]],
         type_: PageType | None,
-    ) -> HeldPage:
+    ) -> PageState:
         page = self._write(draft, part, held.message, index, links, part.type if type_ is None else type_)
-        return self.pages.add(HeldPage(page, digest(part.content), kin(part), held))
+        return self.pages.add(PageState(page, digest(part.content), kin(part), held))
 
     def _write(
         self, draft: Draft, part: Part, message: int, index: int, links: Sequence[tuple[int, int]], type_: PageType
@@ -210,7 +221,7 @@ class Conversation:
 
     # ---- changes of what a page shows
 
-    def show(self, page: HeldPage, part: Part, content: bytes, shorter: tuple[int, int] | None) -> None:
+    def show(self, page: PageState, part: Part, content: bytes, shorter: tuple[int, int] | None) -> None:
         """Shows another content on a page: one it had before, a shorter form, or a new version."""
         known = page.contents.get(content)
         if known is not None:
@@ -226,7 +237,7 @@ class Conversation:
         page.version += 1
         page.show(content, self.batch.add(Update(page.page, page.version, cell, size, tokens)), 0)
 
-    def sum_up(self, summary: Held, replaced: Sequence[Held]) -> None:
+    def sum_up(self, summary: MessageState, replaced: Sequence[MessageState]) -> None:
         """Links a summary to every page it replaces."""
         for page in summary.pages:
             for held in replaced:
@@ -237,7 +248,7 @@ class Conversation:
 
     def pack(
         self,
-        context: Sequence[Held],
+        context: Sequence[MessageState],
         *,
         fidelity: Fidelity,
         at: int,
@@ -283,9 +294,9 @@ class Conversation:
         self.rest, self.shape = rest or self.rest, shape if shape is not None else self.shape
         return call
 
-    def place(self, entered: Iterable[Residence], left: Iterable[int]) -> dict[Held, list[HeldPage]]:
+    def place(self, entered: Iterable[Residence], left: Iterable[int]) -> dict[MessageState, list[PageState]]:
         """Ranks pages as a pack places them; by message, those that entered."""
-        moved: dict[Held, list[HeldPage]] = {}
+        moved: dict[MessageState, list[PageState]] = {}
         for number, rank in (*((page, None) for page in left), *((page, rank) for page, _, _, rank in entered)):
             if (page := self.pages.get(number)) is not None:
                 page.rank, page.of.seen = rank, True
@@ -293,7 +304,7 @@ class Conversation:
                 moved.setdefault(page.of, []).append(page)
         return moved
 
-    def _stand(self, tail: Sequence[Held], same: int) -> None:
+    def _stand(self, tail: Sequence[MessageState], same: int) -> None:
         """Keeps the context as it was packed: its first messages stand as they stood."""
         if not self.own:
             self.ends = [*accumulate(len(held.pages) for held in self.context[:same])]
@@ -307,7 +318,7 @@ class Conversation:
         self.ends[same:] = islice(accumulate((len(held.pages) for held in tail), initial=before), 1, None)
         self.own = True
 
-    def _same(self, context: Sequence[Held], since: int) -> int:
+    def _same(self, context: Sequence[MessageState], since: int) -> int:
         """How many messages from the first on stand and read as they did at the last pack."""
         changed, before = self.changed, self.context
         same = 0 if changed else min(since, len(context), len(before))
@@ -318,7 +329,7 @@ class Conversation:
             same = index + 1
         return same
 
-    def _standing(self, context: Sequence[Held], at: int) -> int:
+    def _standing(self, context: Sequence[MessageState], at: int) -> int:
         """How many messages from the first on have their pages in a row in what somebody else packed last."""
         order = self.batch.head.order
         for same, held in enumerate(context):
@@ -328,7 +339,7 @@ class Conversation:
                 at += 1
         return len(context)
 
-    def _changes(self, context: Sequence[Held], unchanged: int) -> tuple[list[Residence], list[int]]:
+    def _changes(self, context: Sequence[MessageState], unchanged: int) -> tuple[list[Residence], list[int]]:
         """Which pages enter or change and which leave, between the last pack and this context."""
         order = self.batch.head.order
         opaque = [] if self.opaque_page is None else [(self.opaque_page, self.opaque_page, 0)]
@@ -354,7 +365,7 @@ class Conversation:
                 entered.append(now)
         return entered, list(ranks)
 
-    def reply(self, reply: Reply, call: int, *, at: int) -> list[Held]:
+    def reply(self, reply: ReplyDraft, call: int, *, at: int) -> list[MessageState]:
         """Writes what came back for a call; its messages."""
         held = [self.say(draft, at=at, reply_to=call) for draft in reply.drafts]
         final = reply.final and reply.status is Status.OK
@@ -364,7 +375,7 @@ class Conversation:
         self._correct(reply.usage)
         return held
 
-    def reckon(self, usage: Usage, context: Sequence[Held]) -> None:
+    def reckon(self, usage: TokenUsage, context: Sequence[MessageState]) -> None:
         """At the first call that reports usage, counts what the source omits as one opaque page."""
         if self.opaque is not None or not usage.tokens_in:
             return
@@ -385,7 +396,7 @@ class Conversation:
                 )
             )
 
-    def _correct(self, usage: Usage) -> None:
+    def _correct(self, usage: TokenUsage) -> None:
         """Logs the token factor where reported usage moved it."""
         opaque = self.opaque or 0
         order = self.batch.head.order
@@ -399,12 +410,12 @@ class Conversation:
             self.factor_ppm = factor
 
 
-def number_of(held: Held) -> int:
+def number_of(held: MessageState) -> int:
     """What messages are ordered by."""
     return held.message
 
 
-def estimate_held(batch: Batch, page: HeldPage) -> int:
+def estimate_held(batch: Batch, page: PageState) -> int:
     """The estimated tokens of what a page shows."""
     found = batch.head.content(page.position)
     assert found is not None, "a held page shows a content of the log"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from vmstore.capture.conversation.message_state import kin
-from vmstore.capture.conversation.response_cell import Responses
+from vmstore.capture.conversation.response_cell import ResponseFields
 from vmstore.core.draft import Draft, Part
-from vmstore.core.draft import Reply as Answer
+from vmstore.core.draft import ReplyDraft as Answer
 from vmstore.core.mutation import CellRef, Create, Reply
 from vmstore.core.page import IMPORTANCE, PageType
 from vmstore.core.text.skeleton import dumps
@@ -44,7 +44,9 @@ def born(
     )
 
 
-def replied(answer: Answer, call: int, final: bool, responses: Responses, cell: Callable[[bytes], CellRef]) -> Reply:
+def replied(
+    answer: Answer, call: int, final: bool, responses: ResponseFields, cell: Callable[[bytes], CellRef]
+) -> Reply:
     """What says how a call ended and what it used; `cell` seals what stands beside its messages."""
     usage, beside = answer.usage, responses.beside(answer, call)
     return Reply(

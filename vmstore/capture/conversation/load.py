@@ -8,20 +8,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 
-from vmstore.capture.conversation.catch_up import Unseen, unlike
+from vmstore.capture.conversation.catch_up import CatchUp, unlike
 from vmstore.capture.conversation.conversation import Conversation
 from vmstore.core.mutation import AnyMutation, Open
 from vmstore.core.page import Origin
 from vmstore.engine.engine import Engine
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Log
-from vmstore.views.branch import NEVER, Lane
-from vmstore.views.cell_resolver import Cellar
-from vmstore.views.dispatch import Walk, decoded, hash_at, uncollected
+from vmstore.views.branch import NEVER, Branch
+from vmstore.views.cell_resolver import CellResolver
+from vmstore.views.dispatch import Dispatcher, decoded, hash_at, uncollected
 from vmstore.views.stored_cells import read_cells
 
 
-def reader(engine: Engine, lane: Lane) -> Callable[[int], bytes]:
+def reader(engine: Engine, lane: Branch) -> Callable[[int], bytes]:
     """Reads the content made at a position."""
 
     def read(position: int) -> bytes:
@@ -52,11 +52,11 @@ def follow(engine: Engine, session: int, conversation: Conversation, position: i
     """
     engine.follow()
     with engine.projection.moment_held(), uncollected():  # others may fold meanwhile
-        lane = Lane(engine.projection.db, session)
+        lane = Branch(engine.projection.db, session)
         conversation.read = reader(engine, lane)
-        unseen = Unseen(conversation, position, hash_at(engine.log, lane, position) if position else b"")
-        cellar = Cellar(engine.log, lane.db, lane=lane)
-        walk = Walk([unseen], lambda commit, first: (0, 0, _before(first, unseen)), cellar)
+        unseen = CatchUp(conversation, position, hash_at(engine.log, lane, position) if position else b"")
+        cellar = CellResolver(engine.log, lane.db, lane=lane)
+        walk = Dispatcher([unseen], lambda commit, first: (0, 0, _before(first, unseen)), cellar)
         for commit in _commits(engine.log, lane, position):
             cellar.note(commit)
             walk.through(commit, decoded(commit))
@@ -66,12 +66,12 @@ def follow(engine: Engine, session: int, conversation: Conversation, position: i
     return unseen.position
 
 
-def _before(first: AnyMutation, unseen: Unseen) -> bytes:
+def _before(first: AnyMutation, unseen: CatchUp) -> bytes:
     """The hash that a commit of a lane follows."""
     return genesis(first.uid) if isinstance(first, Open) and first.origin != Origin.FORK else unseen.hash
 
 
-def _commits(log: Log, lane: Lane, position: int) -> Iterator[Commit]:
+def _commits(log: Log, lane: Branch, position: int) -> Iterator[Commit]:
     """The commits of a lane after a position; those that lie near each other are read at once."""
     for stretch in reversed([one for one in lane.upto(NEVER) if one.high > position]):
         ordinals = [

@@ -22,7 +22,7 @@ def digest(content: bytes) -> Digest:
     return blake2b(content, digest_size=16).digest()
 
 
-class Kin(NamedTuple):
+class PageIdentity(NamedTuple):
     """What a page stays whatever it shows: its modality, and the tool call it makes or answers."""
 
     modality: int
@@ -30,24 +30,24 @@ class Kin(NamedTuple):
     answers: str | None = None
 
 
-def kin(part: Part) -> Kin:
+def kin(part: Part) -> PageIdentity:
     """What a page of this part is; the call ids are those a view can hold."""
     call_id = plain(part.call_id) or None  # an empty one names nothing
     if call_id is None:
         return _NAMELESS[part.modality]
-    return Kin(part.modality, call_id if part.is_call else None, call_id if part.is_result else None)
+    return PageIdentity(part.modality, call_id if part.is_call else None, call_id if part.is_result else None)
 
 
-_NAMELESS = {modality: Kin(modality) for modality in Modality}
+_NAMELESS = {modality: PageIdentity(modality) for modality in Modality}
 """What pages are that name no tool call: most, and one object serves all of a modality."""
 
 
-class HeldPage:
+class PageState:
     """A page of a message: the contents of its last version, and the one it shows now."""
 
     __slots__ = ("_contents", "full", "kin", "level", "of", "page", "position", "rank", "shown", "version")
 
-    def __init__(self, page: int, first: Digest, kin: Kin, of: Held) -> None:
+    def __init__(self, page: int, first: Digest, kin: PageIdentity, of: MessageState) -> None:
         self.of = of
         self.page = page
         self.kin = kin
@@ -68,9 +68,9 @@ class HeldPage:
     def contents(self, contents: dict[Digest, tuple[int, int]]) -> None:
         self._contents = contents
 
-    def copy(self, of: Held) -> HeldPage:
+    def copy(self, of: MessageState) -> PageState:
         """A page that can be changed without changing this one, of a copy of its message."""
-        other = HeldPage.__new__(HeldPage)
+        other = PageState.__new__(PageState)
         other.page, other.kin, other.version, other.level = self.page, self.kin, self.version, self.level
         other.rank, other.shown, other.position, other.full = self.rank, self.shown, self.position, self.full
         other._contents = None if self._contents is None else self._contents.copy()
@@ -91,21 +91,21 @@ class HeldPage:
         self.position, self.level = self.contents[content]
 
 
-class Pages:
+class MessagePages:
     """Every page that a message ever had, found by its number; a table of them would be larger than they are."""
 
     def __init__(self) -> None:
         self._numbers = array("q")
-        self._pages: list[HeldPage] = []
+        self._pages: list[PageState] = []
 
-    def add(self, page: HeldPage) -> HeldPage:
+    def add(self, page: PageState) -> PageState:
         """Takes a page in, most often the last one."""
         at = bisect_left(self._numbers, page.page) if self._numbers and page.page < self._numbers[-1] else len(self)
         self._numbers.insert(at, page.page)
         self._pages.insert(at, page)
         return page
 
-    def get(self, number: int) -> HeldPage | None:
+    def get(self, number: int) -> PageState | None:
         """The page of a number; None where no message had it."""
         at = bisect_left(self._numbers, number)
         return self._pages[at] if at < len(self) and self._numbers[at] == number else None
@@ -113,11 +113,11 @@ class Pages:
     def __len__(self) -> int:
         return len(self._pages)
 
-    def __iter__(self) -> Iterator[HeldPage]:
+    def __iter__(self) -> Iterator[PageState]:
         return iter(self._pages)
 
 
-class Held:
+class MessageState:
     """A message: who says it in which part of the request, its skeleton, its pages."""
 
     __slots__ = ("message", "packed", "pages", "role", "seen", "skeleton", "slot", "value", "words")
@@ -129,13 +129,13 @@ class Held:
         self.skeleton = skeleton
         self.packed = skeleton  # the skeleton the log holds
         self.seen = False  # it stood in a pack
-        self.pages: list[HeldPage] = []
+        self.pages: list[PageState] = []
         self.value: Any = None  # the message as last sent, kept to compare the next request with
         self.words: list[str] | None = None  # its keys in order, where its values are texts and nothing else
 
-    def copy(self) -> Held:
+    def copy(self) -> MessageState:
         """A message that can be changed without changing this one, without its pages."""
-        other = Held.__new__(Held)
+        other = MessageState.__new__(MessageState)
         other.message, other.role, other.slot, other.seen = self.message, self.role, self.slot, self.seen
         other.skeleton, other.packed, other.value, other.words = self.skeleton, self.packed, self.value, self.words
         other.pages = []
@@ -196,7 +196,7 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a != 0 or repr(a) == repr(b))
 
 
-class Sent:
+class RecordedRequest:
     """The messages of a request as it was recorded, to tell at once that the next one begins with them."""
 
     __slots__ = ("pairs", "written")
@@ -229,7 +229,7 @@ WRITTEN_MAX = 16 << 20
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-class Incoming:
+class IncomingMessage:
     """A message of a request before it is known which held message it is."""
 
     __slots__ = ("digests", "draft", "key", "value")
@@ -252,6 +252,6 @@ def result_of(draft: Draft) -> str | None:
     return _answered([kin(part) for part in draft.parts])
 
 
-def _answered(kins: Sequence[Kin]) -> str | None:
+def _answered(kins: Sequence[PageIdentity]) -> str | None:
     answers = {each.answers for each in kins}
     return answers.pop() if len(answers) == 1 else None

@@ -17,27 +17,27 @@ OMISSION = re.compile(r"\b(omitted|truncated|elided|cleared|removed|trimmed|prun
 SUMMARY = re.compile(r"<summary>|\bsummar(y|ised|ized)\b|\bcompacted\b|\bcontext checkpoint\b", re.IGNORECASE)
 
 
-class Shorter(NamedTuple):
+class ShorterForm(NamedTuple):
     """A shorter representation: at which level, made how."""
 
     level: Level
     method: Method
 
 
-def shorter(old: bytes, new: bytes) -> Shorter | None:
+def shorter(old: bytes, new: bytes) -> ShorterForm | None:
     """How `new` shortens `old`, or None where it is another content."""
     before, after = old.decode("utf-8", "replace"), new.decode("utf-8", "replace")
     if len(after) <= NOTE_CHARS_MAX and OMISSION.search(after) and not OMISSION.search(before[:NOTE_CHARS_MAX]):
-        return Shorter(Level.REFERENCE, Method.REPLACED)
+        return ShorterForm(Level.REFERENCE, Method.REPLACED)
     if len(before) < FULL_CHARS_MIN or len(after) >= 0.9 * len(before):
         return None
     if after and _kept(before, after) >= 0.6 * len(after):
-        return Shorter(Level.REDUCED, Method.CLIPPED)
+        return ShorterForm(Level.REDUCED, Method.CLIPPED)
     if len(after) > 0.5 * len(before):
         return None
     if len(after) <= NOTE_CHARS_MAX:
-        return Shorter(Level.REFERENCE, Method.REPLACED)
-    return Shorter(Level.ABSTRACT, Method.SHORTENED)
+        return ShorterForm(Level.REFERENCE, Method.REPLACED)
+    return ShorterForm(Level.ABSTRACT, Method.SHORTENED)
 
 
 def alike(old: bytes, new: bytes) -> bool:

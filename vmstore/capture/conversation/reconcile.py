@@ -7,9 +7,16 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
 
-from vmstore.capture.conversation.align import Gap, Taken, align, pair
+from vmstore.capture.conversation.align import Gap, SettledMessages, align, pair
 from vmstore.capture.conversation.conversation import Conversation
-from vmstore.capture.conversation.message_state import Digest, Held, HeldPage, Incoming, Kin, kin
+from vmstore.capture.conversation.message_state import (
+    Digest,
+    IncomingMessage,
+    MessageState,
+    PageIdentity,
+    PageState,
+    kin,
+)
 from vmstore.capture.conversation.part_diff import alike, reads_like_a_summary, shorter
 from vmstore.core.page import PageType, Role, Slot
 
@@ -17,39 +24,39 @@ INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
 REPLACED_MIN = 2  # messages a summary takes the place of
 
 
-class Settling:
+class Reconciliation:
     """One request being settled against what a conversation held before."""
 
     def __init__(
         self,
         conversation: Conversation,
-        old: Sequence[Held],
-        new: Sequence[Incoming],
+        old: Sequence[MessageState],
+        new: Sequence[IncomingMessage],
         at: int,
-        before: Sequence[Held] = (),
+        before: Sequence[MessageState] = (),
     ) -> None:
         self.conversation = conversation
         self.before = before  # messages of the request that are settled already
         self.old = old
         self.new = new
         self.at = at
-        self.settled: dict[int, Held] = {}
+        self.settled: dict[int, MessageState] = {}
         self._changed: dict[int, int] = {}  # new index -> old index it is a changed form of
-        self._summaries: dict[int, list[Held]] = {}
+        self._summaries: dict[int, list[MessageState]] = {}
 
-    def plan(self) -> Settling:
+    def plan(self) -> Reconciliation:
         """Decides what every message is; writes nothing."""
         asked = bool(self.new) and self.new[-1].draft.human
         found = align(self.old, self.new, last_is_new=asked)
         for index, old_index in found.same.items():
             self.settled[index] = self.old[old_index]
         self._recall()
-        taken = Taken(set(found.same.values()), set(self.settled))
+        taken = SettledMessages(set(found.same.values()), set(self.settled))
         for gap in found.gaps:
             self._settle_gap(gap, taken)
         return self
 
-    def plan_changed(self) -> Settling:
+    def plan_changed(self) -> Reconciliation:
         """Decides that one message is another form of the one that stood in its place."""
         self._changed[0] = 0
         return self
@@ -65,7 +72,7 @@ class Settling:
             for index, entry in enumerate(self.new)
         )
 
-    def write(self) -> list[Held]:
+    def write(self) -> list[MessageState]:
         """Writes what is new or changed, and answers every message in order."""
         return [self._write(index) for index in range(len(self.new))]
 
@@ -75,7 +82,7 @@ class Settling:
         The last message of a request, where a person wrote it, is new.
         """
         used = _Used(self)
-        alike: dict[Hashable, Iterator[Held]] = {}  # by what they say, those that no message was yet
+        alike: dict[Hashable, Iterator[MessageState]] = {}  # by what they say, those that no message was yet
         for index, entry in enumerate(self.new):
             if entry.draft.human and index == len(self.new) - 1:
                 continue
@@ -95,7 +102,7 @@ class Settling:
                     self.settled[index] = reply
                     used.add(reply)
 
-    def _reply_with(self, entry: Incoming, used: _Used) -> Held | None:
+    def _reply_with(self, entry: IncomingMessage, used: _Used) -> MessageState | None:
         """A late answer of the model that shares a part with a message sent back changed."""
         digests = set(entry.digests)
         for held in reversed(self.conversation.messages[-8:]):
@@ -103,7 +110,7 @@ class Settling:
                 return held
         return None
 
-    def _settle_gap(self, gap: Gap, taken: Taken) -> None:
+    def _settle_gap(self, gap: Gap, taken: SettledMessages) -> None:
         for old_index, index in self._instructions(gap, taken):
             self._change(old_index, index, taken)
         for old_index, index in pair(gap, self.old, self.new, taken):
@@ -116,13 +123,13 @@ class Settling:
         if len(gone) >= REPLACED_MIN and fresh and self._is_summary(fresh[0], gone, gap.inner):
             self._summaries[fresh[0]] = gone
 
-    def _change(self, old_index: int, index: int, taken: Taken) -> None:
+    def _change(self, old_index: int, index: int, taken: SettledMessages) -> None:
         """Has a message of the request be a changed form of one that stood before."""
         self._changed[index] = old_index
         taken.old.add(old_index)
         taken.new.add(index)
 
-    def _instructions(self, gap: Gap, taken: Taken) -> list[tuple[int, int]]:
+    def _instructions(self, gap: Gap, taken: SettledMessages) -> list[tuple[int, int]]:
         """Instructions that stand alone before and now are the same ones, edited."""
         left, right = taken.left(gap)
         olds = [i for i in left if self.old[i].role in INSTRUCTIONS]
@@ -140,7 +147,7 @@ class Settling:
         before, after = self.conversation.read(held.pages[0].full), entry.draft.parts[0].content
         return alike(before, after) or (not entry.draft.human and shorter(before, after) is not None)
 
-    def _is_summary(self, index: int, gone: Sequence[Held], inner: bool) -> bool:
+    def _is_summary(self, index: int, gone: Sequence[MessageState], inner: bool) -> bool:
         draft = self.new[index].draft
         if draft.slot is not Slot.MESSAGES or draft.role is Role.TOOL or any(part.is_call for part in draft.parts):
             return False
@@ -150,7 +157,7 @@ class Settling:
         replaced = sum(len(self.conversation.read(page.full)) for held in gone for page in held.pages)
         return inner and size < replaced
 
-    def _write(self, index: int) -> Held:
+    def _write(self, index: int) -> MessageState:
         entry = self.new[index]
         held = self.settled.get(index)
         if held is None and index in self._changed:
@@ -167,7 +174,7 @@ class Settling:
         held.take(entry.value)
         return held
 
-    def _stands_in(self, entry: Incoming) -> bool:
+    def _stands_in(self, entry: IncomingMessage) -> bool:
         """Whether an answer of the model's is the last one in other words: that one is not sent back."""
         if entry.draft.role is not Role.ASSISTANT or not self.conversation.answers:
             return False
@@ -177,13 +184,13 @@ class Settling:
         stays = self.settled.values()
         return not any(held in stays or held in self.before for held in self.conversation.answers)
 
-    def _revise(self, held: Held, entry: Incoming) -> None:
+    def _revise(self, held: MessageState, entry: IncomingMessage) -> None:
         """Brings a held message to what the request says: parts matched, changed, added, dropped."""
         conversation = self.conversation
         kins = [kin(part) for part in entry.draft.parts]
         wanted = list(zip(kins, entry.digests, strict=True))
         if [(page.kin, page.shown) for page in held.pages] != wanted:
-            spare = Spare(held.pages)
+            spare = SparePages(held.pages)
             pages = [spare.take(is_, content) for is_, content in wanted]
             for index, part in enumerate(entry.draft.parts):
                 page = pages[index] or spare.take(kins[index])
@@ -204,34 +211,34 @@ class Settling:
 class _Used:
     """The messages that a message of a request can no longer be; gathered once one is asked for."""
 
-    def __init__(self, settling: Settling) -> None:
+    def __init__(self, settling: Reconciliation) -> None:
         self._settling = settling
-        self._more: list[Held] = []
-        self._held: set[Held] | None = None
+        self._more: list[MessageState] = []
+        self._held: set[MessageState] | None = None
 
-    def __contains__(self, held: Held) -> bool:
+    def __contains__(self, held: MessageState) -> bool:
         if self._held is None:
             told = self._settling
             self._held = {*told.settled.values(), *told.old, *told.before, *self._more}
         return held in self._held
 
-    def add(self, held: Held) -> None:
+    def add(self, held: MessageState) -> None:
         """Uses one more."""
         (self._more.append if self._held is None else self._held.add)(held)
 
 
-class Spare:
+class SparePages:
     """The pages of a message that none of its parts is yet, in order."""
 
-    def __init__(self, pages: Sequence[HeldPage]) -> None:
+    def __init__(self, pages: Sequence[PageState]) -> None:
         self._taken: set[int] = set()
-        self._having: defaultdict[tuple[Kin, Digest | None], deque[HeldPage]] = defaultdict(deque)
+        self._having: defaultdict[tuple[PageIdentity, Digest | None], deque[PageState]] = defaultdict(deque)
         for page in pages:
             self._having[page.kin, None].append(page)
             for content in page.contents:
                 self._having[page.kin, content].append(page)
 
-    def take(self, is_: Kin, content: Digest | None = None) -> HeldPage | None:
+    def take(self, is_: PageIdentity, content: Digest | None = None) -> PageState | None:
         """Takes out the first page of a kin, where a content is told one that has it."""
         pages = self._having.get((is_, content))
         while pages:

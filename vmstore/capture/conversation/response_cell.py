@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vmstore.core.draft import Reply
+from vmstore.core.draft import ReplyDraft
 from vmstore.core.text.skeleton import loads
 from vmstore.providers.body import CALL, FORM, MESSAGE
 from vmstore.providers.message import json_bytes
@@ -13,7 +13,7 @@ from vmstore.providers.message import json_bytes
 NAMED_BYTES_MIN = 48  # of a field that is named by the call that had it, and not written again
 
 
-class Responses:
+class ResponseFields:
     """What the last response of a session had in each field; what the next one repeats names it.
 
     Providers echo tools and instructions with every call, and what stands around a message is mostly alike.
@@ -22,7 +22,7 @@ class Responses:
     def __init__(self) -> None:
         self._fields: dict[str, tuple[int, bytes]] = {}  # by key, the call that wrote a field, and its JSON
 
-    def beside(self, reply: Reply, call: int) -> bytes | None:
+    def beside(self, reply: ReplyDraft, call: int) -> bytes | None:
         """The cell of a reply: why it ended, the model, what failed, the body with its holes."""
         told: dict[str, Any] = {
             "stop": reply.stop,

@@ -14,24 +14,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vmstore.capture.conversation.ancestors import Ancestors, Leaving
+from vmstore.capture.conversation.ancestors import Ancestors, ForkPoint
 from vmstore.capture.conversation.load import load, reader
 from vmstore.capture.importers.formats.jsonl import stem
-from vmstore.capture.importers.track_writer import Feed
+from vmstore.capture.importers.track_writer import TrackWriter
 from vmstore.capture.redaction import reading_of
-from vmstore.capture.steps import Note, Reading, Step, Track
+from vmstore.capture.steps import MetadataStep, ParsedSource, Step, Track
 from vmstore.core.grants import CHARTER_NAME
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Origin
 from vmstore.core.redaction import Redaction
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.engine.redaction_policy import change
 from vmstore.errors import ConflictError, RefusedError
-from vmstore.redact.dry_run import Suspects
-from vmstore.redact.redactor import Door
-from vmstore.views.branch import NEVER, Lane
+from vmstore.redact.dry_run import DryRunReport
+from vmstore.redact.redactor import Redactor
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.dispatch import uncollected
 
 STEPS_PER_WRITE = 200
@@ -41,7 +41,7 @@ MOVED = "another process takes in the same source; look again at what it left"
 Progress = Callable[[int, int], None]
 
 
-class Taken(NamedTuple):
+class ImportedTrack(NamedTuple):
     """What became of one track: its session and how many records were new."""
 
     session: int
@@ -64,13 +64,13 @@ class Importer:
     """Takes the tracks of one reading into a store, parents before their forks and spawns."""
 
     def __init__(
-        self, engine: Engine, reading: Reading, path: Path, name: str | None, redaction: Redaction | None = None
+        self, engine: Engine, reading: ParsedSource, path: Path, name: str | None, redaction: Redaction | None = None
     ) -> None:
         self._engine = engine
         self._reading = reading
         self._redaction = redaction  # None: as the sessions have it that hold the source
-        self.doors: dict[str, Door] = {}  # by track, where something is hidden
-        self.suspects: dict[int, Suspects] = {}  # by session, where nothing is
+        self.doors: dict[str, Redactor] = {}  # by track, where something is hidden
+        self.suspects: dict[int, DryRunReport] = {}  # by session, where nothing is
         self._path = path
         self._name = name
         self._steps: dict[str, list[Step]] = {}
@@ -82,7 +82,7 @@ class Importer:
         self._problems: dict[tuple[int, str], None] = {}
         self._raced = False  # somebody else writes too
 
-    def run(self, progress: Progress | None = None) -> list[Taken]:
+    def run(self, progress: Progress | None = None) -> list[ImportedTrack]:
         """Imports every track; what became of each, in the reading's order.
 
         RefusedError, before anything is written, where it holds what it is not to hold.
@@ -121,7 +121,7 @@ class Importer:
         if self._redaction:
             self._reading, self.doors = reading_of(self._reading, self._redaction)
 
-    def _retried(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> Taken:
+    def _retried(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> ImportedTrack:
         """Imports a track; where others write as well, looks again at what they left and goes on from there."""
         self._written, self._problems, tries = 0, {}, 0
         while True:
@@ -135,13 +135,13 @@ class Importer:
                     raise
                 self._raced = True
 
-    def _track(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> Taken:
+    def _track(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> ImportedTrack:
         source, looked = self._source(track), self._engine.log.ordinal
         past, common = best = self._best(source, steps)
         if past is not None and common == len(steps):
             if past.hidden:
                 self._complete(past.session, _at(steps, self._engine.clock.now()))
-            return Taken(past.session, 0, [])
+            return ImportedTrack(past.session, 0, [])
         at = _at(steps, self._engine.clock.now())
         batch: Batch | None = None
         if past is None and track.origin is not Origin.FORK:
@@ -155,14 +155,14 @@ class Importer:
             if batch.seen != looked:
                 raise ConflictError(MOVED)
             batch.end(at)  # a changed first record can then fork before it
-            feed = Feed(self._path.name, steps, reader(self._engine, Lane(self._engine.projection.db, 0)))
+            feed = TrackWriter(self._path.name, steps, reader(self._engine, Branch(self._engine.projection.db, 0)))
         else:
             with self._engine.log.alone():
                 self._look_again(source, steps, looked, best)
                 past, common, leaving = self._continue(track, source, past, common, at)
             key = past.key
             stood = load(self._engine, past.session) if leaving is None else self._ancestors.conversation(leaving)
-            feed = Feed(self._path.name, steps, stood)
+            feed = TrackWriter(self._path.name, steps, stood)
             feed.session = past.session
             feed.resume(past.positions[:common])
             if track.part in self.doors:
@@ -194,17 +194,17 @@ class Importer:
 
     def _feed(
         self,
-        feed: Feed,
+        feed: TrackWriter,
         batch: Batch,
         key: bytes,
         common: int,
         steps: Sequence[Step],
         tell: Callable[[int], None],
-    ) -> tuple[Taken, list[tuple[bytes, int]]]:
+    ) -> tuple[ImportedTrack, list[tuple[bytes, int]]]:
         """Feeds the records beyond `common`, many to a write, and completes the import; their digests and positions."""
         fed: list[tuple[bytes, int]] = []
         at = _at(steps[:common] or steps, self._engine.clock.now())
-        suspects = Suspects()
+        suspects = DryRunReport()
         if not batch.head.redaction:
             feed.conversation.look = suspects.look
         session, sofar = feed.session, common
@@ -231,12 +231,12 @@ class Importer:
         tell(len(steps))
         if suspects.pages:
             self.suspects[session] = suspects
-        return Taken(session, len(steps) - common, feed.problems), fed
+        return ImportedTrack(session, len(steps) - common, feed.problems), fed
 
-    def _settle(self, feed: Feed, session: int) -> None:
+    def _settle(self, feed: TrackWriter, session: int) -> None:
         self._engine.follow()
         feed.session = session
-        feed.conversation.read = reader(self._engine, Lane(self._engine.projection.db, session))
+        feed.conversation.read = reader(self._engine, Branch(self._engine.projection.db, session))
 
     def _complete(self, session: int, at: int) -> None:
         """Makes a hidden import visible by its last commit, unless another process did."""
@@ -289,7 +289,7 @@ class Importer:
         stands = self._engine.log.head(session)
         assert stands is not None, "a session of the views is in the log"
         self._engine.follow()  # where it has not moved when it is written to, all of this was read of one moment
-        lane = Lane(self._engine.projection.db, session)
+        lane = Branch(self._engine.projection.db, session)
         rows: list[Any] = []
         for stretch in reversed(lane.upto(NEVER)):
             rows += lane.db.execute(
@@ -301,7 +301,7 @@ class Importer:
 
     def _continue(
         self, track: Track, source: str, past: _Past | None, common: int, at: int
-    ) -> tuple[_Past, int, Leaving | None]:
+    ) -> tuple[_Past, int, ForkPoint | None]:
         """The session to go on with: the one there is, or a fork at the last common record."""
         siblings = self._awaited[track.parent or ""] if past is None else 0
         if past is None:
@@ -313,7 +313,7 @@ class Importer:
         child = self._engine.fork(past.session, position, name, at, source=source, key=past.key, hidden=True)
         stands = self._engine.log.head(child)
         assert stands is not None, "it was written just now"
-        leaving = Leaving(child, past.session, position, stands.position, siblings, self._awaited[track.part])
+        leaving = ForkPoint(child, past.session, position, stands.position, siblings, self._awaited[track.part])
         digests, positions = past.digests[:common], past.positions[:common]
         return _Past(child, past.key, digests, positions, False, stands.position), common, leaving
 
@@ -323,12 +323,12 @@ class Importer:
             self._engine.projection.db.execute("SELECT min(last) FROM commits WHERE session = ?", (session,)).get
         )
 
-    def _opening(self, track: Track, source: str, key: bytes, steps: Sequence[Step]) -> Opening:
-        titles = (step.title for step in steps if isinstance(step, Note))
+    def _opening(self, track: Track, source: str, key: bytes, steps: Sequence[Step]) -> NewSession:
+        titles = (step.title for step in steps if isinstance(step, MetadataStep))
         told = {"user": track.user, "agent": track.agent, "title": track.title or next(filter(None, titles), None)}
         meta = {word: text for word, text in told.items() if text}
         name, policy = self._free_name(track), self._redaction
-        opening = Opening(name, meta, source=source, key=key, hidden=True, redaction=policy)
+        opening = NewSession(name, meta, source=source, key=key, hidden=True, redaction=policy)
         if track.origin is not Origin.SPAWN:
             return opening
         parent = self._sessions.get(track.parent or "")

@@ -10,17 +10,28 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from vmstore.capture.conversation.conversation import Conversation
-from vmstore.capture.conversation.message_state import Held
+from vmstore.capture.conversation.message_state import MessageState
 from vmstore.capture.record import drafts_as_values, take_draft, write
-from vmstore.capture.steps import Answer, Apart, Compact, More, Note, Recast, Say, Stand, Step, Unread
-from vmstore.core.draft import Draft, Reply
+from vmstore.capture.steps import (
+    CallStep,
+    ContinuationStep,
+    DetachedPages,
+    MessageRef,
+    MessageStep,
+    MetadataStep,
+    RewriteStep,
+    Step,
+    SummaryStep,
+    UnreadableStep,
+)
+from vmstore.core.draft import Draft, ReplyDraft
 from vmstore.core.mutation import CellRef
 from vmstore.core.page import Fidelity, PageType, Role, Slot
 from vmstore.core.text.skeleton import dumps
 from vmstore.engine.batch import Batch
 
 
-class Feed:
+class TrackWriter:
     """One track on its way into a session."""
 
     def __init__(self, source: str, steps: Sequence[Step], start: Conversation | Callable[[int], bytes]) -> None:
@@ -29,10 +40,10 @@ class Feed:
         self.problems: list[tuple[int, str]] = []
         self._source = source
         self._steps = steps
-        self._line: list[tuple[int, Held]] = []
-        self._shown: list[Held] = []  # the line as a call shows it, by slots
+        self._line: list[tuple[int, MessageState]] = []
+        self._shown: list[MessageState] = []  # the line as a call shows it, by slots
         self._since = 0  # how many of those the last pack showed in their places
-        self._said: dict[int, list[Held]] = {}  # by the step that brought them
+        self._said: dict[int, list[MessageState]] = {}  # by the step that brought them
 
     def resume(self, positions: Sequence[int]) -> None:
         """Finds the conversation again as it stood after the records that end at these positions."""
@@ -44,17 +55,17 @@ class Feed:
                 at += 1
             self._said[index] = said
             match step:
-                case Compact():
+                case SummaryStep():
                     self._compact(step, index, said[0])
-                case Recast():
+                case RewriteStep():
                     self._recast(step, index, said)
-                case Answer(request=None, joins=True) | Say() | More():
+                case CallStep(request=None, joins=True) | MessageStep() | ContinuationStep():
                     self._lengthen(index, said)
 
     def needs_log(self, index: int) -> bool:
         """Whether the next step reads what was written, so that it must be in the log by then."""
         step = self._steps[index] if index < len(self._steps) else None
-        return isinstance(step, Answer) and step.request is not None
+        return isinstance(step, CallStep) and step.request is not None
 
     def take(self, index: int, batch: Batch, at: int) -> CellRef | None:
         """Takes one step in; the cell of what its mark keeps beside it, if anything."""
@@ -62,33 +73,33 @@ class Feed:
         conversation.batch = batch
         self._unnamed(step)
         match step:
-            case Say():
+            case MessageStep():
                 self._join(index, [conversation.say(step.draft, at=at)])
-            case Answer(request=None):
+            case CallStep(request=None):
                 self._answer(index, step, at)
-            case Answer():
+            case CallStep():
                 assert step.request is not None, "the case before took the others"
                 values = drafts_as_values(step.request)
                 write(conversation, batch, values, take_draft, step.reply, at=at, rest=_rest(step), shape=step.shape)
                 self._since = 0
-            case More():
+            case ContinuationStep():
                 conversation.reckon(step.reply.usage, conversation.context)
                 self._join(index, conversation.reply(step.reply, batch.head.call, at=at))
-            case Compact():
+            case SummaryStep():
                 summary = conversation.say(step.draft, at=at, type_=PageType.SUMMARY)
                 conversation.sum_up(summary, self._compact(step, index, summary))
-            case Recast():
+            case RewriteStep():
                 new = [(draft, conversation.say(draft, at=at)) for draft in _drafts(step)]
                 left = self._recast(step, index, [held for _, held in new])
                 for draft, held in new:
                     if any(part.type is PageType.SUMMARY for part in draft.parts):
                         conversation.sum_up(held, left)
                 return None if step.aside is None else batch.cell(step.aside)
-            case Apart():
+            case DetachedPages():
                 conversation.apart(step.draft)
-            case Note():
+            case MetadataStep():
                 return batch.cell(step.aside)
-            case Unread():
+            case UnreadableStep():
                 conversation.raw(step.raw, f"{self._source}:{step.line}", step.reason)
                 self.problems.append((step.line, step.reason))
         return None
@@ -98,7 +109,7 @@ class Feed:
         for name in {hint for draft in _drafts(step) for _, hint in draft.links if hint not in self.conversation.hints}:
             self.problems.append((step.line, f"names {name!r}, which no message before it is called"))
 
-    def _answer(self, index: int, step: Answer, at: int) -> None:
+    def _answer(self, index: int, step: CallStep, at: int) -> None:
         conversation = self.conversation
         conversation.reckon(step.reply.usage, self._shown)
         since, self._since = self._since, len(self._shown)
@@ -107,12 +118,12 @@ class Feed:
         if step.joins:
             self._join(index, held)
 
-    def _join(self, index: int, held: list[Held]) -> None:
+    def _join(self, index: int, held: list[MessageState]) -> None:
         """What a step brought stands at the end of the conversation."""
         self._said[index] = held
         self._lengthen(index, held)
 
-    def _lengthen(self, index: int, held: list[Held]) -> None:
+    def _lengthen(self, index: int, held: list[MessageState]) -> None:
         """Puts messages at the end of the line, and each in its place among those of its slot."""
         self._line += [(index, one) for one in held]
         for one in held:
@@ -122,11 +133,11 @@ class Feed:
                 self._since = min(self._since, bisect_right(self._shown, one.slot, key=_slot))
                 insort_right(self._shown, one, key=_slot)
 
-    def _redraw(self, line: list[tuple[int, Held]]) -> None:
+    def _redraw(self, line: list[tuple[int, MessageState]]) -> None:
         """Has another line stand."""
         self._line, self._shown, self._since = line, sorted((held for _, held in line), key=_slot), 0
 
-    def _compact(self, step: Compact, index: int, summary: Held) -> list[Held]:
+    def _compact(self, step: SummaryStep, index: int, summary: MessageState) -> list[MessageState]:
         """Puts a summary in the place of what it replaces; the messages replaced."""
         kept_from = len(self._steps) if step.kept_from is None else step.kept_from
         before = [(i, h) for i, h in self._line if _stays(h)]
@@ -136,12 +147,12 @@ class Feed:
         self._said[index] = [summary]
         return replaced
 
-    def _recast(self, step: Recast, index: int, new: list[Held]) -> list[Held]:
+    def _recast(self, step: RewriteStep, index: int, new: list[MessageState]) -> list[MessageState]:
         """Puts what a step lists in the place of the conversation, its `new` messages in order; what left."""
         self._said[index], drafted = new, iter(new)
         line = [(i, held) for i, held in self._line if held.slot is not Slot.MESSAGES]
         for stand in step.stands:
-            if not isinstance(stand, Stand):
+            if not isinstance(stand, MessageRef):
                 line += [(index, held) for held in islice(drafted, 1)]
             elif stand.nth < len(said := self._said.get(stand.step, [])):
                 line.append((stand.step, said[stand.nth]))
@@ -151,7 +162,7 @@ class Feed:
         return left
 
 
-def _slot(held: Held) -> Slot:
+def _slot(held: MessageState) -> Slot:
     """What a call orders messages by."""
     return held.slot
 
@@ -159,23 +170,23 @@ def _slot(held: Held) -> Slot:
 def _drafts(step: Step) -> tuple[Draft, ...]:
     """The messages a step brings, those of a recorded request aside."""
     match step:
-        case Say() | Compact() | Apart():
+        case MessageStep() | SummaryStep() | DetachedPages():
             return (step.draft,)
-        case Recast():
+        case RewriteStep():
             return tuple(stand for stand in step.stands if isinstance(stand, Draft))
-        case Answer() | More():
+        case CallStep() | ContinuationStep():
             return step.reply.drafts
     return ()
 
 
-def _stays(held: Held) -> bool:
+def _stays(held: MessageState) -> bool:
     """Whether a message stands outside what a compaction replaces: instructions and tools do."""
     return held.slot is not Slot.MESSAGES or held.role in (Role.SYSTEM, Role.DEVELOPER)
 
 
-def _rest(step: Answer) -> bytes | None:
+def _rest(step: CallStep) -> bytes | None:
     """What else is known of a call's request: all its fields, or the model alone."""
     if step.rest is not None:
         return step.rest
-    reply: Reply = step.reply
+    reply: ReplyDraft = step.reply
     return dumps({"model": reply.model}) if reply.model else None

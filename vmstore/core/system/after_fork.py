@@ -31,7 +31,7 @@ LOCK_ORDER = HANDLE, FILE, KEYS = range(3)  # as one thread takes them
 T = TypeVar("T")
 
 
-class Guard(Protocol):
+class ReentrantLock(Protocol):
     """A lock that one thread holds, and may take again."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
@@ -43,7 +43,7 @@ class Guard(Protocol):
         ...
 
 
-class Heir(Protocol):
+class ForkResource(Protocol):
     """Has something that a forked process must not share, such as the descriptor of a lock."""
 
     def forked(self) -> None:
@@ -58,7 +58,7 @@ class Owner(ABC):
 
     @property
     @abstractmethod
-    def entry(self) -> Guard:
+    def entry(self) -> ReentrantLock:
         """The lock under which the connections are used."""
 
     def connections(self) -> Iterable[apsw.Connection]:
@@ -78,7 +78,7 @@ class _Fork(NamedTuple):
     """A fork under way: all owners, so that none is freed meanwhile, and the entries that are held."""
 
     owners: list[Owner]
-    held: list[Guard]
+    held: list[ReentrantLock]
 
 
 class _Process:
@@ -89,7 +89,7 @@ class _Process:
         self.parent = 0  # the process it was forked from, once it was
         self.busy: set[tuple[int, int]] = set()  # files, as device and inode, that are open behind our back
         self.owners: WeakSet[Owner] = WeakSet()
-        self.heirs: WeakSet[Heir] = WeakSet()
+        self.heirs: WeakSet[ForkResource] = WeakSet()
         self.forks: dict[int, _Fork] = {}  # by the thread that forks
 
 
@@ -104,7 +104,7 @@ def owns(owner: Owner) -> None:
     _process.owners.add(owner)
 
 
-def inherits(heir: Heir) -> None:
+def inherits(heir: ForkResource) -> None:
     """Has an heir told in forked processes."""
     _process.heirs.add(heir)
 

@@ -40,7 +40,7 @@ class _Mine(threading.local):
 MINE = _Mine()
 
 
-class Given:
+class ReleasedLoans:
     """Loans that were given up, to be taken back."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Given:
 @contextmanager
 def queued() -> Iterator[None]:
     """Waits within for another thread, which may wait for another process: others have what this one holds."""
-    given = Given()
+    given = ReleasedLoans()
     if MINE.since is None:
         MINE.since = seconds()
     try:

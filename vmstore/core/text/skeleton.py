@@ -14,7 +14,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.text import json_text
 from vmstore.core.text.holes import BASE64, HOLES, JSON, KEYED, LIST, TEXT, URLSAFE, VALUE
 from vmstore.core.text.json_text import loads
@@ -92,7 +92,7 @@ def _filled(hole: dict[str, Any], contents: Sequence[bytes] | dict[int, bytes]) 
     """What stands in the place of a hole."""
     ((kind, _),) = hole.items()
     content = contents[part_of(hole)]
-    if kind == TEXT or isinstance(content, Gone):
+    if kind == TEXT or isinstance(content, ErasedContent):
         return bytes_text(content)
     if kind in _SIGNS:
         return base64.b64encode(content, _SIGNS[kind]).decode()

@@ -35,10 +35,10 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.text.holes import BASE64, HOLES, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
 from vmstore.core.text.json_text import is_text, strict
-from vmstore.engine.head import Head
+from vmstore.engine.head import GateHead
 
 
-class Form(NamedTuple):
+class CellForm(NamedTuple):
     """What the bytes of a cell must be: in words, a look that says why some are not, and a bound by hand."""
 
     words: str
@@ -108,20 +108,20 @@ def _list_of(told: Any, kind: type, name: str) -> str | None:
     return None if fits else f"its {name} holds what is no text"
 
 
-OPAQUE = Form("any bytes", _anything)
-PLAIN = Form("text in UTF-8", _text)
-NAME = Form("text in UTF-8, by hand of 4 KiB at most", _text, 4 << 10)
-OBJECT = Form("a JSON object", _typed(dict))
-VALUE = Form("a JSON value", _typed())
-LABELS = Form(
+OPAQUE = CellForm("any bytes", _anything)
+PLAIN = CellForm("text in UTF-8", _text)
+NAME = CellForm("text in UTF-8, by hand of 4 KiB at most", _text, 4 << 10)
+OBJECT = CellForm("a JSON object", _typed(dict))
+VALUE = CellForm("a JSON value", _typed())
+LABELS = CellForm(
     "a JSON object whose names are texts, with `tags` a list of texts, by hand of 64 KiB at most", _labels, 64 << 10
 )
-TEXTS = Form("a JSON list of texts, by hand of 64 KiB at most", _texts, 64 << 10)
-ANCHORS = Form("a JSON object, by hand of 64 KiB at most", _typed(dict), 64 << 10)
-SKELETON = Form("JSON whose holes stand for parts", _skeleton)
-NOTE = Form("a JSON value; of a source record any bytes", _typed())
+TEXTS = CellForm("a JSON list of texts, by hand of 64 KiB at most", _texts, 64 << 10)
+ANCHORS = CellForm("a JSON object, by hand of 64 KiB at most", _typed(dict), 64 << 10)
+SKELETON = CellForm("JSON whose holes stand for parts", _skeleton)
+NOTE = CellForm("a JSON value; of a source record any bytes", _typed())
 
-FORMS: dict[type, dict[str, Form]] = {
+FORMS: dict[type, dict[str, CellForm]] = {
     Open: {"name": NAME, "meta": OBJECT, "source": PLAIN, "key": OPAQUE},
     Mark: {"name": NAME, "note": NOTE},
     Close: {"reason": NAME},
@@ -148,7 +148,7 @@ assert FORMS.keys() == CELL_FIELDS.keys(), "the gate looks at the cells of every
 assert all({*CELL_FIELDS[kind]} == FORMS[kind].keys() - {"envelopes"} for kind in FORMS), "and at every one of them"
 
 
-READ: dict[type, tuple[tuple[str, Form], ...]] = {
+READ: dict[type, tuple[tuple[str, CellForm], ...]] = {
     kind: tuple((field, form) for field, form in fields.items() if form is not OPAQUE) for kind, fields in FORMS.items()
 }
 """The fields whose cells must be something."""
@@ -161,14 +161,14 @@ def refs_in(m: Any, field: str) -> Sequence[Any]:
     return () if field == "note" and m.reason != Mark.NAMED else (getattr(m, field),)
 
 
-def named(m: AnyMutation) -> Iterator[tuple[str, Any, Form]]:
+def named(m: AnyMutation) -> Iterator[tuple[str, Any, CellForm]]:
     """The cells a mutation names whose bytes must be something, each with its field."""
     for field, form in READ.get(type(m), ()):
         if getattr(m, field) is not None:
             yield from ((field, ref, form) for ref in refs_in(m, field))
 
 
-class Stands(NamedTuple):
+class PackedPage(NamedTuple):
     """A page of a message as a pack shows it: which part, the position of its content, at which level."""
 
     part: int
@@ -176,31 +176,31 @@ class Stands(NamedTuple):
     level: int
 
 
-class Shown(NamedTuple):
+class PackedMessage(NamedTuple):
     """A message that a pack changes: the holes of its skeleton, None where it was erased, and its pages in order."""
 
     message: int
     holes: Sequence[Hole] | None
-    pages: Sequence[Stands]
+    pages: Sequence[PackedPage]
 
 
 class Contents(Protocol):
     """What the gate or `verify` knows of contents."""
 
-    def wrong(self, ref: Any, form: Form) -> str | None:
+    def wrong(self, ref: Any, form: CellForm) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
         ...
 
-    def unfit(self, position: int, form: Form) -> str | None:
+    def unfit(self, position: int, form: CellForm) -> str | None:
         """The same of the content made at a position."""
         ...
 
-    def touched(self, head: Head, m: Pack) -> Iterable[Shown]:
+    def touched(self, head: GateHead, m: Pack) -> Iterable[PackedMessage]:
         """The messages of which a pack changes a page or the skeleton."""
         ...
 
 
-class Facts(NamedTuple):
+class PageFacts(NamedTuple):
     """What a page is, as a rule asks of it."""
 
     message: int
@@ -209,7 +209,7 @@ class Facts(NamedTuple):
     type: int
 
 
-class ByHand(Contents, Protocol):
+class LiveContents(Contents, Protocol):
     """What the gate knows besides of a session that somebody writes to by hand."""
 
     def live(self) -> bool:
@@ -228,7 +228,7 @@ class ByHand(Contents, Protocol):
         """Remembers what a cell holds that lies before the batch."""
         ...
 
-    def page(self, page: int) -> Facts:
+    def page(self, page: int) -> PageFacts:
         """What a page is."""
         ...
 
@@ -241,13 +241,13 @@ class ByHand(Contents, Protocol):
         ...
 
 
-FILLS: Mapping[str, Form] = {TEXT: PLAIN, JSON: VALUE, BASE64: OPAQUE, URLSAFE: OPAQUE}
+FILLS: Mapping[str, CellForm] = {TEXT: PLAIN, JSON: VALUE, BASE64: OPAQUE, URLSAFE: OPAQUE}
 """What the content of a page must be that fills a kind of hole."""
 
 assert FILLS.keys() | {KEYED} == {*HOLES}, "`holes` tells every kind but this one, which it tells as JSON"
 
 
-def unfilled(shown: Shown, contents: Contents, *, partial: bool) -> str | None:
+def unfilled(shown: PackedMessage, contents: Contents, *, partial: bool) -> str | None:
     """Which hole of a message cannot be filled by the pages that are shown of it; None where it can be told whole."""
     pages = {page.part: page for page in shown.pages} if partial else dict(enumerate(shown.pages))
     for kind, part in shown.holes or ():

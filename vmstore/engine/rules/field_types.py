@@ -14,7 +14,7 @@ import msgspec
 
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.erasure import ErasureReason
-from vmstore.core.grants import Scope, Verb
+from vmstore.core.grants import GrantScope, Verb
 from vmstore.core.mutation import (
     LIVE,
     PARTIAL,
@@ -74,7 +74,7 @@ from vmstore.core.page import (
     Status,
     Tier,
 )
-from vmstore.core.redaction import Artifact, By, How, Reason, Redaction
+from vmstore.core.redaction import Artifact, Reason, Redaction, RedactionMethod, RedactionSource
 from vmstore.core.text.token_estimate import ESTIMATORS
 
 NUMBER_MAX = 2**63 - 1
@@ -116,12 +116,12 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Pressure: {"level": frozenset(Load)},
     Approve: {"granted": frozenset((0, 1)), "artifact": frozenset(Artifact)},
     Redact: {
-        "type": frozenset(How),
+        "type": frozenset(RedactionMethod),
         "reason": frozenset(Reason),
-        "by": frozenset(By),
+        "by": frozenset(RedactionSource),
         "policy": frozenset(Redaction),
     },
-    Share: {"scope": frozenset(Scope), "verbs": VERBS},
+    Share: {"scope": frozenset(GrantScope), "verbs": VERBS},
     Revoke: {"verbs": VERBS},
     NamespacePolicy: {"subject": frozenset(PolicySubject)},
 }

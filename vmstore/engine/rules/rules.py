@@ -39,8 +39,18 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import LinkKind, Modality, PageType
 from vmstore.core.text.token_estimate import TOKENS_IMAGE_MAX
-from vmstore.engine.head import Head
-from vmstore.engine.rules.cell_contents import FILLS, OPAQUE, PLAIN, READ, VALUE, ByHand, Contents, refs_in, unfilled
+from vmstore.engine.head import GateHead
+from vmstore.engine.rules.cell_contents import (
+    FILLS,
+    OPAQUE,
+    PLAIN,
+    READ,
+    VALUE,
+    Contents,
+    LiveContents,
+    refs_in,
+    unfilled,
+)
 from vmstore.engine.rules.field_types import (
     COUNTS,
     IMPORTANCE_MAX,
@@ -54,7 +64,7 @@ from vmstore.engine.rules.field_types import (
 from vmstore.engine.system_session import charter_stands_apart
 
 
-class Place(msgspec.Struct, gc=False):
+class MutationPlace(msgspec.Struct, gc=False):
     """Where a mutation would stand: which of its commit, the mutation before it, the cells at hand.
 
     For an `open`, whether its name is taken already. `contents` knows what cells hold, where a rule
@@ -66,7 +76,7 @@ class Place(msgspec.Struct, gc=False):
     cells: int = 0
     name_taken: bool = False
     contents: Contents | None = None  # what knows of contents, where they are looked at
-    by_hand: ByHand | None = None  # what knows of the session too, where it is a mutation of somebody's own
+    by_hand: LiveContents | None = None  # what knows of the session too, where it is a mutation of somebody's own
 
 
 ENDS = (Pack, Mark)
@@ -75,54 +85,54 @@ TOKENS_AROUND = 16  # that a tokenizer may put around a content
 WEIGHED = (Create, Annotate)
 ELSEWHERE_MAX = 1 << 40  # bytes, or tokens, of what was never sealed: sums of them fit
 
-Rule = Callable[[Head, AnyMutation, Place], str | None]
+Rule = Callable[[GateHead, AnyMutation, MutationPlace], str | None]
 
 
-def open_comes_first(head: Head, m: AnyMutation, place: Place) -> str | None:
+def open_comes_first(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A session is opened once, by its first mutation."""
     if isinstance(m, Open) == head.opened:
         return "a session opens once, with its first mutation"
     return None
 
 
-def name_is_free(head: Head, m: AnyMutation, place: Place) -> str | None:
+def name_is_free(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A session's name is its own within a namespace."""
     return "the name is taken by another session" if isinstance(m, Open) and place.name_taken else None
 
 
-def kind_is_known(head: Head, m: AnyMutation, place: Place) -> str | None:
+def kind_is_known(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Only kinds of this version are written; unknown ones are read, never made."""
     return "this version cannot write a kind it does not know" if isinstance(m, Unknown) else None
 
 
-def fields_are_typed(head: Head, m: AnyMutation, place: Place) -> str | None:
+def fields_are_typed(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Each field holds a number, bytes, a cell or a list of those, as its kind says."""
     wrong = mistyped(m)
     return None if wrong is None else f"{wrong}; see specs/mutations.md for what it may be"
 
 
-def turn_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
+def turn_is_next(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Turns are counted without gaps."""
     if isinstance(m, Turn) and m.number != head.turn + 1:
         return f"turn {m.number} cannot follow turn {head.turn}"
     return None
 
 
-def turn_opens_its_commit(head: Head, m: AnyMutation, place: Place) -> str | None:
+def turn_opens_its_commit(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """The end of a turn is a commit end, so a turn begins a commit."""
     if isinstance(m, Turn) and not (place.nth == 0 or (place.nth == 1 and isinstance(place.before, Open))):
         return "a turn begins a commit"
     return None
 
 
-def nothing_follows_an_end(head: Head, m: AnyMutation, place: Place) -> str | None:
+def nothing_follows_an_end(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Packs and marks stand on commit ends."""
     if isinstance(place.before, ENDS):
         return f"a {place.before.kind} ends its commit"
     return None
 
 
-def cells_exist(head: Head, m: AnyMutation, place: Place) -> str | None:
+def cells_exist(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A mutation names cells of its own commit, or of an earlier one."""
     cells, named = place.cells, _NAMED.get(type(m))
     for ref in () if named is None else named(m):
@@ -144,14 +154,14 @@ _NAMED = {kind: _values(fields) for kind, fields in CELL_FIELDS.items()}
 """The cells that a mutation of a kind names."""
 
 
-def _earlier(ref: CellRef, head: Head) -> bool:
+def _earlier(ref: CellRef, head: GateHead) -> bool:
     """Whether there is such a cell of an earlier commit; those named before were looked at."""
     if ref in head.recent.named:
         return True
     return isinstance(ref, tuple) and 0 < ref[0] <= head.position and 0 <= ref[1] < head.cells(ref[0])
 
 
-def numbers_fit(head: Head, m: AnyMutation, place: Place) -> str | None:
+def numbers_fit(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Numbers stay within 63 bits, so that every view can hold them."""
     number = _beyond(msgspec.structs.astuple(m))
     return None if number is None else f"{number} is beyond 63 bits"
@@ -168,7 +178,7 @@ def _beyond(fields: tuple[Any, ...]) -> int | None:
     return None
 
 
-def words_are_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
+def words_are_listed(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """What stands for a word is of its closed vocabulary."""
     for field, words in WORDS.get(type(m), {}).items():
         if getattr(m, field) not in words and not (getattr(m, field) is None and field in _LEFT_OUT):
@@ -176,7 +186,7 @@ def words_are_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def erased_cells_are_its_own(head: Head, m: AnyMutation, place: Place) -> str | None:
+def erased_cells_are_its_own(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """What is erased was brought by earlier commits of this very session; what a fork inherits is its parent's."""
     if not isinstance(m, Erase):
         return None
@@ -190,7 +200,7 @@ def erased_cells_are_its_own(head: Head, m: AnyMutation, place: Place) -> str | 
     return None
 
 
-def message_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
+def message_exists(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A page joins a message that is there, or none (0); a pack changes skeletons of messages, each once."""
     if type(m) is Create and m.message and not head.has_message(m.message):
         return f"there is no message at position {m.message}"
@@ -204,7 +214,7 @@ def message_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def page_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
+def page_exists(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A page that is named exists."""
     pages = PAGES.get(type(m))
     for page in pages(m) if pages is not None else ():
@@ -213,7 +223,7 @@ def page_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def version_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
+def version_is_next(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Versions are counted without gaps; a representation is of the last one."""
     if isinstance(m, Update) and m.version != (head.version(m.page) or 0) + 1:
         return f"version {m.version} cannot follow version {head.version(m.page)} of p{m.page}"
@@ -222,14 +232,14 @@ def version_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def level_is_reduced(head: Head, m: AnyMutation, place: Place) -> str | None:
+def level_is_reduced(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Compression makes a level from 1 to 3; level 0 stays what it was (law 5)."""
     if isinstance(m, Compress) and m.level not in LEVELS:
         return f"level {m.level} cannot be compressed to; levels are 1, 2 and 3"
     return None
 
 
-def link_kind_is_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
+def link_kind_is_listed(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Links are of the closed list of kinds."""
     kinds = [kind for kind, _ in m.links] if isinstance(m, Create) else [m.link] if isinstance(m, Link | Unlink) else ()
     for kind in kinds:
@@ -238,19 +248,19 @@ def link_kind_is_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def links_lead_elsewhere(head: Head, m: AnyMutation, place: Place) -> str | None:
+def links_lead_elsewhere(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """No page is linked to itself."""
     return "a page cannot be linked to itself" if isinstance(m, Link | Unlink) and m.source == m.target else None
 
 
-def results_keep_their_call(head: Head, m: AnyMutation, place: Place) -> str | None:
+def results_keep_their_call(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """What a tool answered stays linked to its call: the request is made of both."""
     if isinstance(m, Unlink) and m.link == LinkKind.CAUSED_BY:
         return "a tool's result stays linked to its call"
     return None
 
 
-def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
+def sizes_count_up(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Sizes and tokens are counts."""
     for field in COUNTS.get(type(m), ()):
         if getattr(m, field) < 0:
@@ -258,28 +268,28 @@ def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def importance_is_a_share(head: Head, m: AnyMutation, place: Place) -> str | None:
+def importance_is_a_share(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Importance is a share of one, in parts per million."""
     if isinstance(m, WEIGHED) and m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
         return f"importance {m.importance} is not within 0 and {IMPORTANCE_MAX}"
     return None
 
 
-def annotation_says_something(head: Head, m: AnyMutation, place: Place) -> str | None:
+def annotation_says_something(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """An annotation changes what is known of its page."""
     if isinstance(m, Annotate) and all(field is None for field in msgspec.structs.astuple(m)[1:]):
         return "an annotation that says nothing"
     return None
 
 
-def call_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
+def call_is_next(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Calls are counted without gaps."""
     if isinstance(m, Pack) and m.call != head.call + 1:
         return f"call {m.call} cannot follow call {head.call}"
     return None
 
 
-def reply_answers_last_call(head: Head, m: AnyMutation, place: Place) -> str | None:
+def reply_answers_last_call(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A reply is to the last call made."""
     if isinstance(m, Reply) and (m.call != head.call or m.call == 0):
         return f"call {m.call} is not the last call ({head.call})"
@@ -288,7 +298,7 @@ def reply_answers_last_call(head: Head, m: AnyMutation, place: Place) -> str | N
     return None
 
 
-def membership_changes(head: Head, m: AnyMutation, place: Place) -> str | None:
+def membership_changes(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """What leaves was there, what enters shows a content of its own, each page once."""
     if not isinstance(m, Pack):
         return None
@@ -305,7 +315,7 @@ def membership_changes(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def content_is_its_own(head: Head, m: AnyMutation, place: Place) -> str | None:
+def content_is_its_own(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A page is shown by a content of its own, at the level that content has."""
     if not isinstance(m, SHOWING) or (m.level is None and m.content is None):
         return None
@@ -318,7 +328,7 @@ def content_is_its_own(head: Head, m: AnyMutation, place: Place) -> str | None:
 SHOWING = (FaultIn, Prefetch, Evict)
 
 
-def reference_came_before(head: Head, m: AnyMutation, place: Place) -> str | None:
+def reference_came_before(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """What answers a reference, or takes a share back, stands after it."""
     if isinstance(m, FaultIn | FaultDenied | Prefetch) and not 0 < m.reference <= head.position:
         return f"position {m.reference} is none that came before"
@@ -327,7 +337,7 @@ def reference_came_before(head: Head, m: AnyMutation, place: Place) -> str | Non
     return None
 
 
-def ranks_are_distinct(head: Head, m: AnyMutation, place: Place) -> str | None:
+def ranks_are_distinct(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """No two pages share a rank: the order of a context is total."""
     if not isinstance(m, Pack):
         return None
@@ -342,7 +352,7 @@ def ranks_are_distinct(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def totals_match(head: Head, m: AnyMutation, place: Place) -> str | None:
+def totals_match(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A pack states the number of pages, their tokens and their root as the fold finds them."""
     if not isinstance(m, Pack):
         return None
@@ -352,7 +362,7 @@ def totals_match(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def cells_are_formed(head: Head, m: AnyMutation, place: Place) -> str | None:
+def cells_are_formed(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A cell that a fold or an answer reads holds what its field says, an earlier one too."""
     if place.contents is None:
         return None
@@ -365,7 +375,7 @@ def cells_are_formed(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | None:
+def contents_are_as_stated(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """What somebody writes by hand states the size of its content, tokens it can have, and what it is."""
     by_hand = place.by_hand
     if by_hand is None or not isinstance(m, SIZED):
@@ -389,7 +399,7 @@ def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | No
     return None if wrong is None else f"a {Modality(page.modality).word} page is {form.words}: {wrong}"
 
 
-def holes_are_fitted(head: Head, m: AnyMutation, place: Place) -> str | None:
+def holes_are_fitted(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """What somebody writes by hand fits its hole in a message, shown or not, and a hole stays what it is."""
     if place.by_hand is None or (type(m) is Create and not m.message):
         return None
@@ -410,7 +420,7 @@ SIZED = (Create, Update, Compress)
 READABLE = {int(Modality.TEXT): PLAIN, int(Modality.STRUCTURED): VALUE}
 
 
-def messages_are_whole(head: Head, m: AnyMutation, place: Place) -> str | None:
+def messages_are_whole(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A message whose pages a pack changes can be told: each hole is filled by what it stands for."""
     if not isinstance(m, Pack) or place.contents is None:
         return None

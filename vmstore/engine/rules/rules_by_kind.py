@@ -26,7 +26,7 @@ from vmstore.core.mutation import (
     Unlink,
     Update,
 )
-from vmstore.engine.head import Head
+from vmstore.engine.head import GateHead
 from vmstore.engine.rules.cell_contents import FORMS
 from vmstore.engine.rules.field_types import COUNTS, PAGES, WORDS
 from vmstore.engine.rules.rules import (
@@ -35,7 +35,7 @@ from vmstore.engine.rules.rules import (
     SHOWING,
     SIZED,
     WEIGHED,
-    Place,
+    MutationPlace,
     Rule,
     annotation_says_something,
     call_is_next,
@@ -152,7 +152,7 @@ def rules_of(kind: type, before: type, sound: bool, charter: bool, looks: bool) 
     return rules
 
 
-def broken(head: Head, mutation: AnyMutation, place: Place, *, sound: bool) -> tuple[str, str] | None:
+def broken(head: GateHead, mutation: AnyMutation, place: MutationPlace, *, sound: bool) -> tuple[str, str] | None:
     """The first rule a mutation breaks, by name, and why; None when all hold. `sound` says its fields are."""
     key = type(mutation), type(place.before), sound, head.charter, place.contents is not None
     for rule in _ASKED.get(key) or rules_of(*key):

@@ -20,7 +20,7 @@ from vmstore.engine.verify.verify import Counts, Finding, verify
 from vmstore.errors import ConflictError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.log_reader import LogReader, commit_at
 from vmstore.views.projection import Progress, Projection, room_of
 from vmstore.views.stored_cells import Instead, read_cells
@@ -29,7 +29,7 @@ RUN_BYTES = 4 << 20
 RUN_COMMITS = 500
 
 
-class Foreign(NamedTuple):
+class ForeignSession(NamedTuple):
     """A session of the log it was proven in."""
 
     session: int
@@ -40,7 +40,7 @@ class Foreign(NamedTuple):
     hidden: bool
 
 
-class Gathering:
+class CommitCollector:
     """Commits that are looked at in a log of their own before anything of them is written to another."""
 
     def __init__(self, log: Log, *files: Path) -> None:
@@ -78,21 +78,21 @@ class Gathering:
         self._flush()
         return verify(self.log, self.views, progress)
 
-    def sessions(self) -> list[Foreign]:
+    def sessions(self) -> list[ForeignSession]:
         """The sessions taken in, parents before their forks."""
         sql = "SELECT session, uid, name, position, hash, hidden FROM sessions ORDER BY session"
-        return [Foreign(*row) for row in self.views.db.execute(sql)]
+        return [ForeignSession(*row) for row in self.views.db.execute(sql)]
 
-    def lane(self, foreign: Foreign) -> Lane:
+    def lane(self, foreign: ForeignSession) -> Branch:
         """Who wrote what of a session."""
-        return Lane(self.views.db, foreign.session)
+        return Branch(self.views.db, foreign.session)
 
-    def commits(self, session: int, after: int = 0) -> Commits:
+    def commits(self, session: int, after: int = 0) -> ForeignCommits:
         """A session's commits beyond a position."""
-        return Commits(self.log, LogReader(self.log, self.views.db).ordinals(session, after))
+        return ForeignCommits(self.log, LogReader(self.log, self.views.db).ordinals(session, after))
 
 
-def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef, instead: Instead | None = None) -> bytes:
+def content_of(log: Log, lane: Branch, commit: Commit, ref: CellRef, instead: Instead | None = None) -> bytes:
     """The bytes of a cell that a commit, read with its cells, names: its own, or one of an earlier commit."""
     if isinstance(ref, int) and not commit.cells[ref].erased:
         return commit.cells[ref].content
@@ -100,7 +100,7 @@ def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef, instead: Inst
     return read_cells(log, lane.db, {number: commitment}, instead)[number]
 
 
-def sealed_at(log: Log, lane: Lane, commit: Commit, ref: CellRef) -> tuple[int, bytes]:
+def sealed_at(log: Log, lane: Branch, commit: Commit, ref: CellRef) -> tuple[int, bytes]:
     """The number of a cell that a commit names, and its commitment."""
     if isinstance(ref, int):
         return commit.cell + ref, commit.commitment(ref)
@@ -109,7 +109,7 @@ def sealed_at(log: Log, lane: Lane, commit: Commit, ref: CellRef) -> tuple[int, 
     return earlier.cell + ref[1], earlier.commitment(ref[1])
 
 
-class Commits(Sequence[Commit]):
+class ForeignCommits(Sequence[Commit]):
     """Commits of a log with their cells, read when they are looked at."""
 
     def __init__(self, log: Log, ordinals: Sequence[int]) -> None:
@@ -122,18 +122,18 @@ class Commits(Sequence[Commit]):
     @overload
     def __getitem__(self, index: int) -> Commit: ...
     @overload
-    def __getitem__(self, index: slice) -> Commits: ...
-    def __getitem__(self, index: int | slice) -> Commit | Commits:
+    def __getitem__(self, index: slice) -> ForeignCommits: ...
+    def __getitem__(self, index: int | slice) -> Commit | ForeignCommits:
         """One commit with its cells, or some of them still unread."""
         if isinstance(index, slice):
-            return Commits(self._log, self._ordinals[index])
+            return ForeignCommits(self._log, self._ordinals[index])
         commit = commit_at(self._log, self._ordinals[index])
         numbers = range(commit.cell, commit.cell + commit.cell_count)
         cells = self._log.cells(numbers)
         return msgspec.structs.replace(commit, cells=tuple(cells[number] for number in numbers))
 
 
-def adopt(engine: Engine, gathering: Gathering) -> list[Ingested]:
+def adopt(engine: Engine, gathering: CommitCollector) -> list[Ingested]:
     """Writes proven sessions with the very commits they have, each whole or not at all.
 
     Raises ConflictError, before anything is written, where a name is taken by another session or a
@@ -150,15 +150,15 @@ def adopt(engine: Engine, gathering: Gathering) -> list[Ingested]:
     return engine.ingest(lacking)
 
 
-class Standing(NamedTuple):
+class IngestProgress(NamedTuple):
     """How far a foreign session is here already: its key (0 where it is not) and position."""
 
-    foreign: Foreign
+    foreign: ForeignSession
     session: int
     position: int
 
 
-def standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> Standing:
+def standing(engine: Engine, gathering: CommitCollector, foreign: ForeignSession) -> IngestProgress:
     """How far a foreign session is here; raises ConflictError where its name is taken or it went on differently."""
     db = engine.projection.db
     row = db.execute("SELECT session, position FROM sessions WHERE uid = ?", (foreign.uid,)).fetchone()
@@ -168,7 +168,7 @@ def standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> Standing
                 f"another session is called {foreign.name!r} here, and exact commits keep their name; "
                 "import into another store, or without --exact"
             )
-        return Standing(foreign, 0, 0)
+        return IngestProgress(foreign, 0, 0)
     session, position = row
     common = min(position, foreign.position)
     mine = hash_at(engine.projection.db, engine.log, session, common)
@@ -177,7 +177,7 @@ def standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> Standing
             f"session {foreign.name!r} went on differently here, somewhere up to position {common}; "
             "import it without --exact, as a session of its own"
         )
-    return Standing(foreign, session, position)
+    return IngestProgress(foreign, session, position)
 
 
 def hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes | None:

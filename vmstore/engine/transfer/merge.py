@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from vmstore.core.mutation import Open, decode
 from vmstore.core.page import Origin
 from vmstore.engine.engine import Arrival, Engine
-from vmstore.engine.transfer.ingest import Commits, hash_at
+from vmstore.engine.transfer.ingest import ForeignCommits, hash_at
 from vmstore.log.port import Log
 from vmstore.views.log_reader import LogReader
 from vmstore.views.projection import Projection
@@ -24,7 +24,7 @@ COMING = (NEW, GREW)
 CONFLICTS = (PARTED, TAKEN, ORPHAN)
 
 
-class Guest(NamedTuple):
+class GuestSession(NamedTuple):
     """A session of the other log."""
 
     session: int
@@ -34,20 +34,20 @@ class Guest(NamedTuple):
     hidden: bool
 
 
-class Standing(NamedTuple):
+class MergeProgress(NamedTuple):
     """What becomes of a guest: `outcome`, its key here (0 where it is new), and up to where both are the same.
 
     `name` is whose name it is that is taken, or whose past is missing.
     """
 
-    guest: Guest
+    guest: GuestSession
     outcome: str
     session: int
     position: int
     name: str = ""
 
 
-class Merge:
+class LogMerge:
     """Another log, which is sound, on its way into this one."""
 
     def __init__(self, engine: Engine, log: Log, views: Projection) -> None:
@@ -55,32 +55,32 @@ class Merge:
         self._log = log
         self._views = views
 
-    def guests(self) -> list[Guest]:
+    def guests(self) -> list[GuestSession]:
         """The other log's sessions, parents before their forks; unfinished imports too, its charter not.
 
         What a namespace grants and approves is its own affair, and does not travel.
         """
         sql = "SELECT session, uid, name, position, hidden FROM sessions WHERE hidden != ? ORDER BY session"
-        return [Guest(*row) for row in self._views.db.execute(sql, (Open.CHARTER,))]
+        return [GuestSession(*row) for row in self._views.db.execute(sql, (Open.CHARTER,))]
 
-    def standing(self, guest: Guest, coming: set[bytes] | None = None) -> Standing:
+    def standing(self, guest: GuestSession, coming: set[bytes] | None = None) -> MergeProgress:
         """What becomes of a guest as the two logs stand; `coming` are uids of guests that come before it."""
         db = self._engine.projection.db
         row: Any = db.execute("SELECT session, position FROM sessions WHERE uid = ?", (guest.uid,)).fetchone()
         if row is None:
             if db.execute("SELECT 1 FROM sessions WHERE name = ?", (guest.name,)).fetchone() is not None:
-                return Standing(guest, TAKEN, 0, 0, guest.name)
+                return MergeProgress(guest, TAKEN, 0, 0, guest.name)
             lacking = self._lacking(guest, coming or set())
-            return Standing(guest, NEW, 0, 0) if lacking is None else Standing(guest, ORPHAN, 0, 0, lacking)
+            return MergeProgress(guest, NEW, 0, 0) if lacking is None else MergeProgress(guest, ORPHAN, 0, 0, lacking)
         session, position = row
         common = min(position, guest.position)
         mine = hash_at(db, self._engine.log, session, common)
         if mine is None or mine != hash_at(self._views.db, self._log, guest.session, common):
-            return Standing(guest, PARTED, session, self._parted(guest, session))
+            return MergeProgress(guest, PARTED, session, self._parted(guest, session))
         outcome = SAME if position == guest.position else GREW if position < guest.position else BEHIND
-        return Standing(guest, outcome, session, common)
+        return MergeProgress(guest, outcome, session, common)
 
-    def _lacking(self, guest: Guest, coming: set[bytes]) -> str | None:
+    def _lacking(self, guest: GuestSession, coming: set[bytes]) -> str | None:
         """The name of the session whose past a fork lacks here; None where it lacks nothing."""
         first = self._commits(guest, 0)[0]
         opened = decode(first.body)[0]
@@ -96,7 +96,7 @@ class Merge:
             return None if ours is not None and hash_at(db, log, ours, opened.parent_position) == there else name
         return guest.name
 
-    def _ancestors(self, guest: Guest) -> Iterator[tuple[str, int, bytes]]:
+    def _ancestors(self, guest: GuestSession) -> Iterator[tuple[str, int, bytes]]:
         """The sessions a fork came from, its parent first: name, key there, uid."""
         sql = "SELECT name, session, uid FROM sessions WHERE session = (SELECT parent FROM sessions WHERE session = ?)"
         row: Any = self._views.db.execute(sql, (guest.session,)).fetchone()
@@ -104,7 +104,7 @@ class Merge:
             yield row
             row = self._views.db.execute(sql, (row[1],)).fetchone()
 
-    def _parted(self, guest: Guest, session: int) -> int:
+    def _parted(self, guest: GuestSession, session: int) -> int:
         """The last position at which both are the same."""
         sql = "SELECT last FROM commits WHERE session = ? ORDER BY last"
         ends = [row[0] for row in self._views.db.execute(sql, (guest.session,))]
@@ -116,20 +116,20 @@ class Merge:
         at = bisect_left(ends, True, key=differs)
         return ends[at - 1] if at else 0
 
-    def _commits(self, guest: Guest, after: int) -> Commits:
-        return Commits(self._log, LogReader(self._log, self._views.db).ordinals(guest.session, after))
+    def _commits(self, guest: GuestSession, after: int) -> ForeignCommits:
+        return ForeignCommits(self._log, LogReader(self._log, self._views.db).ordinals(guest.session, after))
 
-    def new(self, standing: Standing) -> Commits:
+    def new(self, standing: MergeProgress) -> ForeignCommits:
         """The commits of a guest that are not here and would come."""
         return self._commits(standing.guest, standing.position)
 
-    def lacks(self, standing: Standing) -> int:
+    def lacks(self, standing: MergeProgress) -> int:
         """How many commits of a guest are not here."""
         return len(self.new(standing)) if standing.outcome in COMING else 0
 
-    def bring(self, guest: Guest) -> tuple[Standing, int]:
+    def bring(self, guest: GuestSession) -> tuple[MergeProgress, int]:
         """Writes what of a guest is not here, durable; what became of it and how many commits are new."""
-        last: list[Standing] = []
+        last: list[MergeProgress] = []
 
         def lacking() -> list[Arrival]:
             last[:] = [self.standing(guest)]

@@ -34,12 +34,11 @@ from vmstore.core.mutation import (
 from vmstore.core.page import Fidelity, Origin
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine, Ingested
-from vmstore.engine.head import Head
+from vmstore.engine.head import GateHead, NewSession
 from vmstore.engine.lookups import ViewLookups
-from vmstore.engine.new_session import Opening
 from vmstore.engine.redaction import resized
 from vmstore.engine.rules.field_types import WORDS
-from vmstore.engine.transfer.ingest import Foreign, Gathering, sealed_at
+from vmstore.engine.transfer.ingest import CommitCollector, ForeignSession, sealed_at
 from vmstore.errors import CorruptError, ErasedError, InputError
 from vmstore.log.commit import Commit
 from vmstore.views.projectors.residency import resident_at
@@ -50,7 +49,7 @@ Hide = Callable[[bytes], bytes]
 
 
 def tell_anew(
-    engine: Engine, gathering: Gathering, foreign: Foreign, opening: Opening, hide: Hide | None = None
+    engine: Engine, gathering: CommitCollector, foreign: ForeignSession, opening: NewSession, hide: Hide | None = None
 ) -> Ingested:
     """Writes a proven session's mutations as a new session that `opening` begins, with this log's ids and salts.
 
@@ -72,7 +71,7 @@ def tell_anew(
 class _Telling:
     """A session on its way into a batch."""
 
-    def __init__(self, batch: Batch, gathering: Gathering, foreign: Foreign, hide: Hide | None) -> None:
+    def __init__(self, batch: Batch, gathering: CommitCollector, foreign: ForeignSession, hide: Hide | None) -> None:
         self._batch = batch
         self._log = gathering.log
         self._lane = gathering.lane(foreign)
@@ -169,7 +168,7 @@ class _Inherited(ViewLookups):
         return self._own if page > self.upto else super().uid(page)
 
 
-def inherit(engine: Engine, head: Head, opening: Opening) -> None:
+def inherit(engine: Engine, head: GateHead, opening: NewSession) -> None:
     """Gives the head of a fork what its parent's views hold up to the fork point."""
     db, position = engine.projection.db, opening.parent_position
     lookups = _Inherited(db, opening.parent, position, head.uid)
@@ -179,7 +178,7 @@ def inherit(engine: Engine, head: Head, opening: Opening) -> None:
     head.restore(resident[:4] for resident in resident_at(lookups.lane, position))
 
 
-def _writable(mutation: AnyMutation, foreign: Foreign) -> Known:
+def _writable(mutation: AnyMutation, foreign: ForeignSession) -> Known:
     if isinstance(mutation, Unknown):
         raise InputError(
             f"session {foreign.name!r} holds a {mutation.kind}, which this version cannot write; import it with --exact"
@@ -187,7 +186,9 @@ def _writable(mutation: AnyMutation, foreign: Foreign) -> Known:
     return mutation
 
 
-def opening_of(gathering: Gathering, foreign: Foreign, keys: dict[bytes, int], name: str, source: str) -> Opening:
+def opening_of(
+    gathering: CommitCollector, foreign: ForeignSession, keys: dict[bytes, int], name: str, source: str
+) -> NewSession:
     """How a foreign session began, told of a new one; `keys` are this log's sessions by foreign uid."""
     commit = gathering.commits(foreign.session)[0]
     opened = decode(commit.body)[0]
@@ -196,7 +197,7 @@ def opening_of(gathering: Gathering, foreign: Foreign, keys: dict[bytes, int], n
     meta = b"{}"
     if opened.meta is not None and not _cell(commit, opened.meta).erased:
         meta = _cell(commit, opened.meta).content
-    return Opening(
+    return NewSession(
         name,
         msgspec.json.decode(meta),
         origin=Origin(opened.origin),

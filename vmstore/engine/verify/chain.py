@@ -10,11 +10,10 @@ from typing import Any
 
 import apsw
 
-from vmstore.engine.verify.cell_check import Erased, unsound
-from vmstore.engine.verify.verify import Finding
+from vmstore.engine.verify.verify import Erased, Finding, unsound
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import Erasures
 
 BATCH = 200  # commits looked up at once
@@ -23,7 +22,7 @@ BATCH = 200  # commits looked up at once
 class Chain:
     """One session's chain, from the root it descends from to its end; counts what it read."""
 
-    def __init__(self, log: Log, db: apsw.Connection, lane: Lane, erased: Erased | None = None) -> None:
+    def __init__(self, log: Log, db: apsw.Connection, lane: Branch, erased: Erased | None = None) -> None:
         self._log = log
         self._erased = erased or Erasures(log)
         self._db = db

@@ -82,7 +82,7 @@ def tree_of(heads: Iterable[SessionHead]) -> Tree:
     return Tree(head.leaf for head in heads)
 
 
-class Histories:
+class HistoryTree:
     """Follows the commits of a log; `watched` says of which sessions, by uid, it shall keep the heads after how many
     commits."""
 

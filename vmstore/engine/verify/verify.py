@@ -6,7 +6,7 @@ replaying each session through the gate's own predicates, the views against a fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,23 +16,40 @@ import msgspec
 from vmstore.cells.cell import Cell
 from vmstore.core.mutation import AnyMutation, Compress, Create, Erase, Open, Pack, Unknown, Update, decode
 from vmstore.core.page import Origin
-from vmstore.engine.head import Head, Nothing
+from vmstore.engine.head import EmptyLookups, GateHead
 from vmstore.engine.lookups import ViewLookups
-from vmstore.engine.named_cells import OfLog, reachable
+from vmstore.engine.named_cells import LogContents, reachable
 from vmstore.engine.rules.field_types import sound
-from vmstore.engine.rules.rules import Place, message_exists, words_are_listed
+from vmstore.engine.rules.rules import MutationPlace, message_exists, words_are_listed
 from vmstore.engine.rules.rules_by_kind import OF_CONTENTS, broken
-from vmstore.engine.verify.cell_check import Erased, unsound
-from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.history_tree import HistoryTree
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import Erasures, erasures_after
 from vmstore.views.fold import fork_moment
 from vmstore.views.projection import Progress, Projection
 from vmstore.views.projector import Projector
 from vmstore.views.projectors.residency import resident_at
+
+Erased = Callable[[int], bool]
+"""Whether the log records that the cell of a number was erased."""
+
+
+def nothing_erased(number: int) -> bool:
+    """Of a log that records no erasure."""
+    return False
+
+
+def unsound(cell: Cell | None, number: int, commitment: bytes, erased: Erased) -> str | None:
+    """What is wrong with the cell of a number, None where nothing is; `commitment` is what its commit states."""
+    if cell is None:
+        return "it is missing"
+    if cell.erased:
+        return None if erased(number) else "its bytes were destroyed, and no erasure is recorded"
+    return None if cell.keeps(commitment) else "its bytes do not match their commitment"
+
 
 PROBLEMS_MAX = 1000
 READ = 256  # commits at a time
@@ -73,7 +90,7 @@ def verify(
     *,
     views: bool = True,
     rules: bool = True,
-    histories: Histories | None = None,
+    histories: HistoryTree | None = None,
     erased: Erased | None = None,
 ) -> tuple[Counts, list[Finding]]:
     """Checks every hash of a log and its cells, then the rules and the views that follow it, unless told not to.
@@ -120,7 +137,7 @@ def commits_of(log: Log) -> Iterator[Commit]:
 class ChainCheck:
     """Follows every session's chain and checks the cells it covers."""
 
-    def __init__(self, log: Log, histories: Histories | None = None, erased: Erased | None = None) -> None:
+    def __init__(self, log: Log, histories: HistoryTree | None = None, erased: Erased | None = None) -> None:
         self.log = log
         self.histories = histories
         self.erasures = Erasures(log)
@@ -379,8 +396,8 @@ def _short(table: str, row: tuple[Any, ...]) -> str:
 
 def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
     """Every mutation against every rule, each session from its beginning."""
-    heads: dict[int, Head] = {}
-    contents = OfLog(log, fresh)
+    heads: dict[int, GateHead] = {}
+    contents = LogContents(log, fresh)
     for commit, mutations in _read(log, contents, total):
         before: AnyMutation | None = None
         for index, mutation in enumerate(mutations):
@@ -393,7 +410,7 @@ def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
                 contents.begin(commit, head)
             reason = None
             if not isinstance(mutation, Unknown):
-                place = Place(index, before, commit.cell_count, contents=contents)
+                place = MutationPlace(index, before, commit.cell_count, contents=contents)
                 reason = broken(head, mutation, place, sound=sound(mutation) is not None)
             if reason is not None:
                 yield _broken(commit, position, mutation, *reason)
@@ -422,7 +439,7 @@ def _broken(commit: Commit, position: int, mutation: AnyMutation, rule: str, why
     return Finding(UNREADABLE, where, f"{what}; {mutation.kind} is answered as damaged, and nothing else is touched")
 
 
-def _read(log: Log, contents: OfLog, total: int) -> Iterator[tuple[Commit, list[AnyMutation]]]:
+def _read(log: Log, contents: LogContents, total: int) -> Iterator[tuple[Commit, list[AnyMutation]]]:
     """Every commit up to an ordinal with its mutations, those cells read that a rule looks at, some at a time."""
     waiting: list[tuple[Commit, list[AnyMutation]]] = []
     cells = 0
@@ -439,13 +456,13 @@ def _read(log: Log, contents: OfLog, total: int) -> Iterator[tuple[Commit, list[
     yield from waiting
 
 
-def _head(fresh: Projection, session: int, opening: Open) -> Head:
+def _head(fresh: Projection, session: int, opening: Open) -> GateHead:
     """A session's head before its first mutation; a fork's holds what it inherits."""
     if opening.origin != Origin.FORK:
-        return Head(opening.uid, Nothing(opening.uid))
-    head = Head(opening.uid, ViewLookups(fresh.db, session).inherited())
+        return GateHead(opening.uid, EmptyLookups(opening.uid))
+    head = GateHead(opening.uid, ViewLookups(fresh.db, session).inherited())
     head.stand(opening.parent_position)
     head.begins = opening.parent_position
     head.turn, head.call = fork_moment(fresh.db, opening)
-    head.restore(r[:4] for r in resident_at(Lane(fresh.db, session), opening.parent_position))
+    head.restore(r[:4] for r in resident_at(Branch(fresh.db, session), opening.parent_position))
     return head

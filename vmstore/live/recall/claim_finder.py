@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from vmstore.errors import InputError
-from vmstore.vm.claims.claims import NAME_CHARS_MAX, Claim, Known, Said, find, handed_in
+from vmstore.vm.claims.claims import NAME_CHARS_MAX, Claim, ClaimSource, KnownClaim, find, handed_in
 from vmstore.vm.compressors.callback import TIMEOUT_S, Outcome, heard
 
 Callback = Callable[[list[dict[str, Any]], list[dict[str, Any]]], Any]
@@ -22,7 +22,7 @@ the name of the claim it replaces.
 """
 
 
-class Finder:
+class ClaimFinder:
     """The patterns, and the callback that goes before them; `outcomes` counts what came of asking it."""
 
     def __init__(self, callback: Callback | None = None, timeout_s: float = TIMEOUT_S) -> None:
@@ -30,7 +30,9 @@ class Finder:
         self._timeout_s = timeout_s
         self.outcomes: dict[Outcome, int] = {}
 
-    def of(self, turn: Sequence[Said], before: Sequence[Said], known: Sequence[Known]) -> tuple[Claim, ...]:
+    def of(
+        self, turn: Sequence[ClaimSource], before: Sequence[ClaimSource], known: Sequence[KnownClaim]
+    ) -> tuple[Claim, ...]:
         """The claims of what was just said."""
         if self._callback is None:
             return find(turn, before, known)
@@ -39,7 +41,7 @@ class Finder:
         return find(turn, before, known) if claims is None else claims
 
     def _asked(
-        self, callback: Callback, turn: Sequence[Said], before: Sequence[Said]
+        self, callback: Callback, turn: Sequence[ClaimSource], before: Sequence[ClaimSource]
     ) -> tuple[Outcome, tuple[Claim, ...] | None]:
         outcome, answer = heard(lambda: callback(_plain(turn), _plain(before)), self._timeout_s)
         if outcome is not Outcome.ANSWERED:
@@ -53,5 +55,5 @@ class Finder:
             return Outcome.WRONG_TYPE, None
 
 
-def _plain(said: Sequence[Said]) -> list[dict[str, Any]]:
+def _plain(said: Sequence[ClaimSource]) -> list[dict[str, Any]]:
     return [{"page": one.page, "role": one.role.word, "text": one.text} for one in said]

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.core.text.stems import terms
-from vmstore.live.content_cache import Forms
-from vmstore.live.transcript import Spoken
+from vmstore.live.content_cache import ContentCache
+from vmstore.live.transcript import Transcript
 from vmstore.vm import signals
 from vmstore.vm.claims import quotes
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.tool_calls import tool_called
 from vmstore.vm.protocol.tools import VM_TOOLS
@@ -34,7 +34,7 @@ LATER_MAX = 3
 _READ = (Modality.TEXT, Modality.STRUCTURED)
 
 
-class Ranked(NamedTuple):
+class RecallMatch(NamedTuple):
     """A page that answers some words: its score, the terms it has of them, the pages that belong with it.
 
     `of` is the page that it belongs with itself, where it answers them only so.
@@ -49,7 +49,7 @@ class Ranked(NamedTuple):
     share: float = 1.0  # of the weight of what is asked, as far as anybody said it, what it has
 
 
-class Index:
+class RecallIndex:
     """The pages of one session by what they say."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Index:
         """How many pages it looked at."""
         return self._read
 
-    def follow(self, state: State, spoken: Spoken, forms: Forms) -> None:
+    def follow(self, state: State, spoken: Transcript, forms: ContentCache) -> None:
         """Reads what came since."""
         new = [page for page in islice(spoken.pages, self._read, None) if _is_text(state.pages[page], spoken)]
         come = frozenset(new)
@@ -90,7 +90,7 @@ class Index:
             first = {page: form.position for page in some if (form := state.pages[page].forms[0]) is not None}
             contents = forms.all(first.values())
             for page, position in first.items():
-                if not isinstance(contents[position], Gone):  # what stands for it says nothing of the page
+                if not isinstance(contents[position], ErasedContent):  # what stands for it says nothing of the page
                     self._add(state.pages[page], contents[position].decode("utf-8", "replace"), forms, state)
         return None
 
@@ -102,7 +102,7 @@ class Index:
             for known in (self._likely, self._stating, self._open):
                 known.pop(page, None)
 
-    def _add(self, held: Held, text: str, forms: Forms, state: State) -> None:
+    def _add(self, held: ManagedPage, text: str, forms: ContentCache, state: State) -> None:
         called = tool_called(text) if held.role == Role.ASSISTANT else ""
         if called in VM_TOOLS or (held.answers < held.page and held.answers in self._unfit):
             if held.message:
@@ -125,7 +125,7 @@ class Index:
             if signals.turns(text):
                 self._turning[held.page] = None
 
-    def _answered(self, held: Held, text: str, forms: Forms, state: State) -> str:
+    def _answered(self, held: ManagedPage, text: str, forms: ContentCache, state: State) -> str:
         """Takes in where a message stands; what a short answer says, in the words of what it answers."""
         if held.role not in (Role.USER, Role.ASSISTANT):
             return ""
@@ -141,7 +141,7 @@ class Index:
         self._pairs[held.page], self._pairs[before] = before, held.page
         form = state.pages[before].forms[0]
         content = b"" if form is None else forms.of(form.position)
-        return "" if isinstance(content, Gone) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
+        return "" if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
 
     def __contains__(self, page: int) -> bool:
         return page in self._said or page in self._told or page in self._called
@@ -178,16 +178,16 @@ class Index:
 
     def ranked(
         self, asked: Mapping[str, float], looked_at: Callable[[int], bool], *, common: bool = True
-    ) -> list[Ranked]:
+    ) -> list[RecallMatch]:
         """The pages that answer some weighted terms, best first; of near equal ones the newer first.
 
         With `common` left out terms that nearly all pages have find nothing, and calls of tools are not found.
         """
-        ranked: list[Ranked] = []
+        ranked: list[RecallMatch] = []
         for postings in (self._told, self._called) if common else (self._told,):
             weights = _weights(postings, asked, postings)
             for page, match in postings.matches(asked, looked_at, common=common).items():
-                ranked.append(Ranked(page, TOLD * match.score, match.terms, share=_share(match.terms, weights)))
+                ranked.append(RecallMatch(page, TOLD * match.score, match.terms, share=_share(match.terms, weights)))
         found, said = self._said.matches(asked, looked_at, common=common), _weights(self._said, asked, self._turns)
         for page, match in found.items():
             score = match.score * self._likely.get(page, 1.0)
@@ -196,7 +196,7 @@ class Index:
                 score += share * near.score if near else 0.0
             pair = self._pairs.get(page)
             beside = () if pair is None else (pair,)
-            ranked.append(Ranked(page, score, match.terms, beside, share=_share(match.terms, said)))
+            ranked.append(RecallMatch(page, score, match.terms, beside, share=_share(match.terms, said)))
         ranked.sort(key=lambda one: (-one.score, -one.page))
         return ranked
 
@@ -208,7 +208,7 @@ class Index:
         return self._order[place + step]
 
 
-def _is_text(held: Held, spoken: Spoken) -> bool:
+def _is_text(held: ManagedPage, spoken: Transcript) -> bool:
     """Whether a page says something that may be asked for; it always does, or never, whatever becomes of it."""
     if held.opaque or held.modality not in _READ or held.type in (PageType.RAW, PageType.VALUE):
         return False

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from vmstore.core.decision import Holder, Use
 from vmstore.core.page import Modality, PageType
-from vmstore.live.content_cache import Forms
-from vmstore.live.transcript import Spoken
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.live.content_cache import ContentCache
+from vmstore.live.transcript import Transcript
+from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.tool_calls import arguments_in, tool_called
 from vmstore.vm.protocol.tools import VM_TOOLS
@@ -26,7 +26,7 @@ NUMBER = re.compile(r"(?<![\w.,:-])\d[\d.,:]{2,20}\d(?![\w-])")
 BEFORE_ALL = 1 << Holder.SYSTEM | 1 << Holder.TOOLS  # what stands before the conversation is always there
 
 
-class Words(NamedTuple):
+class PageTerms(NamedTuple):
     """What a page can be known by: its names and numbers, runs of its words, or all of them where they are few."""
 
     names: frozenset[str]
@@ -44,7 +44,7 @@ class Holders(NamedTuple):
     short: dict[str, dict[int, None]]
 
 
-class Used(NamedTuple):
+class UsedPage(NamedTuple):
     """A page that an answer used, how, and the words that show it."""
 
     page: int
@@ -52,26 +52,26 @@ class Used(NamedTuple):
     evidence: str
 
 
-NOTHING = Words(frozenset(), frozenset(), frozenset(), "")
+NOTHING = PageTerms(frozenset(), frozenset(), frozenset(), "")
 
 
-class Uses:
+class UseDetector:
     """Reads what is in the prompt: each content once, while a call is sent it."""
 
-    def __init__(self, state: State, spoken: Spoken, forms: Forms) -> None:
+    def __init__(self, state: State, spoken: Transcript, forms: ContentCache) -> None:
         self._state = state
         self._spoken = spoken
         self._forms = forms
         self._shown = Sent()
 
-    def of(self, pages: Sequence[int], sent: Mapping[int, int]) -> list[Used]:
+    def of(self, pages: Sequence[int], sent: Mapping[int, int]) -> list[UsedPage]:
         """What the pages of an answer used of those that its call was sent, in the order they came to be.
 
         `sent` gives the position of the content that each was sent with.
         """
         self._read(sent)
         shown = self._shown
-        found: dict[int, Used] = {}
+        found: dict[int, UsedPage] = {}
         for page in pages:
             said, asks = self._text(page), self._asks(page)
             if said is None or self._is_memory(page):
@@ -123,19 +123,19 @@ class Uses:
         calls = [self._text(page) for page in pages if self._asks(page) and not self._is_memory(page)]
         return {one.page: one.evidence for said in calls if said is not None for one in self._files(arguments_in(said))}
 
-    def _files(self, said: str) -> Iterator[Used]:
+    def _files(self, said: str) -> Iterator[UsedPage]:
         """The pages of files that what a call was given names by their own names."""
         for name in names_of(said):
             page = self._spoken.named.get(name)
             if page is not None and self._state.pages[page].type is PageType.ARTIFACT:
-                yield Used(page, Use.TOOL, name)
+                yield UsedPage(page, Use.TOOL, name)
 
-    def _again(self, used: Used) -> Used:
+    def _again(self, used: UsedPage) -> UsedPage:
         """The result of an earlier call, where a call takes up what that was called with: a tool reads it again."""
         if not self._asks(used.page):
             return used
         results = [page for page in self._shown.contents if self._state.pages[page].answers == used.page]
-        return Used(max(results), Use.TOOL, used.evidence) if results else used
+        return UsedPage(max(results), Use.TOOL, used.evidence) if results else used
 
 
 class Sent:
@@ -145,13 +145,13 @@ class Sent:
         self.contents: dict[
             int, tuple[int, int]
         ] = {}  # page -> the positions of its content and of the call it answers
-        self._words: dict[int, Words] = {}
+        self._words: dict[int, PageTerms] = {}
         self._holders = Holders(names={}, numbers={}, runs={}, short={})
 
     def __contains__(self, page: int) -> bool:
         return page in self.contents
 
-    def add(self, page: int, content: tuple[int, int], words: Words) -> None:
+    def add(self, page: int, content: tuple[int, int], words: PageTerms) -> None:
         """A page is sent, with these words."""
         self.contents[page], self._words[page] = content, words
         for holders, texts in self._of(words):
@@ -167,13 +167,13 @@ class Sent:
                 if not holders[text]:
                     del holders[text]
 
-    def repeated(self, said: str) -> Iterator[Used]:
+    def repeated(self, said: str) -> Iterator[UsedPage]:
         """The pages whose words an answer repeats: of a few that hold the same the newest."""
         folded = said.casefold()
         spoken = f" {' '.join(WORD.findall(folded))} "
         held = self._holders
         short = [(text, pages) for text, pages in held.short.items() if text in spoken]
-        yield from (Used(max(pages), Use.QUOTE, text.strip()) for text, pages in short if len(pages) <= HOLDERS_MAX)
+        yield from (UsedPage(max(pages), Use.QUOTE, text.strip()) for text, pages in short if len(pages) <= HOLDERS_MAX)
         kinds = (
             (runs_of(folded), held.runs, Use.QUOTE, HOLDERS_MAX),
             (names_of(said), held.names, Use.REUSE, HOLDERS_MAX),
@@ -182,9 +182,9 @@ class Sent:
         for listed, holders, use, holders_max in kinds:
             for text in listed:
                 if 0 < len(pages := holders.get(text, ())) <= holders_max:
-                    yield Used(max(pages), use, text)
+                    yield UsedPage(max(pages), use, text)
 
-    def _of(self, words: Words) -> Iterator[tuple[dict[str, dict[int, None]], Iterable[str]]]:
+    def _of(self, words: PageTerms) -> Iterator[tuple[dict[str, dict[int, None]], Iterable[str]]]:
         held = self._holders
         yield held.names, words.names
         yield held.numbers, words.numbers
@@ -192,7 +192,7 @@ class Sent:
         yield held.short, (words.short,) if words.short else ()
 
 
-def _is_text(held: Held) -> bool:
+def _is_text(held: ManagedPage) -> bool:
     return not held.opaque and held.modality in (Modality.TEXT, Modality.STRUCTURED)
 
 
@@ -200,11 +200,11 @@ def _decoded(content: bytes) -> str:
     return content[: CHARS_MAX * 4].decode("utf-8", "replace")[:CHARS_MAX]
 
 
-def _words(text: str, held: Held) -> Words:
+def _words(text: str, held: ManagedPage) -> PageTerms:
     folded = text.casefold()
     runs = runs_of(folded)
     short = "" if runs else _short(folded.partition(": ")[2] if held.type is PageType.CLAIM else folded)
-    return Words(frozenset(names_of(text)), frozenset(NUMBER.findall(text)), frozenset(runs), short)
+    return PageTerms(frozenset(names_of(text)), frozenset(NUMBER.findall(text)), frozenset(runs), short)
 
 
 def _short(text: str) -> str:
@@ -213,6 +213,6 @@ def _short(text: str) -> str:
     return f" {' '.join(words)} " if len(words) >= SHORT_WORDS_MIN else ""
 
 
-def _strength(used: Used) -> tuple[int, int]:
+def _strength(used: UsedPage) -> tuple[int, int]:
     """Of several signs that a page was used the one to tell: a tool's reading, a quotation, the longest words."""
     return (Use.TOOL, Use.QUOTE, Use.REUSE).index(used.use), -len(used.evidence)

@@ -16,28 +16,35 @@ import msgspec
 
 from vmstore.core.decision import Denial, FaultReason, Load
 from vmstore.core.mutation import Reference
-from vmstore.live.labels import Known
-from vmstore.live.recall.index import Index
-from vmstore.live.transcript import Said, Spoken
+from vmstore.live.recall.index import RecallIndex
+from vmstore.live.transcript import PageLabels, Transcript, TranscriptMessage
 from vmstore.vm.claims import claims
-from vmstore.vm.kernel.managed_page import Held
-from vmstore.vm.kernel.retractions import Retracted
-from vmstore.vm.kernel.settings import Settings
-from vmstore.vm.kernel.state import Exchange, State
+from vmstore.vm.kernel.managed_page import ManagedPage
+from vmstore.vm.kernel.settings import KernelSettings
+from vmstore.vm.kernel.state import Exchange, RetractedPages, State
 from vmstore.vm.metrics import metrics
-from vmstore.vm.metrics.overhead import Overhead
-from vmstore.vm.metrics.rates import Pace
-from vmstore.vm.policies.chunked_list import Line
+from vmstore.vm.metrics.metrics import CommitTimes, Overhead
+from vmstore.vm.policies.ordered_queues import ChunkedList
 from vmstore.vm.policies.registry import SHIPPED
 from vmstore.vm.policies.s3fifo import Queues
 from vmstore.vm.recall.postings import Postings
 
-STRUCTS = (Held, Exchange, Retracted, Settings, Said, Known, Reference)
-TUPLES = (claims.Known, metrics.Shown)
+STRUCTS = (ManagedPage, Exchange, RetractedPages, KernelSettings, TranscriptMessage, PageLabels, Reference)
+TUPLES = (claims.KnownClaim, metrics.PromptEntry)
 WORDS = (Load, FaultReason, Denial)
-OBJECTS: tuple[type, ...] = (State, Spoken, Index, Postings, Overhead, Pace, Line, Queues, *SHIPPED)
+OBJECTS: tuple[type, ...] = (
+    State,
+    Transcript,
+    RecallIndex,
+    Postings,
+    Overhead,
+    CommitTimes,
+    ChunkedList,
+    Queues,
+    *SHIPPED,
+)
 OBJECTS += (metrics.Metrics, metrics.Prefix, metrics.Thrash)
-LEFT_OUT = {State: {"_read", "here"}, Spoken: {"_read"}, metrics.Metrics: {"_about"}}
+LEFT_OUT = {State: {"_read", "here"}, Transcript: {"_read"}, metrics.Metrics: {"_about"}}
 """How contents are read, and pages that are there already."""
 _LOW, _HIGH = -(1 << 63), 1 << 63
 

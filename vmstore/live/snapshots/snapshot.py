@@ -16,9 +16,9 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.core.system.safe_files import destroy, read_within
-from vmstore.live.recall.index import Index
+from vmstore.live.recall.index import RecallIndex
 from vmstore.live.snapshots.codec import LEFT_OUT, image, restored
-from vmstore.live.transcript import Spoken
+from vmstore.live.transcript import Transcript
 from vmstore.views.dispatch import uncollected
 from vmstore.vm.kernel.state import State
 from vmstore.vm.metrics.metrics import Metrics
@@ -29,13 +29,13 @@ WORK_OF_A_PAGE = 16  # to read the words of a page, in mutations
 _DIGEST_BYTES = 32
 
 
-class Folded(NamedTuple):
+class FoldedSession(NamedTuple):
     """What a session was folded into."""
 
     state: State
-    spoken: Spoken
+    spoken: Transcript
     metrics: Metrics
-    words: Index
+    words: RecallIndex
 
     @property
     def work(self) -> int:
@@ -43,12 +43,12 @@ class Folded(NamedTuple):
         return self.state.position + WORK_OF_A_PAGE * self.words.looked_at
 
 
-def pictured(folded: Folded) -> bytes:
+def pictured(folded: FoldedSession) -> bytes:
     """All of it as bytes; TypeError where something of it is of no class that can be kept."""
     return msgspec.msgpack.encode([[*folded.state.here], *map(image, folded)])
 
 
-def unfold(written: bytes, into: Folded) -> None:
+def unfold(written: bytes, into: FoldedSession) -> None:
     """Has what is new, and fresh, be what `pictured` wrote; ValueError where that is something else.
 
     Nothing is changed by what cannot be read, nor by what other code wrote, which has other attributes.
@@ -66,7 +66,7 @@ def unfold(written: bytes, into: Folded) -> None:
     into.state.here = pages
 
 
-class Found(NamedTuple):
+class SnapshotImage(NamedTuple):
     """A snapshot as it was read: the position and the hash of the commit it stands at, and what was written."""
 
     position: int
@@ -84,7 +84,7 @@ class Snapshot:
         self.file = folder / f"{session}.fold"
         self.work = 0  # of what lies in the file, as far as is known
 
-    def read(self, erasure: int) -> Found | None:
+    def read(self, erasure: int) -> SnapshotImage | None:
         """What is there; None where nothing is, or nothing that holds now."""
         try:
             data = memoryview(read_within(self.file, link=False))  # no part of it is copied
@@ -93,9 +93,11 @@ class Snapshot:
             version, position, hash_, erased, written = _HEAD.decode(data[_DIGEST_BYTES:])
         except (OSError, ValueError, msgspec.MsgspecError):
             return None
-        return Found(position, hash_, written) if version and (version, erased) == (_version(), erasure) else None
+        return (
+            SnapshotImage(position, hash_, written) if version and (version, erased) == (_version(), erasure) else None
+        )
 
-    def write(self, position: int, hash_: bytes, erasure: int, folded: Folded) -> None:
+    def write(self, position: int, hash_: bytes, erasure: int, folded: FoldedSession) -> None:
         """Writes it anew; a folder that cannot be written to, or what no file can hold, is left as it is."""
         try:
             told = msgspec.msgpack.encode((_version(), position, hash_, erasure, pictured(folded)))

@@ -34,7 +34,7 @@ from vmstore.log.commit import Commit, link
 from vmstore.log.file import APPLICATION_ID, LogFile
 from vmstore.log.file import FORMATS as LOG_FORMATS
 from vmstore.log.frame import ERASED_SIZE, densely, opened, squeezed, stretched
-from vmstore.log.frame_encryption import PLAIN, Clear, Unlocked
+from vmstore.log.frame_encryption import PLAIN, FrameDecryption, NoEncryption
 from vmstore.log.readonly import ReadLog
 from vmstore.log.rows import READ_FRAMES, blob, frame_of, number
 
@@ -95,7 +95,7 @@ Under = Callable[[int], bytes]
 """The id of the key that a cell lies under, by its number where the commits are from."""
 
 
-class Source(NamedTuple):
+class ArchiveContents(NamedTuple):
     """What else an archive is made of: how chains start, what was erased, which keys cells lie under."""
 
     start: Start
@@ -103,7 +103,7 @@ class Source(NamedTuple):
     under: Under
 
 
-def write(path: Path, commits: Iterable[Commit], source: Source, vault: Clear) -> None:
+def write(path: Path, commits: Iterable[Commit], source: ArchiveContents, vault: NoEncryption) -> None:
     """Writes a new archive of commits with their cells, numbered as in a log of their own. It is not flushed."""
     db = apsw.Connection(str(path))
     try:
@@ -128,7 +128,7 @@ def write(path: Path, commits: Iterable[Commit], source: Source, vault: Clear) -
 
 
 def _laid(
-    db: apsw.Connection, commits: Iterator[Commit], source: Source, heads: dict[int, list[Any]]
+    db: apsw.Connection, commits: Iterator[Commit], source: ArchiveContents, heads: dict[int, list[Any]]
 ) -> Iterator[tuple[bytes, Cell]]:
     """Writes the columns of commits, and gives their cells one after the other, each with the id of its key."""
     ordinal, cell = 0, 0
@@ -180,7 +180,7 @@ class ArchiveFile(LogFile):
             return {blob(name): blob(key) for name, key in db.execute("SELECT id, wrapped FROM keys")}
 
 
-class Carried:
+class CarriedKeys:
     """The keys that an archive carries, unwrapped by the store key: it has to open each."""
 
     def __init__(self, file: ArchiveFile, store_key: StoreKey) -> None:
@@ -205,7 +205,7 @@ class ArchiveLog(ReadLog):
     Beside its store a `vault` opens what is encrypted; alone the keys it carries do, by the `store_key`.
     """
 
-    def __init__(self, path: Path, *, vault: Clear | None = None, store_key: StoreKey | None = None) -> None:
+    def __init__(self, path: Path, *, vault: NoEncryption | None = None, store_key: StoreKey | None = None) -> None:
         self.file = ArchiveFile(path)
         super().__init__(path)
         try:
@@ -220,9 +220,9 @@ class ArchiveLog(ReadLog):
                 raise self._damaged(str(error)) from error
             raise
 
-    def _alone(self, store_key: StoreKey | None) -> Clear:
+    def _alone(self, store_key: StoreKey | None) -> NoEncryption:
         if self.file.encrypted == (store_key is not None):
-            return PLAIN if store_key is None else Unlocked(Carried(self.file, store_key))
+            return PLAIN if store_key is None else FrameDecryption(CarriedKeys(self.file, store_key))
         path = self.file.path
         self.file.close()
         raise StoreError(

@@ -29,11 +29,11 @@ from vmstore.cells.cell import DAMAGED, ERASED, Cell
 from vmstore.core.system.safe_files import Stray, destroy, kind_of
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.archive.file import ArchiveFile, ArchiveLog, Recorded, Source, Under, no_file, rewrap, write
+from vmstore.log.archive.file import ArchiveContents, ArchiveFile, ArchiveLog, Recorded, Under, no_file, rewrap, write
 from vmstore.log.blobs import flush
 from vmstore.log.cell_reader import cells_of, key_under
 from vmstore.log.commit import Commit, follows, genesis
-from vmstore.log.frame_encryption import PLAIN, Clear
+from vmstore.log.frame_encryption import PLAIN, NoEncryption
 from vmstore.log.lock import WriteLock
 
 SUFFIX = ".archive"
@@ -55,7 +55,7 @@ class _Opened(msgspec.Struct):
 class Archives:
     """The folder of a log's archives; made when the first one comes. Any thread may use it."""
 
-    def __init__(self, folder: Path, vault: Clear = PLAIN, wait_s: float | None = WAIT_S) -> None:
+    def __init__(self, folder: Path, vault: NoEncryption = PLAIN, wait_s: float | None = WAIT_S) -> None:
         self.folder = folder
         self._vault = vault
         self._opened: OrderedDict[bytes, _Opened] = OrderedDict()
@@ -191,9 +191,9 @@ class Archives:
                     return found
             raise CorruptError(f"commit {commit.ordinal} follows nothing; run `vmstore verify`")
 
-        return self._place(self.path(uid), noted(), Source(start, recorded, under))
+        return self._place(self.path(uid), noted(), ArchiveContents(start, recorded, under))
 
-    def _place(self, path: Path, commits: Iterable[Commit], source: Source) -> ArchiveLog:
+    def _place(self, path: Path, commits: Iterable[Commit], source: ArchiveContents) -> ArchiveLog:
         """Writes an archive, proves it and puts it in its place."""
 
         def made(beside: Path) -> ArchiveLog:
@@ -255,7 +255,7 @@ class Archives:
                 if any(not cell.erased for cell in old.cells(held).values()):
                     told = (_with_cells(old, commit, held) for commit in commits)
                     recorded, under = {**old.erased, **held}.get, partial(key_under, old.file)
-                    self._place(path, told, Source(old.start_of, recorded, under)).close()
+                    self._place(path, told, ArchiveContents(old.start_of, recorded, under)).close()
                     done += 1
         return done
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from vmstore.cells.cell import DAMAGED, Cell
 from vmstore.errors import CorruptError, OvertakenError, StoreError
 from vmstore.log.archive.folder import Archives
-from vmstore.log.archive_frame import FORMS, PLACE_BYTES, Place, archived, kept, opened_there, place_of
+from vmstore.log.archive_frame import FORMS, PLACE_BYTES, ArchivedRun, archived, kept, opened_there, place_of
 from vmstore.log.blobs import CellFiles
 from vmstore.log.cell_reader import frames_of
 from vmstore.log.compaction import Hold, changed, replace, shrink
@@ -30,7 +30,7 @@ from vmstore.log.frame import (
     named,
     opened,
 )
-from vmstore.log.frame_encryption import Clear
+from vmstore.log.frame_encryption import NoEncryption
 from vmstore.log.port import Progress
 
 STEP_BYTES = 4 << 20
@@ -38,7 +38,7 @@ assert STEP_BYTES >= FRAME_BYTES_MAX, "a step takes at least one frame of the lo
 _PLACES = f"SELECT first, count, substr(content, 1, {PLACE_BYTES}) FROM frames WHERE form IN {FORMS} ORDER BY first"
 
 
-class Run(NamedTuple):
+class CellRun(NamedTuple):
     """Cells that lie in a row: the first one's number in the log, how many, the first one's in the archive."""
 
     first: int
@@ -46,15 +46,15 @@ class Run(NamedTuple):
     there: int
 
 
-def runs_of(spans: Iterable[tuple[int, int]], there: int) -> list[Run]:
+def runs_of(spans: Iterable[tuple[int, int]], there: int) -> list[CellRun]:
     """The cells of commits (first cell, how many), in the order an archive holds them from a number on, as few runs."""
-    found: list[Run] = []
+    found: list[CellRun] = []
     for first, cells in spans:
         last = found[-1] if found else None
         if last is not None and last.first + last.cells == first:
             found[-1] = last._replace(cells=last.cells + cells)
         elif cells:
-            found.append(Run(first, cells, there))
+            found.append(CellRun(first, cells, there))
         there += cells
     assert not found or found[-1].there + found[-1].cells == there, "an archive holds the cells without a gap"
     return found
@@ -63,14 +63,14 @@ def runs_of(spans: Iterable[tuple[int, int]], there: int) -> list[Run]:
 class Mover:
     """Moves the cells of one log."""
 
-    def __init__(self, file: LogFile, files: CellFiles, archives: Archives, vault: Clear, hold: Hold) -> None:
+    def __init__(self, file: LogFile, files: CellFiles, archives: Archives, vault: NoEncryption, hold: Hold) -> None:
         self._vault = vault
         self._file = file
         self._files = files
         self._archives = archives
         self._hold = hold
 
-    def away(self, uid: bytes, runs: Sequence[Run], keep: Collection[int], progress: Progress | None = None) -> int:
+    def away(self, uid: bytes, runs: Sequence[CellRun], keep: Collection[int], progress: Progress | None = None) -> int:
         """Moves runs of cells to the archive of a session, but those to `keep`; how many bytes of them moved.
 
         The archive holds all of them already. Files that nothing names any more are deleted.
@@ -113,7 +113,7 @@ class Mover:
         self._give_back()
         return moved
 
-    def places(self) -> Iterator[tuple[int, int, Place]]:
+    def places(self) -> Iterator[tuple[int, int, ArchivedRun]]:
         """The frames in archives: first cell, how many, and where they lie."""
         with self._file as db:
             rows: list[Any] = db.execute(_PLACES).fetchall()
@@ -137,7 +137,7 @@ class Mover:
             at = max(frame.after, at + 1)
         return found
 
-    def _turned(self, old: Sequence[Frame], uid: bytes, run: Run, keep: Collection[int]) -> tuple[list[Frame], int]:
+    def _turned(self, old: Sequence[Frame], uid: bytes, run: CellRun, keep: Collection[int]) -> tuple[list[Frame], int]:
         """Frames with the cells of a run in the archive, and how many bytes that moves."""
         moved = 0
 
@@ -151,7 +151,7 @@ class Mover:
                 start, end = max(frame.first, run.first), min(frame.after, run.first + run.cells)
                 assert start < end, "a step reads frames that hold cells of the run"
                 inside = cells[start - frame.first : end - frame.first]
-                place = Place(uid, run.there + start - run.first)
+                place = ArchivedRun(uid, run.there + start - run.first)
                 self._compare(place, inside)
                 left = [cell if cell.erased or start + at in keep else None for at, cell in enumerate(inside)]
                 yield from self._laid(frame.first, cells[: start - frame.first], name)
@@ -194,7 +194,7 @@ class Mover:
                 raise CorruptError(f"{self._file.path} is damaged at cell {number}; run `vmstore verify`")
         return [cell for number in numbers if (cell := found[number]) is not None]
 
-    def _compare(self, place: Place, cells: Sequence[Cell]) -> None:
+    def _compare(self, place: ArchivedRun, cells: Sequence[Cell]) -> None:
         """Raises where the archive does not hold what is about to leave the log."""
         numbers = range(place.number, place.number + len(cells))
         there = self._archives.cells(place.uid, numbers)
@@ -234,13 +234,13 @@ def joined(frames: Iterable[Frame]) -> Iterator[Frame]:
     """Frames with neighbours that lie in a row in one archive made one, as far as is sensible."""
     pending: list[Cell | None] = []
     first, size = 0, 0
-    place: Place | None = None
+    place: ArchivedRun | None = None
     for frame in frames:
         there, cells = place_of(frame), kept(frame) if frame.form == ARCHIVED else None
         fits = (
             place is not None
             and cells is not None
-            and there == Place(place.uid, place.number + len(pending))
+            and there == ArchivedRun(place.uid, place.number + len(pending))
             and frame.first == first + len(pending)
             and len(pending) + len(cells) <= DENSE_CELLS_MAX
             and size < FRAME_BYTES_MAX

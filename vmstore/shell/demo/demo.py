@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.terminal import format_session
-from vmstore.shell.terminal.layout import Span
+from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.shell.demo.tour import Step, Tour
+    from vmstore.shell.demo.tour import Tour, TourStep
     from vmstore.store.store import Store
 
 SHIPPED = Path(__file__).parent.with_name("demo.jsonl")
@@ -31,19 +31,19 @@ def demo(arguments: argparse.Namespace, screen: Screen) -> int:
         path = folder / STORE
         named = str(path) if arguments.keep else STORE
         if not arguments.json:
-            screen.show((Span("vmstore demo", "head"), ": an agent and its user plan a system over many turns."))
-            screen.show(Span("Nothing is prepared: each answer is computed from the store as you watch.", "dim"))
+            screen.show((StyledText("vmstore demo", "head"), ": an agent and its user plan a system over many turns."))
+            screen.show(StyledText("Nothing is prepared: each answer is computed from the store as you watch.", "dim"))
         steps = [_show_step(step, number, arguments, screen) for number, step in enumerate(_steps(path, named), 1)]
         seconds = round(time.monotonic() - start, 1)
         if arguments.json:
             summaries = [{"title": s.title, "command": s.command, "facts": s.facts} for s in steps]
             screen.json({"steps": summaries, "seconds": seconds})
         else:
-            screen.show("", (Span(f"{seconds} seconds. ", "bold"), _farewell(arguments.keep, named)))
+            screen.show("", (StyledText(f"{seconds} seconds. ", "bold"), _farewell(arguments.keep, named)))
     return 0
 
 
-def _steps(path: Path, named: str) -> Iterator[Step]:
+def _steps(path: Path, named: str) -> Iterator[TourStep]:
     """The tour, one step after the other; each asks the store only when it is reached."""
     from vmstore.shell.demo.live_session import STORE as MANAGED
     from vmstore.shell.demo.live_session import managed
@@ -54,7 +54,7 @@ def _steps(path: Path, named: str) -> Iterator[Step]:
     store = open_store(path)
     try:
         yield _imported(store, named)
-        asks: tuple[Callable[[Tour], Step], ...] = (packed, changed, lineage_of, compacted, still_there)
+        asks: tuple[Callable[[Tour], TourStep], ...] = (packed, changed, lineage_of, compacted, still_there)
         tour = Tour(store, store.import_file(SHIPPED).sessions[0].session, named)
         for ask in asks:
             yield ask(tour)
@@ -67,14 +67,14 @@ def _steps(path: Path, named: str) -> Iterator[Step]:
     yield managed(path.with_name(MANAGED), SHIPPED, str(Path(named).with_name(MANAGED)))
 
 
-def _imported(store: Store, named: str) -> Step:
-    from vmstore.shell.demo.tour import Step
+def _imported(store: Store, named: str) -> TourStep:
+    from vmstore.shell.demo.tour import TourStep
 
     start = time.monotonic()
     report = store.import_file(SHIPPED)
     main = report.sessions[0]
     took = time.monotonic() - start
-    return Step(
+    return TourStep(
         "A session goes in",
         f"Every message becomes pages, every change a mutation in the log; it took {took:.1f} s.",
         f"vmstore import {named} {SHIPPED}",
@@ -83,10 +83,10 @@ def _imported(store: Store, named: str) -> Step:
     )
 
 
-def _show_step(step: Step, number: int, arguments: argparse.Namespace, screen: Screen) -> Step:
+def _show_step(step: TourStep, number: int, arguments: argparse.Namespace, screen: Screen) -> TourStep:
     if not arguments.json:
-        screen.show("", (Span(f"{number}. {step.title}", "head")), Span(step.why, "dim"))
-        screen.show(Span(f"$ {step.command}", "good"), "", *step.blocks)
+        screen.show("", (StyledText(f"{number}. {step.title}", "head")), StyledText(step.why, "dim"))
+        screen.show(StyledText(f"$ {step.command}", "good"), "", *step.blocks)
     return step
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from vmstore.shell.commands.data.redrive import SUFFIX
-from vmstore.shell.demo.tour import Step
-from vmstore.shell.terminal.layout import Block, Span
+from vmstore.shell.demo.tour import TourStep
+from vmstore.shell.terminal.layout import Block, StyledText
 from vmstore.store.live.live_session import Live
 from vmstore.store.store import open_store
 
@@ -14,7 +14,7 @@ BUDGET = 8_000
 STORE = "managed.vms"
 
 
-def managed(path: Path, source: Path, named: str) -> Step:
+def managed(path: Path, source: Path, named: str) -> TourStep:
     """Re-drives the shipped session under a kernel, in a store beside, and asks it about the first fault."""
     store = open_store(path)
     try:
@@ -29,11 +29,11 @@ def managed(path: Path, source: Path, named: str) -> Step:
         (*_, out) = store.query(asked).to_dicts()
         peak = f"{numbers.l0_peak:,} of {BUDGET:,} tokens at most over {numbers.calls} calls"
         blocks: list[Block] = [
-            Span(f"{peak}; {numbers.evictions} pages left, {numbers.faults} were asked for again."),
-            (Span(f"{fault.page} was {out['event']}: ", "bold"), str(out["reason"])),
+            StyledText(f"{peak}; {numbers.evictions} pages left, {numbers.faults} were asked for again."),
+            (StyledText(f"{fault.page} was {out['event']}: ", "bold"), str(out["reason"])),
         ]
         facts = {"budget": BUDGET, "peak": numbers.l0_peak, "evictions": numbers.evictions, "faults": numbers.faults}
-        return Step(
+        return TourStep(
             f"The same session in {BUDGET:,} tokens, and why a page was out",
             "Re-driven, a kernel decides what its prompts hold; each decision is logged with the contest it came from.",
             f'vmql {named} -c "{asked}"',

@@ -15,9 +15,9 @@ from vmstore.log.rows import READ_FRAMES, frame_of
 from vmstore.namespace.folder import LOG
 from vmstore.namespace.reports import Verdict
 from vmstore.shell.commands.care.verify import sound
-from vmstore.shell.demo.tour import Step
+from vmstore.shell.demo.tour import TourStep
 from vmstore.shell.terminal.format import count, size
-from vmstore.shell.terminal.layout import Column, Line, Span, Table
+from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable
 from vmstore.store.store import open_store
 from vmstore.views.projection import PROJECTORS, Projection
 
@@ -25,7 +25,7 @@ NAMESPACE = "default"
 SHOWN_DIGITS = 16
 
 
-def views_again(path: Path, named: str) -> Step:
+def views_again(path: Path, named: str) -> TourStep:
     """Deletes the views and folds them from the log; digests of their dumps before and after."""
     before = digests(path)
     files = [file for file in (path / NAMESPACE).glob("views-*") if file.is_file()]
@@ -38,15 +38,15 @@ def views_again(path: Path, named: str) -> Step:
     rows: list[tuple[Line, ...]] = []
     for view, digest in before.items():
         same = digest == after[view]
-        verdict = Span("equal" if same else "differs", "good" if same else "bad")
+        verdict = StyledText("equal" if same else "differs", "good" if same else "bad")
         rows.append((view, digest[:SHOWN_DIGITS], after[view][:SHOWN_DIGITS], verdict))
-    columns = (Column("view", style="name"), Column("SHA-256 before"), Column("after"), Column(""))
+    columns = (TableColumn("view", style="name"), TableColumn("SHA-256 before"), TableColumn("after"), TableColumn(""))
     folded = f"{size(freed)} of views deleted; folded from the log again in {took:.1f} s."
-    return Step(
+    return TourStep(
         "The views deleted and rebuilt, equal",
         f"The log is the only truth; everything else is folded from it. {folded}",
         f"rm {named}/{NAMESPACE}/views-*; vmstore info {named}",
-        [Table(columns, rows)],
+        [TextTable(columns, rows)],
         {"views": len(before), "equal": before == after},
     )
 
@@ -59,7 +59,7 @@ def digests(path: Path) -> dict[str, str]:
         return {one.name: projection.digest(one.name).hex() for one in PROJECTORS}
 
 
-def tampered(path: Path, cell: int, name: str, named: str) -> Step:
+def tampered(path: Path, cell: int, name: str, named: str) -> TourStep:
     """Flips one bit of a page in a copy of the store; verify names it, and finds the store itself intact."""
     with open_store(path) as store:
         intact = store.verify()
@@ -69,7 +69,7 @@ def tampered(path: Path, cell: int, name: str, named: str) -> Step:
         byte, length = _flip(copy / NAMESPACE / LOG, cell)
         with open_store(copy) as store:
             damaged = store.verify()
-    return Step(
+    return TourStep(
         "One bit tampered with, and caught",
         f"In a copy of the store one bit of {name} was flipped: byte {byte} of the {length} that hold it.",
         f"vmstore verify {named}",
@@ -96,8 +96,11 @@ def _flip(path: Path, cell: int) -> tuple[int, int]:
     return at + 1, len(content)
 
 
-def _verdicts(damaged: Verdict, intact: Verdict) -> list[Line | Table]:
-    columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
+def _verdicts(damaged: Verdict, intact: Verdict) -> list[Line | TextTable]:
+    columns = (TableColumn("kind", style="bad"), TableColumn("where", style="bad"), TableColumn("what"))
     rows = [(problem.kind, problem.where, problem.what) for problem in damaged.problems]
-    head = (Span(count(len(damaged.problems), "problem"), "bad"), f" in {count(damaged.commits, 'commit')} of the copy")
-    return [head, Table(columns, rows), "", ("the store itself  ", sound(intact))]
+    head = (
+        StyledText(count(len(damaged.problems), "problem"), "bad"),
+        f" in {count(damaged.commits, 'commit')} of the copy",
+    )
+    return [head, TextTable(columns, rows), "", ("the store itself  ", sound(intact))]

@@ -6,18 +6,18 @@ from typing import Any, NamedTuple
 
 from vmstore.core.asof import Call
 from vmstore.namespace.page_rows import preview
-from vmstore.namespace.results import Diff, Page, Relation
+from vmstore.namespace.results import Diff, Page, PageLink
 from vmstore.shell.commands.queries.inspect import lineage
 from vmstore.shell.terminal import format_page, format_session
 from vmstore.shell.terminal.format import change, count
-from vmstore.shell.terminal.layout import Block, Span, one_line_each
+from vmstore.shell.terminal.layout import Block, StyledText, one_line_each
 from vmstore.store.store import Store
 
 SHOWN = 5
 LINES_MAX = 14
 
 
-class Step(NamedTuple):
+class TourStep(NamedTuple):
     """One step of the demo: what it is about, the command that asks the same, what it shows."""
 
     title: str
@@ -56,7 +56,7 @@ class Tour:
         needed = [(self.needed(page)[0].position, page) for page in gone if self.needed(page)]
         return min(needed, key=lambda item: item[0])[1]
 
-    def needed(self, page: Page) -> list[Relation]:
+    def needed(self, page: Page) -> list[PageLink]:
         """The references to a page made after the compaction, the first one first."""
         references = self.session.lineage.descendants(page.page, depth=1, kinds=["references"])
         later = [reference for reference in references if reference.position > self.summary.position]
@@ -68,7 +68,7 @@ class Tour:
         return next(place.cell for place in shown if place.page == page.position and place.cell is not None)
 
 
-def packed(tour: Tour) -> Step:
+def packed(tour: Tour) -> TourStep:
     """The context at the last call before the compaction."""
     context = tour.session.context(call=tour.before)
     total = len(context.page_ids)
@@ -76,9 +76,9 @@ def packed(tour: Tour) -> Step:
     blocks: list[Block] = [
         *format_session.context_head(context),
         format_session.context_table(context, ends),
-        Span(f"… and {count(total - len(ends), 'page')} between them", "dim"),
+        StyledText(f"… and {count(total - len(ends), 'page')} between them", "dim"),
     ]
-    return Step(
+    return TourStep(
         f"What the model saw at call {tour.before}",
         "The context of any call comes back, page by page, checked against the root its pack recorded.",
         f"vmstore context {tour.asks} --call {tour.before}",
@@ -87,11 +87,11 @@ def packed(tour: Tour) -> Step:
     )
 
 
-def changed(tour: Tour) -> Step:
+def changed(tour: Tour) -> TourStep:
     """What came in around a decision."""
     call = tour.reversal().created_call
     difference = tour.session.diff(Call(call), Call(call + 1))
-    return Step(
+    return TourStep(
         "What changed between two calls",
         "+ entered, - left, ~ is shown otherwise.",
         f"vmstore diff {tour.asks} --calls {call} {call + 1}",
@@ -100,14 +100,14 @@ def changed(tour: Tour) -> Step:
     )
 
 
-def lineage_of(tour: Tour) -> Step:
+def lineage_of(tour: Tour) -> TourStep:
     """Where a reversed decision came from."""
     page = tour.reversal()
     name = page.hint or page.page
     relations = tour.session.lineage.ancestors(page.page, depth=2)
     lines = lineage(tour.session, page.page, relations, up=True)
-    rest = [Span(f"… and {count(len(lines) - LINES_MAX, 'line')} more", "dim")] if len(lines) > LINES_MAX else []
-    return Step(
+    rest = [StyledText(f"… and {count(len(lines) - LINES_MAX, 'line')} more", "dim")] if len(lines) > LINES_MAX else []
+    return TourStep(
         "Why a decision was made, and which one it replaced",
         "Each page knows what it was made from: the benchmark, the words of the user, the decision before.",
         f"vmstore sources {tour.asks} {name} --depth 2",
@@ -116,7 +116,7 @@ def lineage_of(tour: Tour) -> Step:
     )
 
 
-def compacted(tour: Tour) -> Step:
+def compacted(tour: Tour) -> TourStep:
     """What the compaction took out of the context."""
     difference = tour.compaction()
     left = [change for change in difference.changes if change.change == "left"]
@@ -129,15 +129,18 @@ def compacted(tour: Tour) -> Step:
     ]
     blocks: list[Block] = [
         (
-            Span(count(len(left), "page"), "bad"),
+            StyledText(count(len(left), "page"), "bad"),
             f" left, {tokens:,} tokens, {count(len(decisions), 'decision')} among them",
         ),
-        (Span(tour.summary.page, "good"), f" entered, a summary of {tour.summary.tokens:,} tokens ({freed} in all)"),
+        (
+            StyledText(tour.summary.page, "good"),
+            f" entered, a summary of {tour.summary.tokens:,} tokens ({freed} in all)",
+        ),
         "",
         format_session.diff_table([*largest, *entered]),
-        Span(f"… and {count(len(left) - len(largest), 'page')} more that left", "dim"),
+        StyledText(f"… and {count(len(left) - len(largest), 'page')} more that left", "dim"),
     ]
-    return Step(
+    return TourStep(
         "What the compaction took away",
         f"Between call {tour.before} and call {tour.after} a summary took the place of most of the session.",
         f"vmstore diff {tour.asks} --calls {tour.before} {tour.after}",
@@ -146,7 +149,7 @@ def compacted(tour: Tour) -> Step:
     )
 
 
-def still_there(tour: Tour) -> Step:
+def still_there(tour: Tour) -> TourStep:
     """A page that left the context, exact, and who needed it later."""
     page = tour.decision_gone()
     name = page.hint or page.page
@@ -160,9 +163,9 @@ def still_there(tour: Tour) -> Step:
         "",
         format_page.history(stays),
         "",
-        (Span(by.page, "name"), f" came back to it at call {by.created_call}: ", Span(words, "bold")),
+        (StyledText(by.page, "name"), f" came back to it at call {by.created_call}: ", StyledText(words, "bold")),
     ]
-    return Step(
+    return TourStep(
         "It left the context, not the store",
         "Full stays full: the exact bytes of every page are there, whatever the context holds.",
         f"vmstore page {tour.asks} {name}",

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vmstore.shell.terminal.format import bar, change, count, level, moment, number, size
-from vmstore.shell.terminal.layout import Column, Line, Span, Table, table
+from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
-    from vmstore.namespace.results import Affinity, Event, Fault, Page, Relation, Version
+    from vmstore.namespace.results import Affinity, Event, Fault, Page, PageLink, Version
 
 EVENTS = {
     "create": ("●", "good", "created"),
@@ -46,23 +46,29 @@ DOWN = {
 }
 
 
-def pages(listed: Sequence[Page], *, sessions: bool = False) -> Table:
+def pages(listed: Sequence[Page], *, sessions: bool = False) -> TextTable:
     """Pages as they stood at a moment; importance and tags where any was said, the session where there are many."""
     weighed = any(page.importance != 0.5 for page in listed)
     tagged = any(page.tags for page in listed)
-    columns = [Column("session", style="name")] * sessions
-    columns += [Column("page", style="name"), Column("tier"), Column("level"), Column("type"), Column("role")]
-    columns += [Column(title, right=True) for title in ("version", "tokens", "size", "turn", "call")]
-    columns += [Column("importance", right=True)] * weighed
-    columns += [Column("created (UTC)", style="dim")]
-    columns += [Column("tags")] * tagged
-    columns += [Column("hint")]
+    columns = [TableColumn("session", style="name")] * sessions
+    columns += [
+        TableColumn("page", style="name"),
+        TableColumn("tier"),
+        TableColumn("level"),
+        TableColumn("type"),
+        TableColumn("role"),
+    ]
+    columns += [TableColumn(title, right=True) for title in ("version", "tokens", "size", "turn", "call")]
+    columns += [TableColumn("importance", right=True)] * weighed
+    columns += [TableColumn("created (UTC)", style="dim")]
+    columns += [TableColumn("tags")] * tagged
+    columns += [TableColumn("hint")]
     rows: list[tuple[Line, ...]] = [
         (
             *(page.session,) * sessions,
             page.page,
-            Span(f"L{page.tier}", "good" if page.tier == 0 else "dim"),
-            Span(level(page.level), "warn" if page.level else "dim"),
+            StyledText(f"L{page.tier}", "good" if page.tier == 0 else "dim"),
+            StyledText(level(page.level), "warn" if page.level else "dim"),
             page.type,
             page.role,
             number(page.version),
@@ -77,7 +83,7 @@ def pages(listed: Sequence[Page], *, sessions: bool = False) -> Table:
         )
         for page in listed
     ]
-    return Table(columns, rows)
+    return TextTable(columns, rows)
 
 
 def page_head(page: Page, session: str) -> Line:
@@ -85,7 +91,7 @@ def page_head(page: Page, session: str) -> Line:
     hint = f" {page.hint}" if page.hint else ""
     place = "in the context" if page.tier == 0 else "out of the context"
     rest = f", {page.role} {page.type}, {count(page.tokens, 'token')}, {place}"
-    return (Span(page.page, "head"), Span(f"{hint} of {session}", "bold"), rest)
+    return (StyledText(page.page, "head"), StyledText(f"{hint} of {session}", "bold"), rest)
 
 
 def known(page: Page) -> str:
@@ -98,12 +104,16 @@ def known(page: Page) -> str:
     return ", ".join(facts + [f"{name} = {value}" for name, value in page.anchors.items()])
 
 
-def faults(events: Sequence[Fault]) -> Table:
+def faults(events: Sequence[Fault]) -> TextTable:
     """Formats faults in order, with reasons if a kernel decided them."""
-    columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
-    columns += [Column("page", style="name"), Column("out since", right=True), Column("tokens", right=True)]
+    columns = [TableColumn(title, right=True, style="dim") for title in ("turn", "call", "position")]
+    columns += [
+        TableColumn("page", style="name"),
+        TableColumn("out since", right=True),
+        TableColumn("tokens", right=True),
+    ]
     reasoned = any(event.reason or event.denied_because for event in events)
-    columns += [Column("reason"), Column("denied because", style="warn")] * reasoned
+    columns += [TableColumn("reason"), TableColumn("denied because", style="warn")] * reasoned
     rows: list[tuple[Line, ...]] = []
     for event in events:
         out = "" if event.out_since is None else str(event.out_since)
@@ -116,18 +126,22 @@ def faults(events: Sequence[Fault]) -> Table:
             number(event.tokens),
         )
         rows.append((*place, *(event.reason or "", event.denied_because or "") * reasoned))
-    return Table(columns, rows)
+    return TextTable(columns, rows)
 
 
-def versions(history: Sequence[Version]) -> Table:
+def versions(history: Sequence[Version]) -> TextTable:
     """The versions of a page in order, its shorter forms among them."""
-    columns = [Column("version", right=True), Column("level"), Column("position", right=True, style="dim")]
-    columns += [Column(title, right=True) for title in ("tokens", "added", "size", "added")]
-    columns += [Column("method"), Column("by")]
+    columns = [
+        TableColumn("version", right=True),
+        TableColumn("level"),
+        TableColumn("position", right=True, style="dim"),
+    ]
+    columns += [TableColumn(title, right=True) for title in ("tokens", "added", "size", "added")]
+    columns += [TableColumn("method"), TableColumn("by")]
     rows = [
         (
             number(version.version),
-            Span(level(version.level), "warn" if version.level else "dim"),
+            StyledText(level(version.level), "warn" if version.level else "dim"),
             str(version.position),
             number(version.tokens),
             change(version.tokens_added),
@@ -138,7 +152,7 @@ def versions(history: Sequence[Version]) -> Table:
         )
         for version in history
     ]
-    return Table(columns, rows)
+    return TextTable(columns, rows)
 
 
 def delta(version: Version) -> list[Line]:
@@ -146,29 +160,29 @@ def delta(version: Version) -> list[Line]:
     if version.delta is None:
         return []
     styles = {"+": "good", "-": "bad", "@": "name"}
-    return ["", *(Span(line, styles.get(line[:1], "dim")) for line in version.delta.splitlines())]
+    return ["", *(StyledText(line, styles.get(line[:1], "dim")) for line in version.delta.splitlines())]
 
 
-def affinities(neighbours: Sequence[Affinity]) -> Table:
+def affinities(neighbours: Sequence[Affinity]) -> TextTable:
     """Pages that stood together with one, nearest first."""
-    cells: dict[Column, Callable[[Affinity], Line]] = {
-        Column("page", style="name"): lambda neighbour: neighbour.page,
-        Column("affinity", right=True): lambda neighbour: f"{neighbour.affinity:.2f}",
-        Column("", style="name"): lambda neighbour: bar(round(neighbour.affinity * 1000), 1000),
-        Column("shared", right=True): lambda neighbour: number(neighbour.shared),
-        Column("calls", right=True): lambda neighbour: number(neighbour.calls),
-        Column("role"): lambda neighbour: neighbour.role,
-        Column("type"): lambda neighbour: neighbour.type,
-        Column("tokens", right=True): lambda neighbour: number(neighbour.tokens),
-        Column("begins", style="dim"): lambda neighbour: neighbour.text,
+    cells: dict[TableColumn, Callable[[Affinity], Line]] = {
+        TableColumn("page", style="name"): lambda neighbour: neighbour.page,
+        TableColumn("affinity", right=True): lambda neighbour: f"{neighbour.affinity:.2f}",
+        TableColumn("", style="name"): lambda neighbour: bar(round(neighbour.affinity * 1000), 1000),
+        TableColumn("shared", right=True): lambda neighbour: number(neighbour.shared),
+        TableColumn("calls", right=True): lambda neighbour: number(neighbour.calls),
+        TableColumn("role"): lambda neighbour: neighbour.role,
+        TableColumn("type"): lambda neighbour: neighbour.type,
+        TableColumn("tokens", right=True): lambda neighbour: number(neighbour.tokens),
+        TableColumn("begins", style="dim"): lambda neighbour: neighbour.text,
     }
     return table(neighbours, cells)
 
 
-def history(events: Sequence[Event]) -> Table:
+def history(events: Sequence[Event]) -> TextTable:
     """A page's events in order, as a timeline."""
-    columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
-    columns += [Column(""), Column("event"), Column("")]
+    columns = [TableColumn(title, right=True, style="dim") for title in ("turn", "call", "position")]
+    columns += [TableColumn(""), TableColumn("event"), TableColumn("")]
     rows = []
     for event in events:
         sign, style, words = EVENTS.get(event.event, ("·", "", event.event))
@@ -176,12 +190,12 @@ def history(events: Sequence[Event]) -> Table:
             number(event.turn),
             number(event.call),
             str(event.position),
-            Span(sign, style),
+            StyledText(sign, style),
             words,
             _event_details(event),
         )
         rows.append(row)
-    return Table(columns, rows)
+    return TextTable(columns, rows)
 
 
 def _event_details(event: Event) -> Line:
@@ -206,13 +220,13 @@ def _link(detail: str) -> str:
     return f"{UP.get(kind, kind.replace('_', ' '))} {page}"
 
 
-def tree(root: str, relations: Sequence[Relation], hints: Mapping[str, str], *, up: bool) -> list[Line]:
+def tree(root: str, relations: Sequence[PageLink], hints: Mapping[str, str], *, up: bool) -> list[Line]:
     """A walk as an indented tree; a page met again is named, not repeated."""
-    branches: dict[str, list[Relation]] = {}
+    branches: dict[str, list[PageLink]] = {}
     for relation in relations:
         branches.setdefault(relation.source if up else relation.target, []).append(relation)
     if not branches:
-        return [Span("nothing it was made from is known" if up else "nothing made from it is known", "dim")]
+        return [StyledText("nothing it was made from is known" if up else "nothing made from it is known", "dim")]
     lines: list[Line] = []
     _grow(lines, root, "", branches, hints, {root}, up)
     return lines
@@ -222,7 +236,7 @@ def _grow(
     lines: list[Line],
     at: str,
     indent: str,
-    branches: Mapping[str, list[Relation]],
+    branches: Mapping[str, list[PageLink]],
     hints: Mapping[str, str],
     seen: set[str],
     up: bool,
@@ -241,13 +255,13 @@ def _grow(
         seen.add(far)
         kind = (UP if up else DOWN).get(relation.kind, relation.kind.replace("_", " "))
         hint = f" {hints[far]}" if far in hints else ""
-        text = Span("  (see above)", "dim") if again else Span(f"  {relation.text}", "dim")
-        stands = Span(f" {SUPERSEDED}" if relation.status == SUPERSEDED else "", "bad")
+        text = StyledText("  (see above)", "dim") if again else StyledText(f"  {relation.text}", "dim")
+        stands = StyledText(f" {SUPERSEDED}" if relation.status == SUPERSEDED else "", "bad")
         branch = "└─ " if last else "├─ "
-        lines.append((before, branch, Span(f"{kind} ", "warn"), Span(far, "name"), hint, stands, text))
+        lines.append((before, branch, StyledText(f"{kind} ", "warn"), StyledText(far, "name"), hint, stands, text))
         if not again and far in branches:
             stack.append((far, before + ("   " if last else "│  "), iter(_with_last(branches[far]))))
 
 
-def _with_last(relations: Sequence[Relation]) -> list[tuple[Relation, bool]]:
+def _with_last(relations: Sequence[PageLink]) -> list[tuple[PageLink, bool]]:
     return [(relation, index == len(relations) - 1) for index, relation in enumerate(relations)]

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vmstore.shell.terminal.format import bar, change, count, dollars, level, listing, moment, number, seconds, size
-from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table, table
+from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
-    from vmstore.namespace.reports import Imported, Info
+    from vmstore.namespace.reports import ImportedSession, Info
     from vmstore.namespace.results import CallInfo, Change, Diff, Entry, Response, SessionInfo, TurnInfo
     from vmstore.store.reads.context import Context
-    from vmstore.views.reads.context import Shown
+    from vmstore.views.reads.context import ShownPage
 
 FIDELITY = {
     "recorded": "recorded: the request as it was sent, equal in every field",
@@ -38,22 +38,25 @@ def info(store_info: Info) -> list[Block]:
         ("in all", size(total)),
     ]
     followed = f"at commit {listing([number(n) for n in behind])} of the log: {', '.join(sorted(store_info.positions))}"
-    return [Table((Column("", style="dim"), Column("", right=True)), rows), ("views ", Span(followed, "dim"))]
+    return [
+        TextTable((TableColumn("", style="dim"), TableColumn("", right=True)), rows),
+        ("views ", StyledText(followed, "dim")),
+    ]
 
 
-def sessions(infos: Sequence[SessionInfo]) -> Table:
+def sessions(infos: Sequence[SessionInfo]) -> TextTable:
     """Sessions with their counts."""
-    cells: dict[Column, Callable[[SessionInfo], Line]] = {
-        Column("session", style="name"): lambda session: session.session,
-        Column("origin"): lambda session: _origin(session),
-        Column("fidelity"): lambda session: _fidelity_word(session.fidelity),
-        Column("turns", right=True): lambda session: number(session.turns),
-        Column("calls", right=True): lambda session: number(session.calls),
-        Column("messages", right=True): lambda session: number(session.messages),
-        Column("pages", right=True): lambda session: number(session.pages),
-        Column("tokens", right=True): lambda session: number(session.tokens),
-        Column("opened (UTC)", style="dim"): lambda session: moment(session.opened_at),
-        Column("title"): lambda session: session.title or "",
+    cells: dict[TableColumn, Callable[[SessionInfo], Line]] = {
+        TableColumn("session", style="name"): lambda session: session.session,
+        TableColumn("origin"): lambda session: _origin(session),
+        TableColumn("fidelity"): lambda session: _fidelity_word(session.fidelity),
+        TableColumn("turns", right=True): lambda session: number(session.turns),
+        TableColumn("calls", right=True): lambda session: number(session.calls),
+        TableColumn("messages", right=True): lambda session: number(session.messages),
+        TableColumn("pages", right=True): lambda session: number(session.pages),
+        TableColumn("tokens", right=True): lambda session: number(session.tokens),
+        TableColumn("opened (UTC)", style="dim"): lambda session: moment(session.opened_at),
+        TableColumn("title"): lambda session: session.title or "",
     }
     return table(infos, cells)
 
@@ -66,62 +69,67 @@ def _origin(session: SessionInfo) -> Line:
 
 
 def _fidelity_word(word: str) -> Line:
-    return Span(word, "warn" if word == "derived" else "")
+    return StyledText(word, "warn" if word == "derived" else "")
 
 
-def turns(infos: Sequence[TurnInfo]) -> Table:
+def turns(infos: Sequence[TurnInfo]) -> TextTable:
     """Turns in order."""
     columns = (
-        Column("turn", right=True),
-        Column("calls", right=True),
-        Column("position", right=True),
-        Column("at (UTC)"),
+        TableColumn("turn", right=True),
+        TableColumn("calls", right=True),
+        TableColumn("position", right=True),
+        TableColumn("at (UTC)"),
     )
-    rows = [(number(turn.turn), number(turn.calls), str(turn.position), Span(moment(turn.at), "dim")) for turn in infos]
-    return Table(columns, rows)
+    rows = [
+        (number(turn.turn), number(turn.calls), str(turn.position), StyledText(moment(turn.at), "dim"))
+        for turn in infos
+    ]
+    return TextTable(columns, rows)
 
 
-def calls(infos: Sequence[CallInfo]) -> Table:
+def calls(infos: Sequence[CallInfo]) -> TextTable:
     """Calls in order, with what they cost and how they ended."""
-    cells: dict[Column, Callable[[CallInfo], Line]] = {
-        Column("call", right=True): lambda call: number(call.call),
-        Column("turn", right=True): lambda call: number(call.turn),
-        Column("pages", right=True): lambda call: number(call.pages),
-        Column("tokens", right=True): lambda call: number(call.tokens),
-        Column("reported", right=True): lambda call: number(call.tokens_reported),
-        Column("cached", right=True): lambda call: number(call.tokens_cached),
-        Column("out", right=True): lambda call: number(call.tokens_out),
-        Column("cost", right=True): lambda call: dollars(call.cost),
-        Column("latency", right=True): lambda call: seconds(call.latency_ms),
-        Column("fidelity"): lambda call: _fidelity_word(call.fidelity),
-        Column("status"): lambda call: Span(call.status, STATUS.get(call.status, "dim")),
-        Column("at (UTC)", style="dim"): lambda call: moment(call.at),
-        Column("model"): lambda call: call.model or "",
-        Column("ended by"): lambda call: Span(call.error, "bad") if call.error else call.stop or "",
+    cells: dict[TableColumn, Callable[[CallInfo], Line]] = {
+        TableColumn("call", right=True): lambda call: number(call.call),
+        TableColumn("turn", right=True): lambda call: number(call.turn),
+        TableColumn("pages", right=True): lambda call: number(call.pages),
+        TableColumn("tokens", right=True): lambda call: number(call.tokens),
+        TableColumn("reported", right=True): lambda call: number(call.tokens_reported),
+        TableColumn("cached", right=True): lambda call: number(call.tokens_cached),
+        TableColumn("out", right=True): lambda call: number(call.tokens_out),
+        TableColumn("cost", right=True): lambda call: dollars(call.cost),
+        TableColumn("latency", right=True): lambda call: seconds(call.latency_ms),
+        TableColumn("fidelity"): lambda call: _fidelity_word(call.fidelity),
+        TableColumn("status"): lambda call: StyledText(call.status, STATUS.get(call.status, "dim")),
+        TableColumn("at (UTC)", style="dim"): lambda call: moment(call.at),
+        TableColumn("model"): lambda call: call.model or "",
+        TableColumn("ended by"): lambda call: StyledText(call.error, "bad") if call.error else call.stop or "",
     }
     return table(infos, cells)
 
 
-def imported(reports: Sequence[Imported]) -> Table:
+def imported(reports: Sequence[ImportedSession]) -> TextTable:
     """Sessions as an import left them."""
-    cells: dict[Column, Callable[[Imported], Line]] = {
-        Column("session", style="name"): lambda report: report.session,
-        Column("format"): lambda report: report.format,
-        Column("fidelity"): lambda report: _fidelity_word(report.fidelity),
-        Column("turns", right=True): lambda report: number(report.turns),
-        Column("calls", right=True): lambda report: number(report.calls),
-        Column("messages", right=True): lambda report: number(report.messages),
-        Column("pages", right=True): lambda report: number(report.pages),
-        Column("mutations", right=True): lambda report: number(report.mutations),
-        Column("kept raw", right=True): lambda report: Span(number(report.raw), "warn" if report.raw else "dim"),
-        Column("position", right=True): lambda report: str(report.position),
+    cells: dict[TableColumn, Callable[[ImportedSession], Line]] = {
+        TableColumn("session", style="name"): lambda report: report.session,
+        TableColumn("format"): lambda report: report.format,
+        TableColumn("fidelity"): lambda report: _fidelity_word(report.fidelity),
+        TableColumn("turns", right=True): lambda report: number(report.turns),
+        TableColumn("calls", right=True): lambda report: number(report.calls),
+        TableColumn("messages", right=True): lambda report: number(report.messages),
+        TableColumn("pages", right=True): lambda report: number(report.pages),
+        TableColumn("mutations", right=True): lambda report: number(report.mutations),
+        TableColumn("kept raw", right=True): lambda report: StyledText(
+            number(report.raw), "warn" if report.raw else "dim"
+        ),
+        TableColumn("position", right=True): lambda report: str(report.position),
     }
     return table(reports, cells)
 
 
 def fidelity(word: str) -> Line:
     """Explains the fidelity of a context."""
-    return Span(FIDELITY[word], "warn" if word == "derived" else "good")
+    return StyledText(FIDELITY[word], "warn" if word == "derived" else "good")
 
 
 def context_head(prompt: Context) -> list[Block]:
@@ -132,10 +140,15 @@ def context_head(prompt: Context) -> list[Block]:
         reported = "the provider reported none"
     else:
         reported = f"{number(prompt.tokens_reported)} reported by the provider"
-    tokens: Line = (Span(number(prompt.tokens), "bold"), f" tokens estimated, {reported}")
+    tokens: Line = (StyledText(number(prompt.tokens), "bold"), f" tokens estimated, {reported}")
     pages = f" · {count(len(prompt.page_ids), 'page')}"
     model = f" · {prompt.model}" if prompt.model else ""
-    return [(Span(basis.session, "head"), Span(where, "bold")), fidelity(prompt.fidelity), (tokens, pages, model), ""]
+    return [
+        (StyledText(basis.session, "head"), StyledText(where, "bold")),
+        fidelity(prompt.fidelity),
+        (tokens, pages, model),
+        "",
+    ]
 
 
 def response_head(response: Response) -> list[Block]:
@@ -145,8 +158,8 @@ def response_head(response: Response) -> list[Block]:
         about.append(response.exception)
     faithful = RESPONSES[response.rule] if response.erased is None else response.erased
     style = "good" if response.rule is None and response.erased is None else "warn"
-    head: Line = (Span(f"the response to call {response.call}", "bold"), f" · {' · '.join(about)}")
-    return [head, Span(faithful, style), ""]
+    head: Line = (StyledText(f"the response to call {response.call}", "bold"), f" · {' · '.join(about)}")
+    return [head, StyledText(faithful, style), ""]
 
 
 RESPONSES = {
@@ -161,15 +174,20 @@ def context(prompt: Context) -> list[Block]:
     return [*context_head(prompt), context_table(prompt, range(len(prompt.page_ids)))]
 
 
-def context_table(prompt: Context, indexes: Sequence[int]) -> Table:
+def context_table(prompt: Context, indexes: Sequence[int]) -> TextTable:
     """Some of the pages of a context, by index."""
     from vmstore.core.page import Modality
 
     pages, contents = prompt.pages, prompt.contents()
     largest = max((page.tokens for page in pages), default=0)
-    columns = [Column("", right=True, style="dim"), Column("page", style="name"), Column("role"), Column("type")]
-    columns += [Column("level"), Column("tokens", right=True), Column("", style="name")]
-    columns += [Column("since", style="dim"), Column("begins")]
+    columns = [
+        TableColumn("", right=True, style="dim"),
+        TableColumn("page", style="name"),
+        TableColumn("role"),
+        TableColumn("type"),
+    ]
+    columns += [TableColumn("level"), TableColumn("tokens", right=True), TableColumn("", style="name")]
+    columns += [TableColumn("since", style="dim"), TableColumn("begins")]
     rows = []
     for index in indexes:
         page = pages[index]
@@ -181,23 +199,23 @@ def context_table(prompt: Context, indexes: Sequence[int]) -> Table:
             (
                 number(page.order),
                 page.page,
-                Span(page.role, "bold" if page.role == "user" else ""),
+                StyledText(page.role, "bold" if page.role == "user" else ""),
                 kind,
-                Span(shown, "warn" if page.level else "dim"),
+                StyledText(shown, "warn" if page.level else "dim"),
                 number(page.tokens),
                 bar(page.tokens, largest),
                 f"turn {page.since_turn} call {page.since_call}",
                 _begins(prompt.shown[index], contents.get(page.page)),
             )
         )
-    return Table(columns, rows)
+    return TextTable(columns, rows)
 
 
-def _begins(shown: Shown, content: bytes | None) -> Line:
+def _begins(shown: ShownPage, content: bytes | None) -> Line:
     from vmstore.namespace.page_rows import preview
 
     if content is None:
-        return Span(f"about {shown.tokens:,} tokens the source does not hold", "warn")
+        return StyledText(f"about {shown.tokens:,} tokens the source does not hold", "warn")
     return preview(content)
 
 
@@ -208,34 +226,41 @@ def diff(difference: Diff) -> list[Block]:
     moved = difference.tokens_after - difference.tokens_before
     tokens: Line = (
         f"{number(difference.tokens_before)} → {number(difference.tokens_after)} tokens (",
-        Span(change(moved), "warn" if moved < 0 else "bold"),
+        StyledText(change(moved), "warn" if moved < 0 else "bold"),
         f"), {count(difference.unchanged, 'page')} unchanged",
     )
-    head: list[Block] = [(Span(before.session, "head"), Span(steps, "bold")), tokens]
+    head: list[Block] = [(StyledText(before.session, "head"), StyledText(steps, "bold")), tokens]
     if not difference.changes:
-        return [*head, Span("nothing changed", "dim")]
+        return [*head, StyledText("nothing changed", "dim")]
     return [*head, "", diff_table(difference.changes)]
 
 
-def diff_table(changes: Sequence[Change]) -> Table:
+def diff_table(changes: Sequence[Change]) -> TextTable:
     """Pages that entered, left or are shown otherwise."""
-    columns = [Column(""), Column("page"), Column("role"), Column("type"), Column("tokens", right=True), Column("")]
-    columns.append(Column("begins", style="dim"))
+    columns = [
+        TableColumn(""),
+        TableColumn("page"),
+        TableColumn("role"),
+        TableColumn("type"),
+        TableColumn("tokens", right=True),
+        TableColumn(""),
+    ]
+    columns.append(TableColumn("begins", style="dim"))
     rows = []
     for changed in changes:
         sign, style = SIGNS.get(changed.change, ("~", "warn"))
         rows.append(
             (
-                Span(sign, style),
-                Span(changed.page, style),
-                Span(changed.role, style),
-                Span(changed.type, style),
-                Span(_tokens(changed), style),
-                Span(_levels(changed), style),
+                StyledText(sign, style),
+                StyledText(changed.page, style),
+                StyledText(changed.role, style),
+                StyledText(changed.type, style),
+                StyledText(_tokens(changed), style),
+                StyledText(_levels(changed), style),
                 changed.text,
             )
         )
-    return Table(columns, rows)
+    return TextTable(columns, rows)
 
 
 def _tokens(changed: Change) -> str:
@@ -260,11 +285,11 @@ def entry(changed: Entry) -> Line:
     )
     detail = fields if len(fields) <= DETAIL_CHARS else fields[: DETAIL_CHARS - 1] + "…"
     return (
-        Span(f"{changed.cursor:>10}  ", "dim"),
-        Span(changed.session, "name"),
+        StyledText(f"{changed.cursor:>10}  ", "dim"),
+        StyledText(changed.session, "name"),
         f" {changed.position:>6} ",
-        Span(f"{changed.kind:<10}", "bold"),
-        Span(f"{moment(changed.at)}  {detail}", "dim"),
+        StyledText(f"{changed.kind:<10}", "bold"),
+        StyledText(f"{moment(changed.at)}  {detail}", "dim"),
     )
 
 

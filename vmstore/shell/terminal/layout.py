@@ -14,17 +14,17 @@ GAP = 2
 LAST_COLUMNS_MIN = 12
 
 
-class Span(NamedTuple):
+class StyledText(NamedTuple):
     """Some text in one style."""
 
     text: str
     style: str = ""
 
 
-Line: TypeAlias = "str | Span | tuple[Line, ...]"
+Line: TypeAlias = "str | StyledText | tuple[Line, ...]"
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table: its title, whether its cells stand to the right, the style of its cells."""
 
     title: str
@@ -32,32 +32,32 @@ class Column(NamedTuple):
     style: str = ""
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """Rows under titles; the last column takes what is left of the width."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Line]]
 
 
-Block: TypeAlias = "Line | Table"
+Block: TypeAlias = "Line | TextTable"
 Item = TypeVar("Item")
 
 
-def table(items: Iterable[Item], cells: Mapping[Column, Callable[[Item], Line]]) -> Table:
+def table(items: Iterable[Item], cells: Mapping[TableColumn, Callable[[Item], Line]]) -> TextTable:
     """A row for each item, its cells computed by the function of each column."""
-    return Table(list(cells), [[cell(item) for cell in cells.values()] for item in items])
+    return TextTable(list(cells), [[cell(item) for cell in cells.values()] for item in items])
 
 
-def one_line_each(lines: Sequence[Line]) -> Table:
+def one_line_each(lines: Sequence[Line]) -> TextTable:
     """Lines that are cut at the terminal's width instead of wrapped."""
-    return Table((Column(""),), [(line,) for line in lines])
+    return TextTable((TableColumn(""),), [(line,) for line in lines])
 
 
-def spans(line: Line, style: str = "") -> list[Span]:
+def spans(line: Line, style: str = "") -> list[StyledText]:
     """The pieces of a line; those without a style of their own get `style`."""
     if isinstance(line, str):
-        return [Span(line, style)]
-    if isinstance(line, Span):
+        return [StyledText(line, style)]
+    if isinstance(line, StyledText):
         return [line if line.style else line._replace(style=style)]
     return [span for piece in line for span in spans(piece, style)]
 
@@ -67,11 +67,11 @@ def text_of(line: Line) -> str:
     return "".join(span.text for span in spans(line))
 
 
-def lines_of(block: Block, width: int | None) -> list[list[Span]]:
+def lines_of(block: Block, width: int | None) -> list[list[StyledText]]:
     """The lines of a block; a table's last column is cut to fit a width where one is given."""
-    if not isinstance(block, Table):
+    if not isinstance(block, TextTable):
         return [spans(block)]
-    titles: list[Line] = [Span(column.title, "dim") for column in block.columns]
+    titles: list[Line] = [StyledText(column.title, "dim") for column in block.columns]
     rows = [titles, *block.rows] if any(column.title for column in block.columns) else list(block.rows)
     widths = [max((wide(text_of(row[i])) for row in rows), default=0) for i in range(len(block.columns))]
     if width is not None and widths:
@@ -80,23 +80,23 @@ def lines_of(block: Block, width: int | None) -> list[list[Span]]:
     return [row_of(block.columns, row, widths) for row in rows]
 
 
-def row_of(columns: Sequence[Column], row: Sequence[Line], widths: Sequence[int]) -> list[Span]:
+def row_of(columns: Sequence[TableColumn], row: Sequence[Line], widths: Sequence[int]) -> list[StyledText]:
     """One row of a table as a line, each cell cut and padded to the width of its column."""
-    found: list[Span] = []
+    found: list[StyledText] = []
     for index, (column, cell, columns_wide) in enumerate(zip(columns, row, widths, strict=True)):
         pieces = _fit(spans(cell, column.style), columns_wide)
-        padding = Span(" " * (columns_wide - sum(wide(piece.text) for piece in pieces)))
+        padding = StyledText(" " * (columns_wide - sum(wide(piece.text) for piece in pieces)))
         last = index == len(columns) - 1
-        found += [padding, *pieces] if column.right else [*pieces, Span("") if last else padding]
+        found += [padding, *pieces] if column.right else [*pieces, StyledText("") if last else padding]
         if not last:
-            found.append(Span(" " * GAP))
+            found.append(StyledText(" " * GAP))
     return [span for span in found if span.text]
 
 
-def _fit(pieces: list[Span], columns: int) -> list[Span]:
+def _fit(pieces: list[StyledText], columns: int) -> list[StyledText]:
     if sum(wide(piece.text) for piece in pieces) <= columns:
         return pieces
-    kept: list[Span] = []
+    kept: list[StyledText] = []
     for piece in pieces:
         room = columns - sum(wide(span.text) for span in kept)
         if wide(piece.text) > room or piece is pieces[-1]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from vmstore.shell.terminal.format import ASCII, clean
-from vmstore.shell.terminal.layout import Block, Line, Span, lines_of, spans
+from vmstore.shell.terminal.layout import Block, Line, StyledText, lines_of, spans
 
 PATIENCE_S = 1.2  # work that is done by then needs no progress bar
 REFRESH_S = 0.1
@@ -62,7 +62,7 @@ class Screen:
             for line in lines_of(block, self.width):
                 self.write(line)
 
-    def write(self, line: list[Span]) -> None:
+    def write(self, line: list[StyledText]) -> None:
         """Prints one line of spans."""
         self._write(self.out, line)
 
@@ -73,7 +73,7 @@ class Screen:
 
     def warn(self, line: Line) -> None:
         """Prints a warning or error to stderr, always."""
-        self._write(sys.stderr, [Span(f"{self._name}: "), *spans(line)])
+        self._write(sys.stderr, [StyledText(f"{self._name}: "), *spans(line)])
 
     def json(self, value: Any, *, one_line: bool = False) -> None:
         """Prints an answer as one JSON object, on one line if more may follow."""
@@ -100,7 +100,7 @@ class Screen:
             buffer.write(content)
             buffer.flush()
 
-    def _write(self, stream: TextIO, line: list[Span]) -> None:
+    def _write(self, stream: TextIO, line: list[StyledText]) -> None:
         pieces = [span._replace(text=clean(span.text)) for span in line]
         if not _encodes(stream, "├█…"):
             pieces = [span._replace(text=span.text.translate(ASCII)) for span in pieces]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vmstore.shell.terminal.format import number
-from vmstore.shell.terminal.layout import Line, Span
+from vmstore.shell.terminal.layout import Line, StyledText
 
 if TYPE_CHECKING:
     from vmstore.namespace.results import Response
@@ -39,7 +39,11 @@ def _head(index: int, message: Any) -> Line:
     told = message if isinstance(message, dict) else {}
     role = str(told.get("role") or told.get("type") or "message")
     about = [str(told[key]) for key in ("name", "tool_call_id", "call_id") if told.get(key)]
-    return (Span(f"{number(index)} ", "dim"), Span(role, "head"), Span(" " + " ".join(about) if about else "", "dim"))
+    return (
+        StyledText(f"{number(index)} ", "dim"),
+        StyledText(role, "head"),
+        StyledText(" " + " ".join(about) if about else "", "dim"),
+    )
 
 
 def _said(value: Any) -> Iterator[str]:

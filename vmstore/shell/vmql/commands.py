@@ -9,11 +9,19 @@ from typing import NamedTuple
 
 from vmstore.core.text.suggest import suggest
 from vmstore.errors import InputError
-from vmstore.shell.terminal.layout import Block, Column, Span, Table
-from vmstore.shell.vmql import card, favourites
-from vmstore.shell.vmql.repl import Desk
-from vmstore.shell.vmql.script import MARKS, Piece
+from vmstore.shell.terminal.layout import Block, StyledText, TableColumn, TextTable
+from vmstore.shell.vmql import favourites
+from vmstore.shell.vmql.repl import Repl
+from vmstore.shell.vmql.script import MARKS, ScriptPiece
 from vmstore.shell.vmql.settings import mode_named, parameter, turn, value_of
+
+CARD = Path(__file__).with_name("card.vmql")
+
+
+def text() -> str:
+    """The card, which is a script: what is no statement on it is a comment."""
+    return CARD.read_text(encoding="utf-8")
+
 
 WATCH_S = 2.0
 
@@ -22,22 +30,22 @@ class Quit(Exception):  # noqa: N818  an end, not an error
     """The reader leaves."""
 
 
-class Command(NamedTuple):
+class ShellCommand(NamedTuple):
     """One command: what it takes, what it does, the function that does it."""
 
     name: str
     takes: str
     summary: str
-    run: Callable[[Desk, str], None]
+    run: Callable[[Repl, str], None]
 
 
-def run(desk: Desk, piece: Piece) -> None:
+def run(desk: Repl, piece: ScriptPiece) -> None:
     """Does what a command says."""
     name, _, argument = piece.text.lstrip("".join(MARKS)).rstrip("; ").partition(" ")
     named(name).run(desk, argument.strip())
 
 
-def named(name: str) -> Command:
+def named(name: str) -> ShellCommand:
     """The command of a name or of its beginning; raises InputError naming the nearest."""
     word = {"?": "help", "exit": "quit", "timer": "timing"}.get(name.lower(), name.lower())
     matches = (
@@ -56,66 +64,66 @@ def named(name: str) -> Command:
 # ---- about the shell
 
 
-def _help(desk: Desk, argument: str) -> None:
+def _help(desk: Repl, argument: str) -> None:
     with desk.outputs.screen(desk.settings.pager) as screen:
         if argument:
             command = named(argument.lstrip("".join(MARKS)))
-            screen.show((Span(f"\\{command.name} {command.takes}".rstrip(), "bold"), f"  {command.summary}"))
+            screen.show((StyledText(f"\\{command.name} {command.takes}".rstrip(), "bold"), f"  {command.summary}"))
             return
         rows = [(f"\\{command.name} {command.takes}", command.summary) for command in COMMANDS.values()]
         blocks: list[Block] = [
             "A statement ends with ; and may take several lines. A command takes one line and begins with \\ or a dot.",
             "",
-            Table((Column("", style="name"), Column("")), rows),
+            TextTable((TableColumn("", style="name"), TableColumn("")), rows),
             "",
             "\\card shows the language on one page, \\tour what it can answer here, DESCRIBE PAGES; its columns.",
         ]
         screen.show(*blocks)
 
 
-def _card(desk: Desk, _: str) -> None:
+def _card(desk: Repl, _: str) -> None:
     with desk.outputs.screen(desk.settings.pager) as screen:
-        screen.show(*card.text().rstrip("\n").split("\n"))
+        screen.show(*text().rstrip("\n").split("\n"))
 
 
-def _tour(desk: Desk, _: str) -> None:
+def _tour(desk: Repl, _: str) -> None:
     from vmstore.shell.vmql.tour import walk
 
     walk(desk)
 
 
-def _quit(desk: Desk, _: str) -> None:
+def _quit(desk: Repl, _: str) -> None:
     raise Quit
 
 
 # ---- what is asked
 
 
-def _open(desk: Desk, argument: str) -> None:
+def _open(desk: Repl, argument: str) -> None:
     desk.open(_required(argument, "\\open STORE"))
     desk.outputs.note(f"{desk.place} is open")
 
 
-def _session(desk: Desk, argument: str) -> None:
+def _session(desk: Repl, argument: str) -> None:
     if argument:
         desk.set("session", None if argument == "-" else argument.strip("'"))
     _show_setting(desk, "session")
 
 
-def _turn(desk: Desk, argument: str) -> None:
+def _turn(desk: Repl, argument: str) -> None:
     if argument:
         desk.set("as_of", turn(argument))
     _show_setting(desk, "as_of")
 
 
-def _param(desk: Desk, argument: str) -> None:
+def _param(desk: Repl, argument: str) -> None:
     if argument:
         name, value = parameter(argument)
         desk.settings.params[name] = value
     _show_setting(desk, "params")
 
 
-def _limit(desk: Desk, argument: str) -> None:
+def _limit(desk: Repl, argument: str) -> None:
     if argument:
         desk.set("limit", value_of(argument))
     _show_setting(desk, "limit")
@@ -124,44 +132,44 @@ def _limit(desk: Desk, argument: str) -> None:
 # ---- how answers are shown
 
 
-def _mode(desk: Desk, argument: str) -> None:
+def _mode(desk: Repl, argument: str) -> None:
     if argument:
         desk.set("mode", argument)
     _show_setting(desk, "mode")
 
 
-def _timing(desk: Desk, argument: str) -> None:
+def _timing(desk: Repl, argument: str) -> None:
     desk.set("timing", argument or not desk.settings.timing)
     _show_setting(desk, "timing")
 
 
-def _pager(desk: Desk, argument: str) -> None:
+def _pager(desk: Repl, argument: str) -> None:
     if argument:
         desk.set("pager", argument)
     _show_setting(desk, "pager")
 
 
-def _output(desk: Desk, argument: str) -> None:
+def _output(desk: Repl, argument: str) -> None:
     desk.outputs.to(argument or None)
     desk.outputs.note(f"answers go to {argument}" if argument else "answers come here")
 
 
-def _once(desk: Desk, argument: str) -> None:
+def _once(desk: Repl, argument: str) -> None:
     desk.outputs.once(_required(argument, "\\once FILE, or \\once | COMMAND"))
 
 
 # ---- statements again
 
 
-def _last(desk: Desk, argument: str) -> None:
+def _last(desk: Repl, argument: str) -> None:
     desk.again(mode_named(argument) if argument else None)
 
 
-def _explain(desk: Desk, argument: str) -> None:
+def _explain(desk: Repl, argument: str) -> None:
     desk.explain(argument)
 
 
-def _watch(desk: Desk, argument: str) -> None:
+def _watch(desk: Repl, argument: str) -> None:
     try:
         pause = float(argument or WATCH_S)
     except ValueError:
@@ -173,26 +181,26 @@ def _watch(desk: Desk, argument: str) -> None:
         time.sleep(pause)
 
 
-def _read(desk: Desk, argument: str) -> None:
+def _read(desk: Repl, argument: str) -> None:
     desk.read(Path(_required(argument, "\\read FILE")).expanduser(), run)
 
 
-def _save(desk: Desk, argument: str) -> None:
+def _save(desk: Repl, argument: str) -> None:
     name, _, text = _required(argument, "\\save NAME").partition(" ")
     favourites.save(name, text or desk.asked())
     desk.outputs.note(f"\\fav {name} asks it again")
 
 
-def _fav(desk: Desk, argument: str) -> None:
+def _fav(desk: Repl, argument: str) -> None:
     if argument:
         desk.run(favourites.text(argument) + "\n;", run)
         return
     with desk.outputs.screen(desk.settings.pager) as screen:
         rows = [(name, " ".join(text.split())) for name, text in favourites.every()]
-        screen.show(Table((Column("name", style="name"), Column("statement")), rows))
+        screen.show(TextTable((TableColumn("name", style="name"), TableColumn("statement")), rows))
 
 
-def _forget(desk: Desk, argument: str) -> None:
+def _forget(desk: Repl, argument: str) -> None:
     favourites.forget(_required(argument, "\\forget NAME"))
 
 
@@ -202,12 +210,12 @@ def _required(argument: str, usage: str) -> str:
     return argument
 
 
-def _show_setting(desk: Desk, name: str) -> None:
+def _show_setting(desk: Repl, name: str) -> None:
     desk.outputs.note(f"{name}: {dict(desk.settings.shown())[name] or 'none'}")
 
 
-COMMANDS: dict[str, Command] = {
-    name: Command(name, takes, summary, run_it)
+COMMANDS: dict[str, ShellCommand] = {
+    name: ShellCommand(name, takes, summary, run_it)
     for name, takes, summary, run_it in (
         ("help", "[COMMAND]", "the commands, or one of them", _help),
         ("card", "", "the language on one page", _card),

@@ -11,7 +11,7 @@ from vmstore.errors import VmstoreError
 from vmstore.shell.vmql import favourites
 from vmstore.shell.vmql.commands import COMMANDS
 from vmstore.shell.vmql.output.formats import MODES
-from vmstore.shell.vmql.repl import Desk
+from vmstore.shell.vmql.repl import Repl
 from vmstore.shell.vmql.script import MARKS, PLAIN, pieces
 from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS
 from vmstore.store.completions import Candidate, Candidates
@@ -24,7 +24,7 @@ MOST = 50  # paths
 class Completer:
     """Candidates at a desk."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Repl) -> None:
         words = (*load().fixed, *(word for pair in SPOKEN.values() for word in pair.split()))
         self.keywords = frozenset(word for word in words if word.isalpha())
         self._desk = desk
@@ -44,7 +44,7 @@ class Completer:
         return self._desk.store.query(statement, session=self._desk.settings.session, begins=begins)
 
 
-def _of_command(desk: Desk, text: str) -> list[Candidate]:
+def _of_command(desk: Repl, text: str) -> list[Candidate]:
     """What a command could go on with: its name, then what it takes."""
     name, blank, argument = text.partition(" ")
     if not blank:

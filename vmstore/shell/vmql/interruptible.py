@@ -30,7 +30,7 @@ class Job:
         self.done.set()
 
 
-class Worker:
+class InterruptibleThread:
     """One thread that does one piece of work after the other: whatever a query holds is held by that thread."""
 
     def __init__(self) -> None:

@@ -18,8 +18,8 @@ from vmstore.shell.vmql.options import PROG, USAGE, CommandLine, UsageError
 if TYPE_CHECKING:
     from vmstore.shell.vmql.output.pager import Keys
     from vmstore.shell.vmql.output.targets import Outputs
-    from vmstore.shell.vmql.repl import Desk
-    from vmstore.shell.vmql.settings import Settings
+    from vmstore.shell.vmql.repl import Repl
+    from vmstore.shell.vmql.settings import ShellSettings
 
 
 def run() -> int:
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(options.help_text())
             return 0
         if command_line.has("--card"):
-            from vmstore.shell.vmql.card import text
+            from vmstore.shell.vmql.commands import text
 
             print(text(), end="")
             return 0
@@ -92,11 +92,11 @@ def _keys() -> Keys:
     return read_key
 
 
-def _settings(command_line: CommandLine, *, one_shot: bool) -> Settings:
+def _settings(command_line: CommandLine, *, one_shot: bool) -> ShellSettings:
     from vmstore.errors import InputError
-    from vmstore.shell.vmql.settings import AUTO, LIMIT, Settings, parameter, turn
+    from vmstore.shell.vmql.settings import AUTO, LIMIT, ShellSettings, parameter, turn
 
-    settings = Settings(
+    settings = ShellSettings(
         mode=command_line.mode or AUTO, timing=command_line.has("--timing"), limit=0 if one_shot else LIMIT
     )
     settings.session = command_line.last("--session")
@@ -110,9 +110,9 @@ def _settings(command_line: CommandLine, *, one_shot: bool) -> Settings:
     return settings
 
 
-def _desk(command_line: CommandLine, place: str, settings: Settings, outputs: Outputs) -> Desk:
+def _desk(command_line: CommandLine, place: str, settings: ShellSettings, outputs: Outputs) -> Repl:
     from vmstore.shell.open_store import NAMESPACE, opened_to_ask
-    from vmstore.shell.vmql.repl import Desk
+    from vmstore.shell.vmql.repl import Repl
     from vmstore.store.store import Store
 
     def opener(place: str) -> Store:
@@ -120,10 +120,10 @@ def _desk(command_line: CommandLine, place: str, settings: Settings, outputs: Ou
         key_file = command_line.last("--store-key")
         return opened_to_ask(place, namespace, read_only=command_line.has("--read-only"), store_key=key_file)
 
-    return Desk(opener, place, settings, outputs)
+    return Repl(opener, place, settings, outputs)
 
 
-def _run_statements(desk: Desk, command_line: CommandLine) -> int:
+def _run_statements(desk: Repl, command_line: CommandLine) -> int:
     """Has everything answered in order; the first that is refused ends it."""
     from vmstore.shell.vmql import commands
     from vmstore.shell.vmql.repl_loop import attempt
@@ -137,7 +137,7 @@ def _run_statements(desk: Desk, command_line: CommandLine) -> int:
     return 0
 
 
-def _run_input(desk: Desk, option: str, value: str) -> None:
+def _run_input(desk: Repl, option: str, value: str) -> None:
     from vmstore.shell.vmql import commands
 
     if option == "-c":
@@ -146,7 +146,7 @@ def _run_input(desk: Desk, option: str, value: str) -> None:
         desk.read(Path(value), commands.run)
 
 
-def _run_shell(desk: Desk, command_line: CommandLine) -> int:
+def _run_shell(desk: Repl, command_line: CommandLine) -> int:
     from vmstore.shell.vmql.prompt import lines
     from vmstore.shell.vmql.repl_loop import sit
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 from vmstore.shell.vmql.completer import Completer
-from vmstore.shell.vmql.output.highlight import STYLES, fragments
-from vmstore.shell.vmql.repl import Desk
-from vmstore.shell.vmql.script import is_whole, open_quote
+from vmstore.shell.vmql.repl import Repl
+from vmstore.shell.vmql.script import is_whole, open_quote, pieces, stretches
 from vmstore.vmql.syntax.printer import moment as shown_moment
 
 if TYPE_CHECKING:
@@ -18,10 +17,44 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import Output
 
+
+STYLES = {
+    "comment": "italic ansibrightblack",
+    "text": "ansigreen",
+    "quoted": "ansired",  # VMQL has no double quotes
+    "param": "ansimagenta",
+    "number": "ansicyan",
+    "keyword": "bold ansiblue",
+    "command": "bold ansiyellow",
+    "sign": "ansibrightblack",
+    "end": "ansibrightblack",
+}
+
+
+def fragments(text: str, keywords: Container[str]) -> list[tuple[str, str]]:
+    """The stretches of a text, each with the kind it is shown as; `keywords` in capitals."""
+    found: list[tuple[str, str]] = []
+    at = 0
+    for piece in pieces(text):
+        if piece.command:
+            found += _told(text[at : piece.start], keywords)
+            found.append(("command", piece.text))
+            at = piece.start + len(piece.text)
+    return found + _told(text[at:], keywords)
+
+
+def _told(text: str, keywords: Container[str]) -> list[tuple[str, str]]:
+    return [(_kind(one.kind, one.text, keywords), one.text) for one in stretches(text)]
+
+
+def _kind(kind: str, text: str, keywords: Container[str]) -> str:
+    return "keyword" if kind == "word" and text.upper() in keywords else kind
+
+
 Lines = Callable[[], str]
 
 
-def lines(desk: Desk) -> Lines:
+def lines(desk: Repl) -> Lines:
     """A function that reads what is typed next, whole; it raises EOFError at the end, KeyboardInterrupt at Ctrl-C."""
     try:
         import prompt_toolkit  # noqa: F401
@@ -32,7 +65,7 @@ def lines(desk: Desk) -> Lines:
     return lambda: str(session.prompt())
 
 
-def plain(desk: Desk) -> str:
+def plain(desk: Repl) -> str:
     """What is typed until it is whole, line by line."""
     text = input(label(desk))
     while not is_whole(text):
@@ -40,7 +73,7 @@ def plain(desk: Desk) -> str:
     return text
 
 
-def label(desk: Desk) -> str:
+def label(desk: Repl) -> str:
     """What stands before the cursor: the session asked and the moment, where they are set."""
     settings = desk.settings
     moment = "" if settings.moment is None else f" {shown_moment(settings.moment).lower()}"
@@ -53,7 +86,7 @@ def more(text: str, width: int) -> str:
     return f"{sign * 3}> ".rjust(width)
 
 
-def editor(desk: Desk, source: Input | None = None, sink: Output | None = None) -> PromptSession[str]:
+def editor(desk: Repl, source: Input | None = None, sink: Output | None = None) -> PromptSession[str]:
     """The prompt_toolkit session of a desk; input and output are the terminal's unless they are handed in."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.auto_suggest import AutoSuggestFromHistory

@@ -14,18 +14,63 @@ import msgspec
 from vmstore.errors import InputError
 from vmstore.shell.terminal.format import count, seconds
 from vmstore.shell.terminal.render import Screen
-from vmstore.shell.vmql.defaults import at_moment, limited
-from vmstore.shell.vmql.interruptible import Worker
-from vmstore.shell.vmql.output.formats import Answer, Row, write
-from vmstore.shell.vmql.output.pager import EnoughError
+from vmstore.shell.vmql.interruptible import InterruptibleThread
+from vmstore.shell.vmql.output.formats import QueryOutput, Row, write
+from vmstore.shell.vmql.output.pager import PagerClosedError
 from vmstore.shell.vmql.output.targets import Outputs
-from vmstore.shell.vmql.script import Piece, file_text, pieces
-from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS, Settings, set_to
+from vmstore.shell.vmql.script import ScriptPiece, file_text, pieces
+from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS, ShellSettings, set_to
 from vmstore.store.store import Store
 from vmstore.vmql.execution.result import Column, Result
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import NOWHERE, Explain, Set, Show, Span, Statement, Value, Verify, Watch
+from vmstore.vmql.syntax.nodes import (
+    NOWHERE,
+    ContextAt,
+    DiffSession,
+    Explain,
+    LineageQuery,
+    Moment,
+    OfPage,
+    RelationQuery,
+    SearchQuery,
+    Set,
+    Show,
+    SourceSpan,
+    Statement,
+    Tail,
+    Value,
+    Verify,
+    Watch,
+    WhyQuery,
+)
+
+TAILED = (RelationQuery, SearchQuery, OfPage, LineageQuery)
+PAGED = (RelationQuery, SearchQuery)  # those whose answer goes on after a cursor
+
+
+def at_moment(statement: Statement, moment: Moment) -> Statement:
+    """The statement at a moment, where it names none itself."""
+    if isinstance(statement, Explain):
+        return msgspec.structs.replace(statement, statement=at_moment(statement.statement, moment))
+    if isinstance(statement, ContextAt | WhyQuery | DiffSession):
+        told = statement.moment or (None if isinstance(statement, WhyQuery) else statement.tail.as_of)
+        return statement if told else msgspec.structs.replace(statement, moment=moment)
+    if isinstance(statement, TAILED) and _timeless(statement.tail):
+        return msgspec.structs.replace(statement, tail=msgspec.structs.replace(statement.tail, as_of=moment))
+    return statement
+
+
+def limited(statement: Statement, most: int) -> Statement:
+    """The statement with a limit, where it has none itself and its answer can go on after a cursor."""
+    if not isinstance(statement, PAGED) or statement.tail.limit is not None:
+        return statement
+    return msgspec.structs.replace(statement, tail=msgspec.structs.replace(statement.tail, limit=Value(value=most)))
+
+
+def _timeless(tail: Tail) -> bool:
+    return tail.as_of is None and tail.since is None and tail.until is None
+
 
 T = TypeVar("T")
 CHUNK = 500
@@ -34,26 +79,26 @@ DEPTH = 20  # files that read files
 PAUSE_S = 0.5  # between two looks of a WATCH
 
 
-class Kept(NamedTuple):
+class LastAnswer(NamedTuple):
     """The last answer, to be shown again; of more rows than KEPT the first are here, and one more."""
 
-    answer: Answer
+    answer: QueryOutput
     result: Result
     rows: list[Row]
 
 
-class Desk:
+class Repl:
     """One reader's seat: the store asked, what is set, what was asked last."""
 
-    def __init__(self, opener: Callable[[str], Store], place: str, settings: Settings, outputs: Outputs) -> None:
+    def __init__(self, opener: Callable[[str], Store], place: str, settings: ShellSettings, outputs: Outputs) -> None:
         self.settings = settings
         self.outputs = outputs
         self.store = opener(place)
         self.place = place
         self._opener = opener
-        self._worker = Worker()
+        self._worker = InterruptibleThread()
         self._statement: str | None = None
-        self._kept: Kept | None = None
+        self._kept: LastAnswer | None = None
         self._depth = 0
 
     def open(self, place: str) -> None:
@@ -71,7 +116,7 @@ class Desk:
 
     # ---- asking
 
-    def run(self, text: str, command: Callable[[Desk, Piece], None]) -> None:
+    def run(self, text: str, command: Callable[[Repl, ScriptPiece], None]) -> None:
         """Has every statement and command of a text answered, in order, until one fails."""
         line, at = 0, 0
         for piece in pieces(text):
@@ -84,10 +129,10 @@ class Desk:
                 self.ask(piece.text.strip())
             except QueryError as error:  # it names the line of the whole text
                 error.text = "\n" * line + error.text if error.text else ""
-                error.span = Span(error.span.start + line, error.span.end + line)
+                error.span = SourceSpan(error.span.start + line, error.span.end + line)
                 raise
 
-    def read(self, path: Path, command: Callable[[Desk, Piece], None]) -> None:
+    def read(self, path: Path, command: Callable[[Repl, ScriptPiece], None]) -> None:
         """Runs what a file holds; raises InputError where it cannot be read, or reads itself without end."""
         if self._depth >= DEPTH:
             raise InputError(f"{path} is read by files that read files, {DEPTH} deep; one of them reads itself")
@@ -116,7 +161,7 @@ class Desk:
             statement = Explain(statement=statement, analyze=True)
         self._answer(statement, text or self.asked(), remember=False)
 
-    def set(self, name: str, value: Any, span: Span = NOWHERE, text: str = "") -> None:
+    def set(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
         """Sets something, as SET does; raises QueryError or InputError naming what can be set."""
         if name == "session" and value is not None:
             value = self.store.session(str(value)).name
@@ -150,9 +195,9 @@ class Desk:
         chunks = self._chunks(result)
         if isinstance(statement, Watch) and statement.tail.limit is None:
             chunks = itertools.chain(chunks, self._coming(statement, text, result))
-        answer = Answer(result.columns, chunks, result.basis, lambda: end_of(result))
+        answer = QueryOutput(result.columns, chunks, result.basis, lambda: end_of(result))
         if remember and self.outputs.interactive:
-            self._kept = Kept(answer, result, [])
+            self._kept = LastAnswer(answer, result, [])
             answer = answer._replace(chunks=self._keeping(answer.chunks, self._kept.rows))
         taken = self._show(answer, result.kind, result.statement)
         if result.next is not None and self.settings.mode != "json":
@@ -192,25 +237,25 @@ class Desk:
             kept += chunk[: max(0, KEPT + 1 - len(kept))]
             yield chunk
 
-    def _show(self, answer: Answer, kind: str, statement: Statement | None, mode: str | None = None) -> int:
+    def _show(self, answer: QueryOutput, kind: str, statement: Statement | None, mode: str | None = None) -> int:
         """Writes an answer where answers go; how many rows were taken of it."""
         mode = mode or self.settings.mode
-        counted = Counted(answer.chunks)
+        counted = CountedRows(answer.chunks)
         answer = answer._replace(chunks=iter(counted))
-        with contextlib.suppress(EnoughError), self.outputs.screen(self.settings.pager) as screen:
+        with contextlib.suppress(PagerClosedError), self.outputs.screen(self.settings.pager) as screen:
             if isinstance(statement, Verify):
                 kind = "verdict"
             if mode != AUTO or kind == "table" or not self._drawn(answer, kind, statement, screen):
                 write(answer, "table" if mode == AUTO else mode, screen)
         return counted.count
 
-    def _drawn(self, answer: Answer, kind: str, statement: Statement | None, screen: Screen) -> bool:
+    def _drawn(self, answer: QueryOutput, kind: str, statement: Statement | None, screen: Screen) -> bool:
         from vmstore.shell.vmql.output import draw  # loaded where something is drawn
 
         return draw.drawn(kind, answer, screen, draw.Look(self.store, statement, answer.basis, screen.width))
 
 
-class Counted:
+class CountedRows:
     """Rows by the chunk, counted as they are taken."""
 
     def __init__(self, chunks: Iterator[Sequence[Row]]) -> None:
@@ -229,8 +274,8 @@ def end_of(result: Result) -> dict[str, Any]:
     return told if result.next is None else {**told, "next": result.next}
 
 
-def told(settings: Settings, what: str) -> Answer:
+def told(settings: ShellSettings, what: str) -> QueryOutput:
     """One setting, or all of them, as an answer."""
     rows = [(name, value) for name, value in settings.shown() if what in (name, SETTINGS)]
     columns = (Column("setting", "text"), Column("value", "text"))
-    return Answer(columns, iter([rows]), {}, lambda: {"elapsed_ms": 0.0})
+    return QueryOutput(columns, iter([rows]), {}, lambda: {"elapsed_ms": 0.0})

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from vmstore.shell.terminal.exit_codes import refusal
 from vmstore.shell.vmql import commands
-from vmstore.shell.vmql.repl import Desk
+from vmstore.shell.vmql.repl import Repl
 from vmstore.shell.vmql.settings import config_folder
 from vmstore.vmql.syntax.errors import QueryError
 
 Lines = Callable[[], str]
 
 
-def sit(desk: Desk, lines: Lines, *, rc: bool = True) -> int:
+def sit(desk: Repl, lines: Lines, *, rc: bool = True) -> int:
     """Answers line after line until the end of them or `\\quit`; the exit code."""
     try:
         if rc:
@@ -38,7 +38,7 @@ def sit(desk: Desk, lines: Lines, *, rc: bool = True) -> int:
         return 0
 
 
-def attempt(desk: Desk, work: Callable[[], None]) -> bool:
+def attempt(desk: Repl, work: Callable[[], None]) -> bool:
     """Does some work; what is refused is said on stderr. Whether all was well."""
     try:
         work()
@@ -56,7 +56,7 @@ def attempt(desk: Desk, work: Callable[[], None]) -> bool:
     return False
 
 
-def _read_rc(desk: Desk) -> None:
+def _read_rc(desk: Repl) -> None:
     path = config_folder() / "vmqlrc"
     if path.is_file():
         attempt(desk, lambda: desk.read(path, commands.run))

@@ -35,7 +35,7 @@ STRETCH = re.compile(
 BLANK = re.compile(r"(?:\s+|--[^\n]*)*")
 
 
-class Stretch(NamedTuple):
+class ScriptToken(NamedTuple):
     """Some characters of one kind: comment, text, quoted, param, number, word, space, end, sign."""
 
     kind: str
@@ -43,7 +43,7 @@ class Stretch(NamedTuple):
     start: int
 
 
-class Piece(NamedTuple):
+class ScriptPiece(NamedTuple):
     """A statement without its `;`, or a shell command with its mark; `start` is its place in the text."""
 
     text: str
@@ -52,14 +52,14 @@ class Piece(NamedTuple):
     closed: bool = True  # a statement that the text's end cut off is not
 
 
-def stretches(text: str) -> Iterator[Stretch]:
+def stretches(text: str) -> Iterator[ScriptToken]:
     """The stretches of a text, in order and without a gap."""
     for match in STRETCH.finditer(text):
         assert match.lastgroup is not None
-        yield Stretch(match.lastgroup, match[0], match.start())
+        yield ScriptToken(match.lastgroup, match[0], match.start())
 
 
-def pieces(text: str) -> Iterator[Piece]:
+def pieces(text: str) -> Iterator[ScriptPiece]:
     """The statements and commands of a text; those that hold nothing but blanks and comments are left out.
 
     A command begins a line, where no statement is under way, and ends with the line.
@@ -88,7 +88,7 @@ def open_quote(text: str) -> str:
     return ""
 
 
-def _command(text: str, at: int) -> Piece | None:
+def _command(text: str, at: int) -> ScriptPiece | None:
     blank = BLANK.match(text, at)
     start = blank.end() if blank else at
     if at and "\n" not in text[at:start]:
@@ -96,14 +96,14 @@ def _command(text: str, at: int) -> Piece | None:
     end = text.find("\n", start)
     line = text[start : len(text) if end < 0 else end].rstrip()
     marked = line.startswith(MARKS) or line.rstrip("; ").lower() in PLAIN
-    return Piece(line, start, command=True) if marked else None
+    return ScriptPiece(line, start, command=True) if marked else None
 
 
-def _statement(text: str, at: int) -> Piece:
+def _statement(text: str, at: int) -> ScriptPiece:
     for match in STRETCH.finditer(text, at):
         if match.lastgroup == "end":
-            return Piece(text[at : match.start()], at)
-    return Piece(text[at:], at, closed=not _has_content(text[at:]))
+            return ScriptPiece(text[at : match.start()], at)
+    return ScriptPiece(text[at:], at, closed=not _has_content(text[at:]))
 
 
 def _has_content(text: str) -> bool:

@@ -13,14 +13,14 @@ import msgspec
 from vmstore.errors import InputError
 from vmstore.shell.vmql.output.formats import MODES
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import NOWHERE, Moment, Param, Set, Span, Value, Word
+from vmstore.vmql.syntax.nodes import NOWHERE, Moment, Param, Set, SourceSpan, Value, Word
 from vmstore.vmql.syntax.printer import moment as shown_moment
 
 LIMIT = 1000  # rows of one answer on a terminal
 AUTO = "auto"
 
 
-class Settings(msgspec.Struct):
+class ShellSettings(msgspec.Struct):
     """Values that hold until they are changed; `session` and `moment` hold for statements that name none."""
 
     mode: str = AUTO
@@ -32,7 +32,7 @@ class Settings(msgspec.Struct):
     params: dict[str, Any] = {}
     history: bool = True  # whether what is asked is kept for the next time
 
-    def put(self, name: str, value: Any, span: Span = NOWHERE, text: str = "") -> None:
+    def put(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
         """Sets one of NAMES, None for what it is by itself; raises InputError where it cannot be that."""
         if name not in NAMES:
             meant = near(name, NAMES)

@@ -8,22 +8,22 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from vmstore.errors import InputError
-from vmstore.shell.terminal.layout import Span
-from vmstore.shell.vmql.repl import Desk
+from vmstore.shell.terminal.layout import StyledText
+from vmstore.shell.vmql.repl import Repl
 
 STEPS = 10
 SHOWN = 6
 WORD = re.compile(r"[^\W\d_]{5,}")
 
 
-class Step(NamedTuple):
+class TourStatement(NamedTuple):
     """One statement of the tour, and what it is asked for."""
 
     why: str
     statement: str
 
 
-class Sights(NamedTuple):
+class TourSubjects(NamedTuple):
     """What is worth asking about in a session."""
 
     within: str  # IN SESSION …, where there are several
@@ -34,53 +34,55 @@ class Sights(NamedTuple):
     word: str  # the longest of that page's beginning
 
 
-def walk(desk: Desk) -> None:
+def walk(desk: Repl) -> None:
     """Shows step after step; on a terminal each waits for a key."""
     subjects = sights(desk)
     for number, step in enumerate(steps(subjects), 1):
-        desk.outputs.note(Span(f"{number}. {step.why}", "head"))
-        desk.outputs.note(Span(f"{step.statement};", "good"))
+        desk.outputs.note(StyledText(f"{number}. {step.why}", "head"))
+        desk.outputs.note(StyledText(f"{step.statement};", "good"))
         desk.ask(step.statement)
         if number < STEPS and not desk.outputs.go_on("── any key goes on, q leaves ──"):
             return
 
 
-def steps(subjects: Sights) -> Iterator[Step]:
+def steps(subjects: TourSubjects) -> Iterator[TourStatement]:
     """The statements, from the widest question to the narrowest."""
     within, before, after = subjects.within, subjects.before, subjects.after
-    yield Step("What is here?", "SESSIONS session, turns, calls, pages, tokens, title")
-    yield Step(
+    yield TourStatement("What is here?", "SESSIONS session, turns, calls, pages, tokens, title")
+    yield TourStatement(
         "Which requests to the model were the largest?",
         f"CALLS call, turn, pages, tokens, status{within} ORDER BY tokens DESC LIMIT {SHOWN}",
     )
-    yield Step(
+    yield TourStatement(
         f"What took most of the context at call {before}?",
         f"CONTEXT AT CALL {before}{within} ORDER BY tokens DESC LIMIT {SHOWN}",
     )
-    yield Step(
+    yield TourStatement(
         f"What changed between calls {before} and {after}?",
         f"DIFF CONTEXT CALL {before} TO CALL {after}{within} ORDER BY change, before DESC LIMIT {SHOWN}",
     )
-    yield Step("What kinds of pages are there, and where?", f"PAGES count(*), sum(tokens){within} BY type, tier")
-    yield Step(f"What happened to {subjects.gone}?", f"HISTORY OF {subjects.gone}{within}")
-    yield Step(
+    yield TourStatement(
+        "What kinds of pages are there, and where?", f"PAGES count(*), sum(tokens){within} BY type, tier"
+    )
+    yield TourStatement(f"What happened to {subjects.gone}?", f"HISTORY OF {subjects.gone}{within}")
+    yield TourStatement(
         f"Why did the model not see {subjects.gone} at call {after}?",
         f"WHY NOT {subjects.gone} IN CONTEXT AT CALL {after}{within}",
     )
-    yield Step(
+    yield TourStatement(
         f"Where does {subjects.child} come from?", f"SOURCES OF {subjects.child} DEPTH 2{within} LIMIT {2 * SHOWN}"
     )
-    yield Step(
+    yield TourStatement(
         f"In which calls could the model read '{subjects.word}'?",
         f"CALLS count(*), min(call), max(call){within} WHERE CONTEXT MATCHES {quoted(subjects.word)}",
     )
-    yield Step(
+    yield TourStatement(
         "How is such a question answered?",
         f"EXPLAIN ANALYZE PAGES page, tokens{within} AS OF CALL {before} WHERE tier = L0 ORDER BY tokens LIMIT 3",
     )
 
 
-def sights(desk: Desk) -> Sights:
+def sights(desk: Repl) -> TourSubjects:
     """What the tour asks about, found by asking; raises InputError where there is no call yet."""
     sessions = _rows(desk, "SESSIONS session, calls ORDER BY calls DESC")
     name = desk.settings.session or (sessions[0]["session"] if sessions else "")
@@ -101,10 +103,10 @@ def sights(desk: Desk) -> Sights:
         {"source": page["page"]},
     ]
     word = max(WORD.findall(page["text"] or ""), key=len, default="the")
-    return Sights(within, before, after, page["page"], linked[0]["source"], word)
+    return TourSubjects(within, before, after, page["page"], linked[0]["source"], word)
 
 
-def _rows(desk: Desk, statement: str) -> list[dict[str, Any]]:
+def _rows(desk: Repl, statement: str) -> list[dict[str, Any]]:
     return desk.store.query(statement).to_dicts()
 
 

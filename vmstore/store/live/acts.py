@@ -12,28 +12,50 @@ from typing import TypeVar
 from vmstore.core.address import page_name
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.clock import within
-from vmstore.core.decision import Holder
-from vmstore.core.mutation import Annotate, Cite, Link, Recall
+from vmstore.core.decision import Denial, Holder
+from vmstore.core.mutation import Annotate, Cite, Evict, FaultDenied, FaultIn, Link, Recall
 from vmstore.core.page import LinkKind, Role, Standing
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, OvertakenError, UnknownError
 from vmstore.live import extraction, page_moves
+from vmstore.live.page_moves import PageAnswer
 from vmstore.live.regeneration import Renewal, write
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import chosen
 from vmstore.live.snapshots.snapshot import Snapshot
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.results import Faulted
-from vmstore.store.live.fault_results import faulted
-from vmstore.store.live.page_names import Called, titled
+from vmstore.namespace.results import FaultAnswer
+from vmstore.store.live.page_names import PageFinder, titled
 from vmstore.store.session import Session
+
+
+def faulted(act: Act, found: PageAnswer, asked: str) -> FaultAnswer:
+    """The answer to a fault: what is shown, and what had to give way."""
+    denied = [m for m in found.decided if isinstance(m, FaultDenied) and m.page == found.page]
+    held = act.state.here.get(found.page)
+    content = b""
+    if held is not None:
+        content = act.forms.of(held.residence[1])
+    evicted = [page_name(m.page) for m in found.decided if isinstance(m, Evict) and m.level is None]
+    return FaultAnswer(
+        page=page_name(found.page) if found.page else asked,
+        number=found.page,
+        granted=not denied and held is not None,
+        denied_because=Denial(denied[0].because).word if denied else None,
+        level=found.level,
+        tokens=held.tokens if held is not None else 0,
+        content=content,
+        came=any(isinstance(m, FaultIn) for m in found.decided),
+        evicted=evicted,
+    )
+
 
 T = TypeVar("T")
 RUNTIMES_MAX = 64  # live sessions at hand, those used last
 
 
 @old_keywords_of_methods(at="at_us", latency="latency_us", valid_from="valid_from_us", valid_to="valid_to_us")
-class Acting(Session):
+class PageActions(Session):
     """A session whose memory is managed, as far as pages are moved in it by hand."""
 
     def runtime(self) -> Runtime:
@@ -130,10 +152,10 @@ class Acting(Session):
 
         self._act(do, at_us)
 
-    def restore(self, name: str, *, at_us: int | None = None) -> list[Faulted]:
+    def restore(self, name: str, *, at_us: int | None = None) -> list[FaultAnswer]:
         """Sets the prompt back to the pages of a mark; what came of each page that was not there."""
 
-        def do(act: Act) -> list[Faulted]:
+        def do(act: Act) -> list[FaultAnswer]:
             if name not in act.spoken.marks:
                 raise UnknownError(f"there is no mark {name!r}; {Namespace.nearest(name, list(act.spoken.marks))}")
             return [faulted(act, one, "") for one in page_moves.restore(act, name)]
@@ -189,5 +211,5 @@ class Acting(Session):
         return self._called.number(act, page)
 
     @property
-    def _called(self) -> Called:
-        return Called(self._ns.name, self.name)
+    def _called(self) -> PageFinder:
+        return PageFinder(self._ns.name, self.name)

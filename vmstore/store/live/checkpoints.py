@@ -5,10 +5,10 @@ from __future__ import annotations
 from vmstore.core.address import page_name
 from vmstore.core.asof import AsOf, Position
 from vmstore.errors import InputError, UnknownError
-from vmstore.live.rewind import Then
+from vmstore.live.rewind import RewoundState
 from vmstore.live.runtime import Act, Runtime
 from vmstore.namespace.namespace import Namespace
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import held
 from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.resolve_asof import basis, end_of, moment_at
@@ -26,14 +26,14 @@ class Checkpoint(Position, frozen=True):
         return f"checkpoint {self.name!r}"
 
 
-def checkpoint_at(lane: Lane, position: int, name: str) -> Checkpoint:
+def checkpoint_at(lane: Branch, position: int, name: str) -> Checkpoint:
     """The checkpoint that stands at a position."""
     turn, call = moment_at(lane, position)
     at: int = lane.db.execute(_AT, (lane.at(position).session, position)).get
     return Checkpoint(position, name, turn, call, at)
 
 
-def target(act: Act, lane: Lane, to: str | AsOf) -> tuple[int, str]:
+def target(act: Act, lane: Branch, to: str | AsOf) -> tuple[int, str]:
     """The position a session is to be set back to, and what that moment is called."""
     if isinstance(to, str):
         known = {name: position for position, name in act.spoken.checkpoints}
@@ -49,7 +49,7 @@ def target(act: Act, lane: Lane, to: str | AsOf) -> tuple[int, str]:
     return position, to.name if isinstance(to, Checkpoint) else str(to)
 
 
-def then(namespace: Namespace, act: Act, lane: Lane, position: int) -> Then:
+def then(namespace: Namespace, act: Act, lane: Branch, position: int) -> RewoundState:
     """How a session stood at a position, beside how it stands."""
     namespace.follow()
     runtime = Runtime(namespace.reader, lane, past=True)
@@ -61,7 +61,7 @@ def then(namespace: Namespace, act: Act, lane: Lane, position: int) -> Then:
     older = [page for page in act.spoken.pages if page <= position]
     now = act.state.position
     notes, notes_now = (notes_of(lane, at, older) for at in (position, now))
-    return Then(position, runtime, notes, notes_now, held(lane, position), held(lane, now))
+    return RewoundState(position, runtime, notes, notes_now, held(lane, position), held(lane, now))
 
 
 _AT = "SELECT at FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

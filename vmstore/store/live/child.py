@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from vmstore.core.address import Reference, page_name
+from vmstore.core.address import Address, page_name
 from vmstore.core.draft import Draft, Part
 from vmstore.core.page import Modality, Origin, PageType, Role
 from vmstore.core.redaction import Redaction
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import ConflictError, InputError
 from vmstore.live import messages
 from vmstore.live.runtime import Act, Runtime
@@ -19,14 +19,14 @@ from vmstore.views.projectors.redactions import policy_at
 from vmstore.vm.protocol.citation_filter import unmarked
 
 
-class Result(NamedTuple):
+class ChildResult(NamedTuple):
     """What a child came to: its words, and the address of the page it said them last in, as it stood then."""
 
     text: str
     origin: str
 
 
-def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -> Opening:
+def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -> NewSession:
     """What a child begins with: its parent's user and redaction, where it was begun and by which tool call."""
     info = parent.info()
     told = {word: text for word in ("user", "agent") if (text := getattr(info, word)) is not None}
@@ -34,7 +34,7 @@ def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -
         known = ", ".join(list(runtime.spoken.calls)[-3:]) or "none"
         raise InputError(f"no tool call has the id {call!r:.60}; the last ones are {known}")
     policy = policy_at(parent._lane())
-    return Opening(
+    return NewSession(
         name,
         told,
         origin=Origin.SPAWN,
@@ -45,7 +45,7 @@ def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -
     )
 
 
-def begin_child(parent: Session, opening: Opening, settings: dict[str, Any], told: dict[str, Any]) -> int:
+def begin_child(parent: Session, opening: NewSession, settings: dict[str, Any], told: dict[str, Any]) -> int:
     """The key of the child of a name, opened with its parent's settings but for those told, or gone on with."""
     ns = parent._ns
     key = ns.key(opening.name)
@@ -62,7 +62,7 @@ def children_of(parent: Session) -> list[SessionInfo]:
     return [parent._ns.session_info(key) for (key,) in keys]
 
 
-def result_of(parent: Session, child: Session, runtime: Runtime, text: str | None) -> Result:
+def result_of(parent: Session, child: Session, runtime: Runtime, text: str | None) -> ChildResult:
     """What a child came to: its last answer, or `text` in its place, without citations of its own pages."""
     with parent._ns.asking():
         _of(parent.name, child.info())
@@ -77,13 +77,11 @@ def result_of(parent: Session, child: Session, runtime: Runtime, text: str | Non
         text = "\n\n".join(runtime.forms.of(form).decode("utf-8", "replace") for form in forms)
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"what session {child.name!r} said last has no words; give the result as text")
-    place = Reference(
-        namespace=parent._ns.name, session=child.name, page=page_name(at), position=runtime.state.position
-    )
-    return Result(unmarked(text), str(place))
+    place = Address(namespace=parent._ns.name, session=child.name, page=page_name(at), position=runtime.state.position)
+    return ChildResult(unmarked(text), str(place))
 
 
-def taken_in(act: Act, child: str, result: Result, call: str | None) -> list[int]:
+def taken_in(act: Act, child: str, result: ChildResult, call: str | None) -> list[int]:
     """Writes a result: as the answer to a tool call, else as a page of its own, with where it comes from; its pages."""
     if call is not None:
         return messages.tool(act, call, result.text, None, origin=result.origin).pages

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from vmstore.core.address import Reference, page_name, parse
+from vmstore.core.address import Address, page_name, parse
 from vmstore.core.aliases import old_keywords
 from vmstore.core.clock import within
 from vmstore.core.mutation import Create
@@ -23,8 +23,8 @@ from vmstore.live.runtime import Act
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Page
 from vmstore.shares.regions import open_region
-from vmstore.store.live.acts import Acting
-from vmstore.store.live.other_sessions import TERMS_MIN, Elsewhere
+from vmstore.store.live.acts import PageActions
+from vmstore.store.live.other_sessions import TERMS_MIN, OtherSessions
 from vmstore.store.session import Session
 from vmstore.views.projector import plain
 from vmstore.views.projectors.pages import object_of
@@ -69,7 +69,7 @@ def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
         there = brought(session, copy)
         if there is not None:
             return page_name(there)
-        if isinstance(session, Acting):
+        if isinstance(session, PageActions):
             return page_name(session._act(lambda act: _told(act, copy), at_us))
         batch = ns.engine.batch(session._key)
         page = batch.add(_create(batch, copy))
@@ -77,7 +77,7 @@ def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
         return page_name(page)
 
 
-def copied(ns: Namespace, session: Session, told: Reference) -> Copy:
+def copied(ns: Namespace, session: Session, told: Address) -> Copy:
     """What there is to copy; UnknownError where there is no such region, or none for these."""
     user = session.info().user
     assert told.namespace is not None and told.session is not None, "a namespace stands before a session"
@@ -90,7 +90,7 @@ def copied(ns: Namespace, session: Session, told: Reference) -> Copy:
         region.close()
 
 
-def _copy(region: Namespace, told: Reference, name: str) -> Copy:
+def _copy(region: Namespace, told: Address, name: str) -> Copy:
     """The page of a namespace that somebody may read."""
     assert told.session is not None, "a namespace stands before a session"
     key = region.key(told.session)
@@ -99,7 +99,7 @@ def _copy(region: Namespace, told: Reference, name: str) -> Copy:
     source, address = Session(region, _recording, key, told.session), str(told)
     page, content = source.page(address), source.content(address, level=0)
     versions = [one for one in source.lineage.versions(address) if one.level == 0 and one.version == page.version]
-    where = Reference(namespace=name, session=source.name, page=page.page, position=versions[-1].position)
+    where = Address(namespace=name, session=source.name, page=page.page, position=versions[-1].position)
     return Copy(page, content, str(where))
 
 
@@ -114,11 +114,11 @@ def here(session: Session, page: str | int) -> str | int:
         return page
 
 
-def _readable(session: Session, told: Reference) -> bool:
+def _readable(session: Session, told: Address) -> bool:
     """Whether a session may ask for what is elsewhere: a region says itself, and of its own store it is the user's."""
     if told.namespace != session._ns.name:
         return True
-    if not isinstance(session, Acting) or told.session in (None, session.name):
+    if not isinstance(session, PageActions) or told.session in (None, session.name):
         return False
     settings = session.look(lambda runtime: runtime.state.settings)
     if settings is None or settings.remembers != "user":
@@ -129,7 +129,7 @@ def _readable(session: Session, told: Reference) -> bool:
     return session._ns.session_info(key).user == user
 
 
-def remembered(session: Acting, message: str, least: int = TERMS_MIN) -> list[Copy]:
+def remembered(session: PageActions, message: str, least: int = TERMS_MIN) -> list[Copy]:
     """What of the user's other sessions a message may need, where the session remembers these, to be copied."""
     settings = session.look(lambda runtime: runtime.state.settings)
     if settings is None or settings.remembers != "user":  # no view is brought to the end of the log for it
@@ -138,7 +138,7 @@ def remembered(session: Acting, message: str, least: int = TERMS_MIN) -> list[Co
     if user is None or not asked:
         return []
     ns = session._ns
-    elsewhere: Elsewhere = ns.elsewhere.setdefault(user, Elsewhere(ns, user))
+    elsewhere: OtherSessions = ns.elsewhere.setdefault(user, OtherSessions(ns, user))
     left = session.look(lambda runtime: runtime.state.recall)
     copies = []
     for address in elsewhere.fitting(session._key, asked, least):

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from vmstore.errors import InputError
 from vmstore.providers import plain, words_of
-from vmstore.vm.protocol.citation_filter import Unmarked, unmarked
-from vmstore.vm.protocol.dialects.dialect import Asked
+from vmstore.vm.protocol.citation_filter import CitationFilter, unmarked
+from vmstore.vm.protocol.dialects.dialect import ToolCall
 from vmstore.vm.protocol.escape import finite, loads
-from vmstore.vm.protocol.loop import Answer, Ask, Do, Done, Ran, Rounds, Step, Words
+from vmstore.vm.protocol.loop import Answer, Ask, HostCalls, HostResults, ResponseText, Rounds, RunResult, Step
 from vmstore.vm.protocol.tool_calls import object_of
 
 Model = Callable[[dict[str, Any]], Any]
@@ -29,13 +29,13 @@ AT_ONCE_MAX = 32  # functions called in threads at the same time
 UNANSWERED = object()
 
 
-class Ended(NamedTuple):
+class RunEnd(NamedTuple):
     """The rounds are over; `ran` is None where a model call raised."""
 
-    ran: Ran | None
+    ran: RunResult | None
 
 
-class Failed(NamedTuple):
+class FailedCall(NamedTuple):
     """What a function of the host's raised, or what interrupted it."""
 
     error: BaseException
@@ -55,9 +55,9 @@ class Streamed:
     Closed before its end, as a `with` does, it logs the call under way as aborted, with what came of it.
     """
 
-    def __init__(self, texts: Generator[str, None, Ran]) -> None:
+    def __init__(self, texts: Generator[str, None, RunResult]) -> None:
         self._texts = texts
-        self._ran: Ran | None = None
+        self._ran: RunResult | None = None
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -80,30 +80,30 @@ class Streamed:
         self._texts.close()
 
     @property
-    def ran(self) -> Ran:
+    def ran(self) -> RunResult:
         """How the run ended."""
         return ended(self._ran)
 
 
-def ended(ran: Ran | None) -> Ran:
+def ended(ran: RunResult | None) -> RunResult:
     """How a run ended; InputError where it has not."""
     if ran is None:
         raise InputError("the run has not ended; take its words to their end first")
     return ran
 
 
-def texts(model_call: Model, going: Rounds, own: Tools, *, parallel: bool) -> Generator[str, None, Ran]:
+def texts(model_call: Model, going: Rounds, own: Tools, *, parallel: bool) -> Generator[str, None, RunResult]:
     """Does what the rounds ask for, gives the words as they come, and how it ended.
 
     What the model call raises is raised, once it is logged.
     """
-    said = Said()
+    said = RunText()
     try:
         step = advance(going, None)
-        while not isinstance(step, Ended):
+        while not isinstance(step, RunEnd):
             reply: Any = None
             if isinstance(step, Ask):
-                hearing = Hearing()
+                hearing = ModelCall()
                 try:
                     for text in hearing.of(model_call, step.request):
                         yield from said.more(text)
@@ -111,14 +111,14 @@ def texts(model_call: Model, going: Rounds, own: Tools, *, parallel: bool) -> Ge
                     advance(going, hearing.broken(error))
                     raise
                 reply = hearing.answer
-            elif isinstance(step, Do):
-                calling = Calling(own, step.calls)
+            elif isinstance(step, HostCalls):
+                calling = RunningCalls(own, step.calls)
                 try:
                     calling.make(parallel=parallel)
                 except BaseException as error:
                     advance(going, calling.broken(error))
                     raise
-                reply = Done(calling.values)
+                reply = HostResults(calling.values)
             else:
                 yield from said.more(unmarked(step.text))
             said.ended = True
@@ -128,15 +128,15 @@ def texts(model_call: Model, going: Rounds, own: Tools, *, parallel: bool) -> Ge
     return ended(step.ran)
 
 
-def advance(going: Rounds, reply: Any) -> Step | Ended:
+def advance(going: Rounds, reply: Any) -> Step | RunEnd:
     """What is to be done next, now that something came of the last."""
     try:
         return going.send(reply)
     except StopIteration as over:
-        return Ended(over.value)
+        return RunEnd(over.value)
 
 
-class Said:
+class RunText:
     """The words of all rounds, with a blank line between those of two."""
 
     def __init__(self) -> None:
@@ -152,12 +152,12 @@ class Said:
             yield text
 
 
-class Parts:
+class StreamParts:
     """The parts of a stream as they come, and the words they bring."""
 
     def __init__(self) -> None:
         self.list: list[Any] = []
-        self._unmarked = Unmarked()
+        self._unmarked = CitationFilter()
 
     def more(self, part: Any) -> str:
         """A further part; the words that can be shown now."""
@@ -173,11 +173,11 @@ class Parts:
         return self._unmarked.end()
 
 
-class Hearing:
+class ModelCall:
     """One model call under way."""
 
     def __init__(self) -> None:
-        self._parts = Parts()
+        self._parts = StreamParts()
         self.answer = Answer(None)
 
     def of(self, model_call: Model, request: dict[str, Any]) -> Iterator[str]:
@@ -212,10 +212,10 @@ def is_stream(response: Any) -> bool:
     return not whole and hasattr(response, "__iter__")
 
 
-class Calling:
+class RunningCalls:
     """Some calls of functions under way: `values` has what each gave so far; what one raises is its value."""
 
-    def __init__(self, own: Tools, calls: Sequence[Asked]) -> None:
+    def __init__(self, own: Tools, calls: Sequence[ToolCall]) -> None:
         self._own, self._calls = own, calls
         self.values: list[Any] = [UNANSWERED] * len(calls)
 
@@ -227,9 +227,9 @@ class Calling:
         else:
             self._in_threads()
 
-    def broken(self, error: BaseException) -> Done:
+    def broken(self, error: BaseException) -> HostResults:
         """What they gave before that interrupted them; the others failed of it."""
-        return Done([Failed(error) if value is UNANSWERED else value for value in self.values], is_over=True)
+        return HostResults([FailedCall(error) if value is UNANSWERED else value for value in self.values], is_over=True)
 
     def _in_threads(self) -> None:
         """Has threads make the calls. Nobody waits for one that hangs: neither an interrupt nor the process's end."""
@@ -266,18 +266,18 @@ def calling(known: Container[str]) -> str | None:
     return call if call in known else None
 
 
-def call_one(own: Tools, call: Asked) -> Any:
+def call_one(own: Tools, call: ToolCall) -> Any:
     """What a function gives for a call, or what it raised."""
     before = ANSWERING.set(call.id)
     try:
         return own[call.tool](**arguments(call))
     except Exception as error:  # a tool that fails answers so, and the model goes on
-        return Failed(error)
+        return FailedCall(error)
     finally:
         ANSWERING.reset(before)
 
 
-def arguments(call: Asked) -> dict[str, Any]:
+def arguments(call: ToolCall) -> dict[str, Any]:
     """The arguments of a call; InputError where they are no JSON object, as in a stream that was cut."""
     given = call.arguments
     try:
@@ -319,16 +319,16 @@ def plain_tools(tools: Tools) -> None:
 __all__ = [
     "UNANSWERED",
     "Ask",
-    "Calling",
-    "Do",
-    "Done",
-    "Ended",
-    "Failed",
-    "Hearing",
-    "Parts",
-    "Said",
+    "RunningCalls",
+    "HostCalls",
+    "HostResults",
+    "RunEnd",
+    "FailedCall",
+    "ModelCall",
+    "StreamParts",
+    "RunText",
     "Streamed",
-    "Words",
+    "ResponseText",
     "advance",
     "arguments",
     "ended",

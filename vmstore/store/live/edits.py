@@ -14,7 +14,7 @@ from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live import messages
 from vmstore.live.rewind import HOLDERS
 from vmstore.live.runtime import Act
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.managed_page import ManagedPage
 
 WORDS = (Modality.TEXT, Modality.STRUCTURED)
 
@@ -90,7 +90,7 @@ def delete(act: Act, number: int) -> None:
     act.tell(Delete(number))
 
 
-def _own(act: Act, number: int) -> Held:
+def _own(act: Act, number: int) -> ManagedPage:
     """A page whose content may change: one that no message holds."""
     held = act.state.pages[number]
     if held.type is PageType.VALUE:
@@ -103,7 +103,7 @@ def _own(act: Act, number: int) -> Held:
     return held
 
 
-def _readable(held: Held, content: bytes) -> None:
+def _readable(held: ManagedPage, content: bytes) -> None:
     try:
         text = content.decode("utf-8", "surrogatepass")
         if held.modality is Modality.STRUCTURED:
@@ -113,7 +113,7 @@ def _readable(held: Held, content: bytes) -> None:
         raise InputError(f"{page_name(held.page)} holds {what}, and what is to stand in it is none") from None
 
 
-def _write(act: Act, held: Held, content: bytes) -> None:
+def _write(act: Act, held: ManagedPage, content: bytes) -> None:
     tokens = estimate(content, held.modality)
     act.tell(Update(held.page, held.version + 1, act.cell(content), len(content), tokens))
     if act.state.pinned > act.state.room:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from vmstore.core.draft import Draft, Part
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Update
 from vmstore.core.page import Mime, Modality, PageType, Role, Standing
 from vmstore.core.text.token_estimate import estimate
@@ -17,7 +17,7 @@ from vmstore.live.transcript import KEPT
 from vmstore.namespace.namespace import Namespace
 from vmstore.providers import plain
 from vmstore.store.live.page_names import titled
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.annotations import notes_of
 
 ACTOR = "program"
@@ -50,7 +50,7 @@ def kept_now(runtime: Runtime) -> dict[str, bytes]:
     return {name: contents[position] for name, position in forms.items()}
 
 
-def kept_at(lane: Lane, position: int) -> dict[str, int]:
+def kept_at(lane: Branch, position: int) -> dict[str, int]:
     """The pages of the values that were kept at a position, by name."""
     rows = [
         row
@@ -67,7 +67,7 @@ def value_of(name: str, found: dict[str, bytes]) -> Any:
     if name not in found:
         raise UnknownError(f"no value is kept as {name!r:.80}; {Namespace.nearest(name, list(found))}")
     content = found[name]
-    if isinstance(content, Gone):
+    if isinstance(content, ErasedContent):
         raise ErasedError(f"what was kept as {name!r} was erased; nothing can bring it back")
     return json.loads(content.decode("utf-8", "surrogatepass"))
 

@@ -17,46 +17,45 @@ from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When, one_moment
 from vmstore.core.clock import within
 from vmstore.core.decision import FaultReason
-from vmstore.core.draft import Usage
+from vmstore.core.draft import TokenUsage
 from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live import extraction, messages, page_moves, prefetch
-from vmstore.live.messages import Spoke
-from vmstore.live.pack import SHAPES, Sent, pack
-from vmstore.live.prompt_pages import Leaves
-from vmstore.live.recall.index import Ranked
+from vmstore.live.messages import LoggedMessage
+from vmstore.live.pack import SHAPES, PackedRequest, pack
+from vmstore.live.prompt_pages import PromptPages
+from vmstore.live.recall.index import RecallMatch
 from vmstore.live.rewind import rewind
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import chosen, configure
 from vmstore.namespace.namespace import session_name
-from vmstore.namespace.results import Faulted, Hit, Recorded, SessionInfo
+from vmstore.namespace.results import FaultAnswer, Hit, RecordedCall, SessionInfo
 from vmstore.providers import take_reply
 from vmstore.providers.parts import media_of
 from vmstore.providers.reply import COUNT_MAX
-from vmstore.store.live.acts import Acting
+from vmstore.store.live.acts import PageActions, faulted
 from vmstore.store.live.checkpoints import Checkpoint, checkpoint_at, target, then
 from vmstore.store.live.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
 from vmstore.store.live.copy_page import here, remembered, take
 from vmstore.store.live.driver import Streamed, calling, hearing, plain_tools, runnable, texts
 from vmstore.store.live.edits import delete, flush, link, unlink, update
-from vmstore.store.live.fault_results import faulted
 from vmstore.store.live.kept_values import keep, kept_at, kept_now, value_of
-from vmstore.store.live.memory_tools import Memory, Result
+from vmstore.store.live.memory_tools import MemoryTools, ToolResult
 from vmstore.store.live.options import LiveOptions
 from vmstore.store.live.page_names import titled
-from vmstore.store.live.prompt import Packed
+from vmstore.store.live.prompt import Prompt
 from vmstore.store.reads.annotations import share
 from vmstore.store.reads.sent_request import stood
 from vmstore.store.recorder import used
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.vm.kernel.keywords import LiveSettings
-from vmstore.vm.kernel.settings import Settings, Shape
+from vmstore.vm.kernel.settings import KernelSettings, Shape
 from vmstore.vm.kernel.window import chosen as sent
 from vmstore.vm.metrics.report import Measures
-from vmstore.vm.protocol.dialects.dialect import Asked
+from vmstore.vm.protocol.dialects.dialect import ToolCall
 from vmstore.vm.protocol.functions import offered, schema_of
-from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, Rounds, rounds
+from vmstore.vm.protocol.loop import ROUNDS_MAX, Rounds, RunResult, rounds
 from vmstore.vm.protocol.prompt_page import MEDIA
 from vmstore.vm.protocol.select import Selection
 
@@ -64,7 +63,7 @@ ASKED_CHARS_MAX = 200  # of what no page is called
 
 
 @old_keywords_of_methods(at="at_us", latency="latency_us", valid_from="valid_from_us", valid_to="valid_to_us")
-class Live(Acting):
+class Live(PageActions):
     """A session with a budget: its memory is managed, and every decision can be asked for its reasons."""
 
     # ---- what happens
@@ -78,7 +77,7 @@ class Live(Acting):
 
         brought = remembered(self, _words(content)) if self._looks_elsewhere() else []
 
-        def do(act: Act) -> Spoke:
+        def do(act: Act) -> LoggedMessage:
             spoke = messages.user(act, content)
             take(act, brought)
             extraction.notice(act, spoke)
@@ -105,9 +104,9 @@ class Live(Acting):
         for count in (tokens_in, tokens_cached, tokens_out):
             if count is not None and (type(count) is not int or not 0 <= count <= COUNT_MAX):
                 raise InputError(f"{count!r:.40} is no number of tokens")
-        usage = Usage(tokens_in, tokens_cached, tokens_out, used(None, cost).cost)
+        usage = TokenUsage(tokens_in, tokens_cached, tokens_out, used(None, cost).cost)
 
-        def do(act: Act) -> Spoke:
+        def do(act: Act) -> LoggedMessage:
             sent = extraction.unanswered(act)
             spoke = messages.assistant(act, message, usage, counted=self._counted(act, usage))
             extraction.hear(act, [spoke], sent)
@@ -124,7 +123,7 @@ class Live(Acting):
         latency_us: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
-    ) -> Recorded:
+    ) -> RecordedCall:
         """Takes in what came back for the prompt that was packed: the provider's response, as `Store.record` takes it.
 
         The prompt stands in the log already, so `request` is not looked at. What a tool of the
@@ -137,29 +136,29 @@ class Live(Acting):
     def _took(
         self,
         response: Any,
-        calls: Sequence[Asked] = (),
+        calls: Sequence[ToolCall] = (),
         *,
         at: int | None = None,
-        told: Usage | None = None,
+        told: TokenUsage | None = None,
         check: Callable[[Act], None] | None = None,
-    ) -> Recorded:
+    ) -> RecordedCall:
         """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids.
 
         `check` may refuse it where the session stands otherwise than when the model was asked.
         """
 
-        def do(act: Act) -> Recorded:
+        def do(act: Act) -> RecordedCall:
             if check is not None:
                 check(act)
             reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
             reply = messages.identified(reply, [call.id for call in calls])
             sent = extraction.unanswered(act)
             extraction.hear(act, messages.answered(act, reply, counted=self._counted(act, reply.usage)), sent)
-            return Recorded(self.name, act.state.call, act.state.turn, act.state.position)
+            return RecordedCall(self.name, act.state.call, act.state.turn, act.state.position)
 
         return self._act(do, at)
 
-    def _counted(self, act: Act, usage: Usage) -> int:
+    def _counted(self, act: Act, usage: TokenUsage) -> int:
         """What the call that is answered was estimated at, where the provider says what it was."""
         return act.state.sent_tokens if usage.tokens_in else 0
 
@@ -167,7 +166,7 @@ class Live(Acting):
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
         return self._names(self._act(lambda act: messages.tool(act, call_id, content, name), at_us).pages)
 
-    def _answered(self, results: Sequence[Result]) -> None:
+    def _answered(self, results: Sequence[ToolResult]) -> None:
         """Takes in what several tools answer, as one commit: the kernel decides on all of it at once."""
         self._act(lambda act: [messages.tool(act, one.call, one.text, one.tool) for one in results])
 
@@ -231,7 +230,7 @@ class Live(Acting):
     def page_fault(
         self, page: str | int, level: int = 0, *, reason: str = "resolve_reference", by_model: bool = False,
         at_us: int | None = None,
-    ) -> Faulted:  # fmt: skip
+    ) -> FaultAnswer:  # fmt: skip
         """Asks for a page at a level, 0 for its exact bytes; what came of it, with the reason where it was denied.
 
         A fault `by_model` counts against the turn's limits. A page nobody knows is logged as asked for,
@@ -246,7 +245,7 @@ class Live(Acting):
 
         asked, page = str(page)[:ASKED_CHARS_MAX], here(self, page)
 
-        def do(act: Act) -> Faulted:
+        def do(act: Act) -> FaultAnswer:
             number = self._called.asked(act, page)
             found = page_moves.fault(
                 act, number or 0, level, FaultReason(why), by_model=by_model, name="" if number else asked
@@ -273,7 +272,7 @@ class Live(Acting):
         """Searches by stems, windows and neighbours for the model: pages and scores, best first; logged."""
         brought = remembered(self, query, 1)
 
-        def do(act: Act) -> list[Ranked]:
+        def do(act: Act) -> list[RecallMatch]:
             take(act, brought)
             return prefetch.look_for(act, query, limit)
 
@@ -285,7 +284,7 @@ class Live(Acting):
         settings = self.look(lambda runtime: runtime.state.settings)
         return settings is not None and settings.prefetch and settings.paging != "model"
 
-    def pack(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Packed:
+    def pack(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Prompt:
         """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
 
         Settings change with it, as by `configure`: `window_tokens_max=8_000, model="small"` packs for a
@@ -303,7 +302,7 @@ class Live(Acting):
         rounds_max: int = ROUNDS_MAX,
         parallel: bool = True,
         on_text: Callable[[str], Any] | None = None,
-    ) -> Ran:
+    ) -> RunResult:
         """Calls the model with one pack after another until it answers, and answers the tools it calls; all is logged.
 
         `model_call` takes a request and gives the provider's response, in the session's `shape`, or the parts
@@ -349,7 +348,7 @@ class Live(Acting):
                 self.configure(shape=shape)
             self._act(lambda act: messages.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
             speaks = self.settings.shape or "chat"
-            memory = Memory(self, self._took, self._answered, self._ranked, self._ns.clock.now, speaks)
+            memory = MemoryTools(self, self._took, self._answered, self._ranked, self._ns.clock.now, speaks)
             return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
 
     @contextmanager
@@ -372,16 +371,16 @@ class Live(Acting):
 
     # ---- settings, numbers, forks
 
-    def configure(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Settings:
+    def configure(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> KernelSettings:
         """Changes settings from here on; the settings that hold then."""
 
-        def do(act: Act) -> Settings:
+        def do(act: Act) -> KernelSettings:
             return configure(act, dict(settings))
 
         return self._act(do, at_us)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> KernelSettings:
         """The settings that hold now."""
         return self.look(lambda act: chosen(act.state))
 
@@ -478,7 +477,7 @@ class Live(Acting):
             with self._ns.asking():
                 return [checkpoint_at(self._lane(), position, name) for position, name in named]
 
-    def rewind(self, to: str | AsOf, *, at_us: int | None = None) -> list[Faulted]:
+    def rewind(self, to: str | AsOf, *, at_us: int | None = None) -> list[FaultAnswer]:
         """Sets the session back to a checkpoint, by its name or as a moment, and goes on from there.
 
         What came after is out of the prompt, of search and of what is kept, and settings, pins and contents are
@@ -486,7 +485,7 @@ class Live(Acting):
         left the prompt since. Going on beside it instead is `fork`.
         """
 
-        def do(act: Act) -> list[Faulted]:
+        def do(act: Act) -> list[FaultAnswer]:
             lane = self._lane()
             position, name = target(act, lane, to)
             return [faulted(act, one, "") for one in rewind(act, then(self._ns, act, lane, position), name)]
@@ -543,13 +542,13 @@ class Live(Acting):
         child = super().fork(name, at, **moment)
         return Live(self._ns, self._recording, child._key, child.name)
 
-    def _packed(self, at: Act | Runtime, made: Sent | Selection | None) -> Packed:
-        choice = made.now.choice if isinstance(made, Sent) else made
-        sent = made if isinstance(made, Sent) else None
+    def _packed(self, at: Act | Runtime, made: PackedRequest | Selection | None) -> Prompt:
+        choice = made.now.choice if isinstance(made, PackedRequest) else made
+        sent = made if isinstance(made, PackedRequest) else None
         position = at.state.position
 
         @contextmanager
-        def look() -> Iterator[Leaves]:
+        def look() -> Iterator[PromptPages]:
             with self._ns.lock:
                 if (runtime := self.runtime()).state.position == position:
                     yield runtime.leaves(choice)
@@ -557,9 +556,9 @@ class Live(Acting):
             with stood(self._ns, self._lane(), position) as past:
                 yield past.leaves(choice)
 
-        return Packed(self.name, chosen(at.state), at.state, choice, look, sent)
+        return Prompt(self.name, chosen(at.state), at.state, choice, look, sent)
 
-    def _now(self, at: Act | Runtime) -> Packed:
+    def _now(self, at: Act | Runtime) -> Prompt:
         """The prompt as it is now."""
         return self._packed(at, sent(at.state))
 

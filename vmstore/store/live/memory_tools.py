@@ -6,22 +6,22 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from vmstore.core.draft import Usage
+from vmstore.core.draft import TokenUsage
 from vmstore.core.page import Modality, PageType, Tier
 from vmstore.errors import InputError, RefusedError, UnknownError, VmstoreError
 from vmstore.live.pack import SHAPES
-from vmstore.live.prompt_pages import Leaves
+from vmstore.live.prompt_pages import PromptPages
 from vmstore.live.runtime import Act, Runtime
-from vmstore.namespace.results import Faulted
+from vmstore.namespace.results import FaultAnswer
 from vmstore.namespace.results import Hit as StoreHit
 from vmstore.providers import assembled, plain, shape_of_body
-from vmstore.store.live.driver import Failed
-from vmstore.store.live.prompt import Packed
+from vmstore.store.live.driver import FailedCall
+from vmstore.store.live.prompt import Prompt
 from vmstore.store.session import Session
-from vmstore.vm.protocol.dialects.dialect import Asked
+from vmstore.vm.protocol.dialects.dialect import ToolCall
 from vmstore.vm.protocol.escape import dumps, finite
-from vmstore.vm.protocol.loop import Answer, Denied, Heard
-from vmstore.vm.protocol.tool_results import Found, Hit, Loaded
+from vmstore.vm.protocol.loop import Answer, DeniedFault, ReceivedResponse
+from vmstore.vm.protocol.tool_results import LoadedPage, SearchHit, SearchResults
 from vmstore.vm.signals import asked
 
 T = TypeVar("T")
@@ -40,17 +40,17 @@ WHY = {
 }
 
 
-class Live(Protocol):
+class ToolTarget(Protocol):
     """What is asked of a live session."""
 
-    def pack(self) -> Packed: ...
+    def pack(self) -> Prompt: ...
     def join(self, child: Any, *, call: str) -> object: ...
-    def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> Faulted: ...
+    def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> FaultAnswer: ...
     def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
     def look(self, see: Callable[[Runtime], T]) -> T: ...
 
 
-class Result(NamedTuple):
+class ToolResult(NamedTuple):
     """What a tool answers: the id of its call, the text, the tool's name."""
 
     call: str
@@ -58,7 +58,7 @@ class Result(NamedTuple):
     tool: str
 
 
-class Memory:
+class MemoryTools:
     """Answers the memory tools of one live session; each answer is logged with what was decided.
 
     `take` logs a response, `results` what tools answer by the ids of their calls, as one commit; `ranked` searches
@@ -67,9 +67,9 @@ class Memory:
 
     def __init__(
         self,
-        live: Live,
+        live: ToolTarget,
         take: Callable[..., object],
-        results: Callable[[Sequence[Result]], object],
+        results: Callable[[Sequence[ToolResult]], object],
         ranked: Callable[[str, int], list[tuple[int, float]]],
         now: Callable[[], int],
         shape: str,
@@ -82,7 +82,7 @@ class Memory:
         self._shape = shape
         self._sent = self._call = 0
         self._heard: tuple[Any, dict[str, Any]] | None = None  # a response, and what was read of it
-        self._waiting: list[Result] = []
+        self._waiting: list[ToolResult] = []
 
     def request(self) -> dict[str, Any]:
         """The request of the next call, logged as it is sent."""
@@ -91,19 +91,19 @@ class Memory:
         self._sent = self._now()
         return request
 
-    def heard(self, answer: Answer) -> Heard:
+    def heard(self, answer: Answer) -> ReceivedResponse:
         """The response that was given, put together where it was streamed, and the shape it is in."""
         if not answer.streamed:
             body = _json(answer.response)
             told = shape_of_body(body)
             self._heard = answer.response, body
-            return Heard(body, self._shape if told is None else WORDS[told])
+            return ReceivedResponse(body, self._shape if told is None else WORDS[told])
         if not answer.response:
             raise InputError("the model call gave a stream without parts; return the provider's response")
         shape, body, _ = assembled(SHAPES[self._shape], answer.response)
-        return Heard(finite(body), WORDS[shape])
+        return ReceivedResponse(finite(body), WORDS[shape])
 
-    def take(self, answer: Answer, calls: Sequence[Asked]) -> None:
+    def take(self, answer: Answer, calls: Sequence[ToolCall]) -> None:
         """Logs what came back for it, how long that took, and what was raised."""
         given = answer.response
         if answer.error is not None:
@@ -111,7 +111,7 @@ class Memory:
         elif not answer.streamed and given is not None:
             given = self._heard[1] if self._heard is not None and self._heard[0] is given else _json(given)
         latency, self._heard = max(0, self._now() - self._sent), None
-        self._take(given, calls, told=Usage(latency=latency), check=self._is_mine)
+        self._take(given, calls, told=TokenUsage(latency=latency), check=self._is_mine)
 
     def _is_mine(self, act: Act) -> None:
         """Refuses an answer where another process packed a call meanwhile: it would stand for an answer to that."""
@@ -121,7 +121,7 @@ class Memory:
                 "open: the answer is not logged; run a session in one process at a time, or fork it"
             )
 
-    def result(self, call: Asked, value: Any) -> None:
+    def result(self, call: ToolCall, value: Any) -> None:
         """Takes what a tool answers: what it gave, or what the child that it gave came to, which is logged at once."""
         if isinstance(value, Session):
             self.settle()
@@ -129,8 +129,8 @@ class Memory:
                 self._live.join(value, call=call.id)
                 return
             except VmstoreError as error:
-                value = Failed(error)
-        self._waiting.append(Result(call.id, _text(value), call.tool))
+                value = FailedCall(error)
+        self._waiting.append(ToolResult(call.id, _text(value), call.tool))
 
     def settle(self) -> None:
         """Logs the results that wait."""
@@ -138,17 +138,17 @@ class Memory:
         if waiting:
             self._results(waiting)
 
-    def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
+    def fault(self, page: str, level: int, reason: str) -> LoadedPage | DeniedFault:
         """Loads a page at a level; raises UnknownError where there is no such page."""
         self.settle()
         found = self._live.page_fault(page, level, reason=reason, by_model=True)
         if found.denied_because == "no_page":
             raise UnknownError(f"there is no page {page!r:.80}; search_pages finds pages by what they say")
         if not found.granted:
-            return Denied(WHY.get(found.denied_because or "", "the page cannot be loaded now"))
+            return DeniedFault(WHY.get(found.denied_because or "", "the page cannot be loaded now"))
         return self._live.look(lambda runtime: _loaded(runtime, found))
 
-    def search(self, query: str, modality: Modality | None, limit: int) -> Found:
+    def search(self, query: str, modality: Modality | None, limit: int) -> SearchResults:
         """The pages that match best."""
         self.settle()
         if modality is None and asked(query):
@@ -159,8 +159,8 @@ class Memory:
             ranked = [(int(hit.page[1:]), hit.score) for hit in hits]
         best = max((score for _, score in ranked), default=1.0)
 
-        def leaves(runtime: Runtime) -> Found:
-            made = Leaves(runtime.state, runtime.spoken, runtime.forms)
+        def leaves(runtime: Runtime) -> SearchResults:
+            made = PromptPages(runtime.state, runtime.spoken, runtime.forms)
             found = []
             for page, score in ranked:
                 held = runtime.state.pages[page]
@@ -168,8 +168,8 @@ class Memory:
                     continue
                 if modality in (None, held.modality):
                     tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
-                    found.append(Hit(made.of(held, 0, tier, words=False), round(score / best * 1_000_000)))
-            return Found(found[:limit], min(len(found), limit if modality is None else SEARCHED_MAX))
+                    found.append(SearchHit(made.of(held, 0, tier, words=False), round(score / best * 1_000_000)))
+            return SearchResults(found[:limit], min(len(found), limit if modality is None else SEARCHED_MAX))
 
         return self._live.look(leaves)
 
@@ -202,15 +202,15 @@ def _json(response: Any) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     """What a tool gave as the model is told it."""
-    if isinstance(value, Failed):
+    if isinstance(value, FailedCall):
         return dumps({"error": value.said})
     try:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except Exception as error:  # a value that contains itself, or raises where it is written
-        return _text(Failed(error))
+        return _text(FailedCall(error))
 
 
-def _loaded(runtime: Runtime, found: Faulted) -> Loaded:
+def _loaded(runtime: Runtime, found: FaultAnswer) -> LoadedPage:
     held = runtime.state.pages[found.number]
-    leaf = Leaves(runtime.state, runtime.spoken, runtime.forms).of(held, held.level, Tier.L0)
-    return Loaded(leaf, Tier.L2 if found.came else Tier.L0, True, tuple(found.evicted))
+    leaf = PromptPages(runtime.state, runtime.spoken, runtime.forms).of(held, held.level, Tier.L0)
+    return LoadedPage(leaf, Tier.L2 if found.came else Tier.L0, True, tuple(found.evicted))

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vmstore.engine.new_session import Opening
+from vmstore.engine.head import NewSession
 from vmstore.errors import InputError, RefusedError
 from vmstore.live import messages
-from vmstore.live.compression import Shorter
+from vmstore.live.compression import FormMaker
 from vmstore.live.pack import reserve_front
 from vmstore.live.recall.claim_finder import Callback as Finding
-from vmstore.live.recall.claim_finder import Finder
+from vmstore.live.recall.claim_finder import ClaimFinder
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import configure
 from vmstore.namespace.namespace import Namespace
-from vmstore.store.live.acts import Acting
-from vmstore.views.branch import Lane
+from vmstore.store.live.acts import PageActions
+from vmstore.views.branch import Branch
 from vmstore.vm.compressors.callback import TIMEOUT_S
 from vmstore.vm.compressors.callback import Callback as Compressor
 from vmstore.vm.kernel.settings import known_settings
 
 if TYPE_CHECKING:
-    from vmstore.store.recorder import Recording
+    from vmstore.store.recorder import CallRecorder
 
 
 def begun(
     namespace: Namespace,
-    recording: Callable[[], Recording],
-    opening: Opening,
+    recording: Callable[[], CallRecorder],
+    opening: NewSession,
     *,
     system: str | None = None,
     tools: list[Any] | None = None,
@@ -47,7 +47,7 @@ def begun(
             raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
     if told.get("remembers") == "user" and not _user(namespace, opening):
         raise InputError(f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…")
-    shorter, finding = Shorter(compressor, callback_timeout_s), Finder(finder, callback_timeout_s)
+    shorter, finding = FormMaker(compressor, callback_timeout_s), ClaimFinder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
         before = act.state.settings
@@ -63,13 +63,13 @@ def begun(
                 raise InputError(f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max")
             now = namespace.clock.now()
             batch = namespace.begin(opening, now)
-            runtime = Runtime(namespace.engine, Lane(namespace.views, 0), shorter, finding)
+            runtime = Runtime(namespace.engine, Branch(namespace.views, 0), shorter, finding)
             key = batch.commit(runtime.play(batch, [(now, begin)]))[-1].session
             namespace.follow()
         return key
 
     key = namespace.retried(opened)
-    live = Acting(namespace, recording, key, opening.name)
+    live = PageActions(namespace, recording, key, opening.name)
     runtime = live.runtime()
     if compressor is not None or finder is not None:
         runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding
@@ -81,7 +81,7 @@ def begun(
     return key
 
 
-def _user(namespace: Namespace, opening: Opening) -> str | None:
+def _user(namespace: Namespace, opening: NewSession) -> str | None:
     """Whose a session is, or will be."""
     key = namespace.key(opening.name)
     return opening.meta.get("user") if key is None else namespace.session_info(key).user

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from vmstore.core.address import Reference, page_name
-from vmstore.core.erasure import Gone, gone
+from vmstore.core.address import Address, page_name
+from vmstore.core.erasure import ErasedContent, gone
 from vmstore.core.page import PageType, Standing
 from vmstore.namespace.namespace import Namespace
-from vmstore.views.branch import NEVER, Lane
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.stored_cells import read_cells
 from vmstore.vm.recall.postings import Postings
 
@@ -23,7 +23,7 @@ Place = tuple[int, int]  # session, page
 TERMS_MIN = 2  # of what is asked, where it asks with more than that
 
 
-class Elsewhere:
+class OtherSessions:
     """The claims and summaries of all sessions of one user."""
 
     def __init__(self, ns: Namespace, user: str) -> None:
@@ -43,7 +43,7 @@ class Elsewhere:
         """The addresses of those that answer some terms best and that hold, but for those of a session itself."""
         with self._ns.asking():
             self._follow()
-            own = {stretch.session for stretch in Lane(self._ns.views, key).upto(NEVER)}
+            own = {stretch.session for stretch in Branch(self._ns.views, key).upto(NEVER)}
             found = self._postings.matches(asked, lambda number: self._places[number][0] not in own)
             ranked = sorted(found.items(), key=lambda item: (item[1].score, self._places[item[0]]), reverse=True)
             least = min(least, len(asked))
@@ -53,7 +53,7 @@ class Elsewhere:
 
     def _address(self, number: int) -> str:
         session, page = self._places[number]
-        return str(Reference(namespace=self._ns.name, session=self._names[session], page=page_name(page)))
+        return str(Address(namespace=self._ns.name, session=self._names[session], page=page_name(page)))
 
     def _holds(self, number: int) -> bool:
         """Whether nobody took the place of a page, or took it back."""
@@ -87,7 +87,7 @@ class Elsewhere:
     def _texts(self, rows: Collection[Any]) -> Iterator[tuple[int, str]]:
         contents = read_cells(self._ns.log, self._ns.views, {cell: sealed for _, cell, sealed in rows}, gone)
         for page, cell, _ in rows:
-            if not isinstance(contents[cell], Gone):
+            if not isinstance(contents[cell], ErasedContent):
                 yield page, contents[cell].decode("utf-8", "replace")
 
 

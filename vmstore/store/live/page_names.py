@@ -12,7 +12,7 @@ from vmstore.namespace.namespace import Namespace
 NAME_CHARS_MAX = 200
 
 
-class Called(NamedTuple):
+class PageFinder(NamedTuple):
     """Finds the pages of one session."""
 
     namespace: str

@@ -7,21 +7,21 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
-from vmstore.live.pack import Sent
-from vmstore.live.prompt_pages import Leaves
+from vmstore.live.pack import PackedRequest
+from vmstore.live.prompt_pages import PromptPages
 from vmstore.live.request import copied, made_of, request_of
-from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.kernel.settings import KernelSettings
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.abi import MemoryABI, memory_abi
 from vmstore.vm.protocol.context import context_text
 from vmstore.vm.protocol.manifest import Policies, manifest
 from vmstore.vm.protocol.messages import Messages
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message
-from vmstore.vm.protocol.select import Left, Lowered, Selection
+from vmstore.vm.protocol.select import LoweredPage, OmittedPage, Selection
 
 
-class Packed:
+class Prompt:
     """The prompt of one call: `tokens` of a `budget`, of all that is sent; `pages` by name, in order.
 
     Where a window is smaller than L0, `lowered` and `left` say of which pages it shows less, and
@@ -31,11 +31,11 @@ class Packed:
     def __init__(
         self,
         session: str,
-        settings: Settings,
+        settings: KernelSettings,
         state: State,
         choice: Selection | None,
-        look: Callable[[], AbstractContextManager[Leaves]],
-        sent: Sent | None = None,
+        look: Callable[[], AbstractContextManager[PromptPages]],
+        sent: PackedRequest | None = None,
     ) -> None:
         self.session = session
         self.call = state.call
@@ -63,7 +63,7 @@ class Packed:
         return self._settings.window_tokens_max or self.budget
 
     @cached_property
-    def _here(self) -> list[Leaf]:
+    def _here(self) -> list[PromptPage]:
         if self._sent is not None:
             return self._sent.leaves
         with self._look() as leaves:
@@ -95,13 +95,13 @@ class Packed:
         return [leaf.name for leaf in self._here]
 
     @property
-    def lowered(self) -> tuple[Lowered, ...]:
+    def lowered(self) -> tuple[LoweredPage, ...]:
         """The pages that are shown at a higher level than L0 has them at."""
         with self._look() as leaves:
             return leaves.lowered()
 
     @property
-    def left(self) -> tuple[Left, ...]:
+    def left(self) -> tuple[OmittedPage, ...]:
         """The pages of L0 that are not shown, why, and what stands for them."""
         with self._look() as leaves:
             return leaves.left()

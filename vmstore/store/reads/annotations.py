@@ -17,7 +17,7 @@ TAG_CHARS_MAX = 200
 PPM = 1_000_000
 
 
-class Said(msgspec.Struct, frozen=True):
+class PageAnnotation(msgspec.Struct, frozen=True):
     """What is said of a page; what is None or empty stays as it was."""
 
     importance: float | None = None
@@ -29,7 +29,7 @@ class Said(msgspec.Struct, frozen=True):
     anchors: Mapping[str, str | None] | None = None
 
 
-def checked(said: Said) -> Said:
+def checked(said: PageAnnotation) -> PageAnnotation:
     """What was said as a page can hold it; InputError or UnknownError where it cannot."""
     if said.importance is not None:
         share(said.importance)
@@ -43,12 +43,12 @@ def checked(said: Said) -> Said:
     for text in (*anchors, *(value for value in anchors.values() if value is not None)):
         _text("an anchor", text)
     told = msgspec.structs.replace(said, tags=_tags(said.tags), untags=_tags(said.untags), anchors=anchors)
-    if told == Said(tags=[], untags=[], anchors={}):
+    if told == PageAnnotation(tags=[], untags=[], anchors={}):
         raise InputError("nothing is said of the page; give an importance, a status, a validity, a tag or an anchor")
     return told
 
 
-def annotation(batch: Batch, page: int, said: Said) -> Annotate:
+def annotation(batch: Batch, page: int, said: PageAnnotation) -> Annotate:
     """A mutation that says of a page what was checked."""
     return Annotate(
         page=page,

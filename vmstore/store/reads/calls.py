@@ -11,20 +11,20 @@ from vmstore.core.page import Fidelity, Status
 from vmstore.core.text.json_text import as_text
 from vmstore.log.port import Log
 from vmstore.namespace.results import CallInfo, TurnInfo
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.calls import CallRow, calls_of
 from vmstore.views.projectors.decisions import budget_at, budgets
 from vmstore.views.projectors.pages import object_of
-from vmstore.views.reads.faults import Moves, moves_of
+from vmstore.views.reads.faults import TurnCounts, moves_of
 from vmstore.views.reads.prefix_cache import invalidated
 from vmstore.views.reads.reasons import word_of
 from vmstore.views.reads.resolve_asof import last
 from vmstore.views.stored_cells import read_cells
 
-STILL = Moves(0, 0, 0, None)
+STILL = TurnCounts(0, 0, 0, None)
 
 
-def turns_in(lane: Lane) -> list[TurnInfo]:
+def turns_in(lane: Branch) -> list[TurnInfo]:
     """The turns in order, with how many calls each made, and how often pages were asked for and left."""
     counts = Counter(call.turn for call in calls_of(lane))
     moved = moves_of(lane, last(lane).position)
@@ -39,12 +39,12 @@ def turns_in(lane: Lane) -> list[TurnInfo]:
     return [_turn(turn, position, at, counts[turn], moved.get(turn, STILL)) for turn, position, at in sorted(rows)]
 
 
-def _turn(turn: int, position: int, at: int, calls: int, moved: Moves) -> TurnInfo:
+def _turn(turn: int, position: int, at: int, calls: int, moved: TurnCounts) -> TurnInfo:
     load = word_of(Load, moved.load)
     return TurnInfo(turn, position, at, calls, moved.faults, moved.evictions, moved.searches, load)
 
 
-def calls_in(lane: Lane, log: Log) -> list[CallInfo]:
+def calls_in(lane: Branch, log: Log) -> list[CallInfo]:
     """The calls in order, with how each ended."""
     rows = list(calls_of(lane))
     asides = read_cells(log, lane.db, {c.aside: c.aside_commitment for c in rows if c.aside is not None}, gone)

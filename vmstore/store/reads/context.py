@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from vmstore.core.address import page_name
-from vmstore.core.erasure import Gone, gone
+from vmstore.core.erasure import ErasedContent, gone
 from vmstore.core.mutation import LIVE, PARTIAL
 from vmstore.core.page import Fidelity, Method, Mime, Modality, PageType, Role, Slot
 from vmstore.core.text.image_size import size_of
@@ -18,14 +18,14 @@ from vmstore.core.text.skeleton import fill, loads, pruned
 from vmstore.errors import CorruptError, ErasedError, UnknownError
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Basis, ContextPage
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.calls import CallRow
 from vmstore.views.projectors.decisions import holders
-from vmstore.views.reads.context import Shown, check_root, envelopes_at, shown_at
+from vmstore.views.reads.context import ShownPage, check_root, envelopes_at, shown_at
 from vmstore.views.stored_cells import Instead, read_cells
 
 if TYPE_CHECKING:
-    from vmstore.vm.protocol.prompt_page import Leaf
+    from vmstore.vm.protocol.prompt_page import PromptPage
 
 
 class Context:
@@ -35,12 +35,12 @@ class Context:
     estimated, `tokens_reported` the provider's count; `factor` what estimates were corrected by.
     """
 
-    def __init__(self, namespace: Namespace, lane: Lane, session: str, call: CallRow) -> None:
+    def __init__(self, namespace: Namespace, lane: Branch, session: str, call: CallRow) -> None:
         self._ns = namespace
         self._lane = lane
         self._log = namespace.log
         self._call = call
-        self._shown: list[Shown] = shown_at(lane, call)
+        self._shown: list[ShownPage] = shown_at(lane, call)
         self._checked = False
         self.basis = Basis(session, call.position, call.turn, call.call)
         self.fidelity = Fidelity(call.fidelity).word
@@ -68,7 +68,7 @@ class Context:
         return [shown.page for shown in self._shown]
 
     @property
-    def shown(self) -> Sequence[Shown]:
+    def shown(self) -> Sequence[ShownPage]:
         """The rows behind the pages."""
         return self._shown
 
@@ -138,7 +138,7 @@ class Context:
             return {"damaged": str(error)}
 
     def _values(self, instead: Instead | None = gone) -> list[tuple[Slot, Any]]:
-        groups: dict[int, list[Shown]] = {}
+        groups: dict[int, list[ShownPage]] = {}
         for shown in self._shown:
             if shown.message:
                 groups.setdefault(shown.message, []).append(shown)
@@ -150,7 +150,7 @@ class Context:
         values: list[tuple[Slot, Any]] = []
         for message, shown_parts in groups.items():
             (slot, role), envelope = slots[message], cells[envelopes[message].cell]
-            if isinstance(envelope, Gone):
+            if isinstance(envelope, ErasedContent):
                 values.append((slot, {"role": role.word, "content": envelope.decode()}))
                 continue
             try:
@@ -161,7 +161,7 @@ class Context:
                 values.append((slot, {"role": role.word, "content": f"[damaged: {error}; run `vmstore verify`]"}))
         return values
 
-    def _message(self, envelope: bytes, parts: Sequence[Shown], cells: dict[int, bytes]) -> Any:
+    def _message(self, envelope: bytes, parts: Sequence[ShownPage], cells: dict[int, bytes]) -> Any:
         """A message from its skeleton and the pages that are shown of it."""
         skeleton = loads(envelope)
         if self._call.renderer == PARTIAL:
@@ -245,7 +245,7 @@ def _damaged(what: str, error: Exception) -> CorruptError:
     return CorruptError(f"{what} cannot be told ({error}); ask for the messages, and run `vmstore verify`")
 
 
-def _page(order: int, shown: Shown, turn: int, call: int, *, pinned: bool) -> ContextPage:
+def _page(order: int, shown: ShownPage, turn: int, call: int, *, pinned: bool) -> ContextPage:
     return ContextPage(
         order=order,
         page=page_name(shown.page),
@@ -260,19 +260,19 @@ def _page(order: int, shown: Shown, turn: int, call: int, *, pinned: bool) -> Co
     )
 
 
-def _moments(lane: Lane, positions: set[int]) -> dict[int, tuple[int, int]]:
+def _moments(lane: Branch, positions: set[int]) -> dict[int, tuple[int, int]]:
     """Turn and call of packs by position."""
     return {row[0]: (row[1], row[2]) for row in lane.rows(_MOMENTS, positions)}
 
 
-def _leaf(shown: Shown, name: str | None, content: bytes | None, forms: dict[int, bytes]) -> Leaf:
+def _leaf(shown: ShownPage, name: str | None, content: bytes | None, forms: dict[int, bytes]) -> PromptPage:
     """A page as the protocol shows it; `forms` are those of a medium that are text, by level."""
-    from vmstore.vm.protocol.prompt_page import Form, Leaf
+    from vmstore.vm.protocol.prompt_page import PageForm, PromptPage
 
     is_picture = shown.modality == Modality.IMAGE and content is not None
     is_thumbnail = is_picture and shown.level > 0 and shown.level not in forms
     width, height = (size_of(content) if is_picture and not shown.level and content is not None else None) or (0, 0)
-    return Leaf(
+    return PromptPage(
         name=name or page_name(shown.page),
         type=PageType(shown.type),
         modality=Modality(shown.modality),
@@ -281,7 +281,7 @@ def _leaf(shown: Shown, name: str | None, content: bytes | None, forms: dict[int
         tokens=shown.tokens,
         content=content,
         mime=Mime.JPEG.type if is_thumbnail else Mime(shown.mime).type if not shown.level else Mime.TEXT.type,
-        others=tuple(Form(level=at, tokens=0, content=one) for at, one in forms.items() if at != shown.level),
+        others=tuple(PageForm(level=at, tokens=0, content=one) for at, one in forms.items() if at != shown.level),
         width=width,
         height=height,
     )

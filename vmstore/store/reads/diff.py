@@ -9,7 +9,7 @@ from vmstore.core.address import page_name
 from vmstore.core.page import PageType, Role
 from vmstore.namespace.results import Change, Diff
 from vmstore.store.reads.context import Context
-from vmstore.views.reads.context import Shown
+from vmstore.views.reads.context import ShownPage
 
 K = TypeVar("K", bound=Hashable)
 
@@ -23,7 +23,7 @@ def diff(first: Context, second: Context, texts: Mapping[int, str]) -> Diff:
 
 
 def differing(
-    before: Mapping[K, Shown], after: Mapping[K, Shown], texts: Mapping[K, str]
+    before: Mapping[K, ShownPage], after: Mapping[K, ShownPage], texts: Mapping[K, str]
 ) -> tuple[list[tuple[K, Change]], int]:
     """Each difference between two contexts, whose pages are told apart by some key, and how many there are not."""
     gone = [key for key in before if key not in after]
@@ -40,7 +40,7 @@ def differing(
     return changes, unchanged
 
 
-def _change(change: str, was: Shown | None, now: Shown | None, text: str) -> Change:
+def _change(change: str, was: ShownPage | None, now: ShownPage | None, text: str) -> Change:
     shown = now or was
     assert shown is not None, "a change has at least one side"
     return Change(

@@ -10,16 +10,16 @@ from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import MUTATION_NAMES, Delete
 from vmstore.core.page import LinkKind, Method, Standing
 from vmstore.namespace.results import Event
-from vmstore.views.branch import Lane, Stretch
+from vmstore.views.branch import Branch, BranchRange
 from vmstore.views.projector import plain
 from vmstore.views.projectors.decisions import decisions_at, decisions_of
 from vmstore.views.projectors.pages import object_of
-from vmstore.views.projectors.redactions import Hidden, hidden_in, words_of
+from vmstore.views.projectors.redactions import RedactionRecord, hidden_in, words_of
 from vmstore.views.reads.reasons import detail_of
 from vmstore.views.reads.resolve_asof import moment_at
 
 
-def history_of(lane: Lane, page: int, position: int) -> list[Event]:
+def history_of(lane: Branch, page: int, position: int) -> list[Event]:
     """What happened to a page up to a position, in order."""
     events: list[tuple[int, int, dict[str, Any]]] = []
     for stretch in lane.upto(position):
@@ -45,14 +45,14 @@ def history_of(lane: Lane, page: int, position: int) -> list[Event]:
     return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]
 
 
-def _reason(lane: Lane, session: int, page: int) -> str | None:
+def _reason(lane: Branch, session: int, page: int) -> str | None:
     labels = lane.db.execute("SELECT labels FROM pages WHERE session = ? AND page = ?", (session, page)).get
     told = object_of(labels)
     where, reason = plain(told.get("where")), plain(told.get("reason"))
     return reason and (f"{where}: {reason}" if where else reason)
 
 
-def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
+def _said(lane: Branch, stretch: BranchRange, page: int) -> Iterator[tuple[int, str]]:
     """Each annotation of a page in a stretch, in words."""
     args = (stretch.session, page, stretch.high)
     tags: dict[int, list[str]] = {}
@@ -68,12 +68,12 @@ def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
         yield position, ", ".join(told)
 
 
-def _hidden(one: Hidden) -> dict[str, Any]:
+def _hidden(one: RedactionRecord) -> dict[str, Any]:
     """What was hidden in a page before it was written; never the value."""
     return {"event": "redact", "detail": words_of(one), "tokens": one.tokens_after or None}
 
 
-def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[str, Any]]]:
+def _stays(lane: Branch, page: int, position: int) -> list[tuple[int, int, dict[str, Any]]]:
     """Entering and leaving L0, and changes of level or content in between."""
     stays: dict[int, tuple[int, int | None, int, int, int]] = {}
     for stretch in lane.upto(position):
@@ -98,7 +98,7 @@ def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[st
     return events
 
 
-def _decided(lane: Lane, page: int, position: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def _decided(lane: Branch, page: int, position: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """What a kernel was asked about the page and what it decided, with the reasons."""
     found = decisions_of(lane, page, position)
     asked = decisions_at(lane, {told.cause for told in found if told.cause})
@@ -112,7 +112,7 @@ def _decided(lane: Lane, page: int, position: int) -> Iterator[tuple[int, int, d
         yield told.position, 1, event
 
 
-def _event(lane: Lane, position: int, told: dict[str, Any]) -> Event:
+def _event(lane: Branch, position: int, told: dict[str, Any]) -> Event:
     turn, call = moment_at(lane, position)
     return Event(position, turn, call, **{"level": 0, "version": 1, **told})
 

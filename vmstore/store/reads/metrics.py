@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vmstore.core.mutation import Create
-from vmstore.live.session_log import Facts
+from vmstore.live.session_log import SessionLog
 from vmstore.log.port import Log
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import in_force
 from vmstore.vm.kernel.state import State
 from vmstore.vm.metrics.metrics import Metrics
@@ -16,7 +16,7 @@ from vmstore.vm.metrics.report import Measures
 from vmstore.vm.recall.topics import tagged
 
 
-class Measured(NamedTuple):
+class SessionMetrics(NamedTuple):
     """The policy and the budget in force, and the numbers."""
 
     policy: str
@@ -24,14 +24,14 @@ class Measured(NamedTuple):
     measures: Measures
 
 
-def measured(log: Log, lane: Lane, position: int, check: Callable[[], object] = bool) -> Measured | None:
+def measured(log: Log, lane: Branch, position: int, check: Callable[[], object] = bool) -> SessionMetrics | None:
     """How a session's memory did up to a position; None where it has no budget by then.
 
     It costs the session's length; `check` raises where nobody waits any more.
     """
     if in_force(lane, position) is None:
         return None
-    facts = Facts(log, lane)
+    facts = SessionLog(log, lane)
 
     def about(position: int, made: Create) -> bytes:
         return b"" if made.labels is None else tagged(facts.cell(position, made.labels))
@@ -45,4 +45,4 @@ def measured(log: Log, lane: Lane, position: int, check: Callable[[], object] = 
             metrics.note(state, at, mutation)
     assert state.settings is not None and state.policy is not None, "settings are in force"
     policy = f"{state.policy.NAME}@{state.policy.VERSION}"
-    return Measured(policy, state.settings.l0_tokens_max, metrics.measures(state))
+    return SessionMetrics(policy, state.settings.l0_tokens_max, metrics.measures(state))

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from vmstore.core.address import page_name
 from vmstore.core.asof import AsOf, LoggedTime, Time
 from vmstore.core.decision import Denial
-from vmstore.core.page import IMPORTANCE, Modality, PageType, Role, Tier, Word
+from vmstore.core.page import IMPORTANCE, Modality, PageType, Role, Tier, WordEnum
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.page_rows import actor
 from vmstore.namespace.results import Fault
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import outdated
 from vmstore.views.projectors.pages import TYPED
 from vmstore.views.projectors.residency import entered_after, last_entries, resident_at
@@ -34,7 +34,7 @@ ORDERS = ("position", "importance", "tokens", "recency")
 EVER = 1 << 62
 
 
-class Wanted(NamedTuple):
+class PageQuery(NamedTuple):
     """Which pages are asked for, None where any; their order, greatest first but by position; how many, after which.
 
     A page that has the actor `actor` is one whose labels name it, or whose role it is.
@@ -55,7 +55,7 @@ class Wanted(NamedTuple):
     limit: int | None = None
 
 
-class Found(NamedTuple):
+class SelectedPage(NamedTuple):
     """A page that was chosen and its place in the order: smaller comes first."""
 
     key: int
@@ -63,7 +63,7 @@ class Found(NamedTuple):
     page: int
 
 
-def chosen(lane: Lane, position: int, wanted: Wanted, after: int | None = None) -> list[Found]:
+def chosen(lane: Branch, position: int, wanted: PageQuery, after: int | None = None) -> list[SelectedPage]:
     """The pages that are wanted at a position, in the order that is, those after a page where one is told.
 
     Raises UnknownError for a word that is none.
@@ -75,14 +75,14 @@ def chosen(lane: Lane, position: int, wanted: Wanted, after: int | None = None) 
     start = None if after is None else place_of(lane, position, wanted.order_by, after)
     if wanted.order_by == "position":
         rows = _rows(lane, position, wanted, keep, after)
-        return list(islice((Found(page, 0, page) for page, *_ in rows if page not in drop), wanted.limit))
+        return list(islice((SelectedPage(page, 0, page) for page, *_ in rows if page not in drop), wanted.limit))
     found = (row for row in _rows(lane, position, wanted, keep) if row[0] not in drop)
     ordered = _keyed(lane, position, wanted.order_by, found)
     later = ordered if start is None else (one for one in ordered if one > start)
     return sorted(later) if wanted.limit is None else nsmallest(wanted.limit, later)
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: PageQuery) -> None:
     if wanted.order_by not in ORDERS:
         raise UnknownError(f"pages have no order {wanted.order_by!r}; the orders are {', '.join(ORDERS)}")
     if wanted.level is not None and wanted.level not in range(4):
@@ -91,7 +91,7 @@ def _check(wanted: Wanted) -> None:
         raise InputError(f"limit {wanted.limit!r} is no number of pages from 0 up")
 
 
-def value(field: str, words: type[Word], value: Any) -> int | None:
+def value(field: str, words: type[WordEnum], value: Any) -> int | None:
     """A word of a closed vocabulary, or its number, as the number it is."""
     if value is None:
         return None
@@ -104,7 +104,7 @@ def value(field: str, words: type[Word], value: Any) -> int | None:
 # ---- what indexes answer
 
 
-def _sets(lane: Lane, position: int, wanted: Wanted) -> tuple[set[int] | None, set[int]]:
+def _sets(lane: Branch, position: int, wanted: PageQuery) -> tuple[set[int] | None, set[int]]:
     """The pages that can be wanted, None where any can, and those that are not."""
     keeps = list(_keeps(lane, position, wanted))
     drop: set[int] = set()
@@ -130,7 +130,7 @@ def _sets(lane: Lane, position: int, wanted: Wanted) -> tuple[set[int] | None, s
     return set.intersection(*keeps) if keeps else None, drop
 
 
-def _keeps(lane: Lane, position: int, wanted: Wanted) -> Iterator[set[int]]:
+def _keeps(lane: Branch, position: int, wanted: PageQuery) -> Iterator[set[int]]:
     if wanted.tag is not None:
         yield tagged(lane, position, wanted.tag)
     if wanted.dirty:
@@ -139,7 +139,7 @@ def _keeps(lane: Lane, position: int, wanted: Wanted) -> Iterator[set[int]]:
         yield entered_after(lane, position, _since(lane, wanted.entered_since))
 
 
-def _since(lane: Lane, moment: AsOf) -> int:
+def _since(lane: Branch, moment: AsOf) -> int:
     """The last position of a moment; before all of a session that had not begun at a time."""
     try:
         return basis(lane, moment).position
@@ -153,7 +153,7 @@ def _since(lane: Lane, moment: AsOf) -> int:
 
 
 def _rows(
-    lane: Lane, position: int, wanted: Wanted, keep: set[int] | None, after: int | None = None
+    lane: Branch, position: int, wanted: PageQuery, keep: set[int] | None, after: int | None = None
 ) -> Iterator[tuple[int, int, int]]:
     """Page, first tokens and first importance of the pages that can be wanted, in order of position."""
     told: dict[str, Any] = {
@@ -189,7 +189,7 @@ def statement(told: dict[str, Any]) -> str:
 # ---- the order
 
 
-def place_of(lane: Lane, position: int, order_by: str, page: int) -> Found:
+def place_of(lane: Branch, position: int, order_by: str, page: int) -> SelectedPage:
     """Where a page stands in an order."""
     rows = [row for row in lane.rows(_ONE, [page]) if page <= position]
     if not rows:
@@ -197,21 +197,21 @@ def place_of(lane: Lane, position: int, order_by: str, page: int) -> Found:
     return next(_keyed(lane, position, order_by, rows))
 
 
-def _keyed(lane: Lane, position: int, order_by: str, rows: Iterable[Any]) -> Iterator[Found]:
+def _keyed(lane: Branch, position: int, order_by: str, rows: Iterable[Any]) -> Iterator[SelectedPage]:
     """Pages with their places in an order: the greatest first, of equals the first made, or by recency the last."""
     if order_by == "position":
-        return (Found(page, 0, page) for page, _, _ in rows)
+        return (SelectedPage(page, 0, page) for page, _, _ in rows)
     if order_by == "recency":
         entries = last_entries(lane, position)
-        return (Found(-entries.get(page, 0), -page, page) for page, _, _ in rows)
+        return (SelectedPage(-entries.get(page, 0), -page, page) for page, _, _ in rows)
     if order_by == "importance":
         noted = importances(lane, position)
-        return (Found(-noted.get(page, importance), page, page) for page, _, importance in rows)
+        return (SelectedPage(-noted.get(page, importance), page, page) for page, _, importance in rows)
     sizes = _sizes(lane, position)
-    return (Found(-sizes.get(page, tokens), page, page) for page, tokens, _ in rows)
+    return (SelectedPage(-sizes.get(page, tokens), page, page) for page, tokens, _ in rows)
 
 
-def _sizes(lane: Lane, position: int) -> dict[int, int]:
+def _sizes(lane: Branch, position: int) -> dict[int, int]:
     """The tokens of pages that count otherwise than when they were made."""
     found: dict[int, int] = {}
     for stretch in reversed(lane.upto(position)):
@@ -221,7 +221,7 @@ def _sizes(lane: Lane, position: int) -> dict[int, int]:
     return found
 
 
-def faults_of(lane: Lane, position: int) -> list[Fault]:
+def faults_of(lane: Branch, position: int) -> list[Fault]:
     """Every fault up to a position: what a kernel was asked for, or what came back without one."""
     found = []
     for one in faults_at(lane, position):

@@ -14,15 +14,15 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.page_rows import described
 from vmstore.namespace.results import Page
-from vmstore.store.reads.page_query import EVER, Found, Wanted, chosen, place_of, value
-from vmstore.views.branch import Lane
+from vmstore.store.reads.page_query import EVER, PageQuery, SelectedPage, chosen, place_of, value
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.pages import TYPED
 from vmstore.views.reads.resolve_asof import basis
 
-ANY = Wanted()
+ANY = PageQuery()
 
 
-class Sought(NamedTuple):
+class SessionFilter(NamedTuple):
     """Whose sessions are looked through, None where anybody's."""
 
     user: str | None = None
@@ -38,7 +38,7 @@ class _Place(NamedTuple):
     page: int
 
 
-def pages_across(ns: Namespace, at: AsOf, wanted: Wanted, sought: Sought, after: str | None) -> list[Page]:
+def pages_across(ns: Namespace, at: AsOf, wanted: PageQuery, sought: SessionFilter, after: str | None) -> list[Page]:
     """The pages that are wanted of the sessions that are sought, each session as it stood at a time.
 
     By position session comes after session in the order of their names, and only as many are looked
@@ -47,7 +47,7 @@ def pages_across(ns: Namespace, at: AsOf, wanted: Wanted, sought: Sought, after:
     if not isinstance(at, Head | Time | LoggedTime):
         raise InputError(f"{at} is another moment in each session; across sessions give a time, or ask one session")
     start = None if after is None else _named(ns, after, at, wanted)
-    lanes: dict[str, tuple[Lane, int]] = {}
+    lanes: dict[str, tuple[Branch, int]] = {}
     places = _places(ns, at, wanted, sought, start, lanes)
     if wanted.order_by == "position":
         found = list(islice(places, wanted.limit))
@@ -57,7 +57,7 @@ def pages_across(ns: Namespace, at: AsOf, wanted: Wanted, sought: Sought, after:
     return _described(found, lanes)
 
 
-def _described(found: list[_Place], lanes: dict[str, tuple[Lane, int]]) -> list[Page]:
+def _described(found: list[_Place], lanes: dict[str, tuple[Branch, int]]) -> list[Page]:
     """The pages at some places, made into answers session by session."""
     wanted: dict[str, list[int]] = {}
     for place in found:
@@ -71,7 +71,12 @@ def _described(found: list[_Place], lanes: dict[str, tuple[Lane, int]]) -> list[
 
 
 def _places(
-    ns: Namespace, at: AsOf, wanted: Wanted, sought: Sought, start: _Place | None, lanes: dict[str, tuple[Lane, int]]
+    ns: Namespace,
+    at: AsOf,
+    wanted: PageQuery,
+    sought: SessionFilter,
+    start: _Place | None,
+    lanes: dict[str, tuple[Branch, int]],
 ) -> Iterator[_Place]:
     by_position = wanted.order_by == "position"
     alone = wanted if by_position else wanted._replace(limit=None)
@@ -87,7 +92,7 @@ def _places(
             yield _place(lane, name, one, wanted)
 
 
-def _place(lane: Lane, session: str, found: Found, wanted: Wanted) -> _Place:
+def _place(lane: Branch, session: str, found: SelectedPage, wanted: PageQuery) -> _Place:
     if wanted.order_by == "position":
         return _Place(0, session, 0, found.page)
     if wanted.order_by == "recency":  # positions are a session's own; what many have in common is time
@@ -95,27 +100,29 @@ def _place(lane: Lane, session: str, found: Found, wanted: Wanted) -> _Place:
     return _Place(found.key, session, found.tie, found.page)
 
 
-def _happened(lane: Lane, position: int) -> int:
+def _happened(lane: Branch, position: int) -> int:
     """When what stands at a position happened; for 0, nowhere, before anything."""
     when: Any = lane.db.execute(_AT, (lane.session, position)).get if position else -EVER
     return int(when)
 
 
-def _stood(ns: Namespace, key: int, at: AsOf) -> tuple[Lane, int] | None:
+def _stood(ns: Namespace, key: int, at: AsOf) -> tuple[Branch, int] | None:
     """What a session wrote itself, and where it stood; None where nothing of it had happened yet."""
-    lane = Lane(ns.views, key).alone()
+    lane = Branch(ns.views, key).alone()
     try:
         return lane, basis(lane, at).position
     except UnknownError:
         return None
 
 
-def sessions_of(ns: Namespace, sought: Sought, wanted: Wanted = ANY, *, hidden: bool = False) -> list[tuple[int, str]]:
+def sessions_of(
+    ns: Namespace, sought: SessionFilter, wanted: PageQuery = ANY, *, hidden: bool = False
+) -> list[tuple[int, str]]:
     """The sessions that are sought and can hold what is wanted, by name, as far as an index tells."""
     type_ = value("type", PageType, wanted.type)
     conditions = ["1" if hidden else "hidden = 0"]
     conditions += [f"{word} = :{word}" for word in sought._fields if getattr(sought, word) is not None]
-    if sought == Sought():  # a user's sessions are fewer than what all sessions hold of a type or a tag
+    if sought == SessionFilter():  # a user's sessions are fewer than what all sessions hold of a type or a tag
         conditions += [_HAS_TYPE] if type_ else []
         conditions += [_HAS_TAG] if wanted.tag is not None else []
     sql = f"SELECT session, name FROM sessions WHERE {' AND '.join(conditions)}"
@@ -123,7 +130,7 @@ def sessions_of(ns: Namespace, sought: Sought, wanted: Wanted = ANY, *, hidden: 
     return sorted(rows, key=lambda row: str(row[1]))
 
 
-def _named(ns: Namespace, reference: str, at: AsOf, wanted: Wanted) -> _Place:
+def _named(ns: Namespace, reference: str, at: AsOf, wanted: PageQuery) -> _Place:
     """The place of the page that a reference like `s1/p17` names."""
     told = parse(reference)
     page = page_position(told.page)

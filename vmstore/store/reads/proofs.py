@@ -17,7 +17,7 @@ from vmstore.namespace.namespace import Namespace
 from vmstore.seals.seal import Seal
 from vmstore.seals.seals import folder_of, seals_in
 from vmstore.store.reads.sent_request import sent
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import seen
 from vmstore.views.log_reader import LogReader
 from vmstore.views.projectors.calls import CallRow
@@ -35,7 +35,7 @@ class Proof(NamedTuple):
     content: bytes | None
 
 
-def proof_of(ns: Namespace, lane: Lane, page: int, call: CallRow, seal: Seal | None) -> Proof:
+def proof_of(ns: Namespace, lane: Branch, page: int, call: CallRow, seal: Seal | None) -> Proof:
     """The proof that a page was in the context of a call, by a seal, or by the oldest one kept that covers the call."""
     shown = shown_at(lane, call)
     place = next((nth for nth, one in enumerate(shown) if one.page == page), None)
@@ -57,7 +57,7 @@ def proof_of(ns: Namespace, lane: Lane, page: int, call: CallRow, seal: Seal | N
     return _proven(PAGE, of_page, _Covered(ns, lane, call, seal), content)
 
 
-def proof_of_request(ns: Namespace, lane: Lane, call: CallRow, seal: Seal | None) -> Proof:
+def proof_of_request(ns: Namespace, lane: Branch, call: CallRow, seal: Seal | None) -> Proof:
     """The proof of what a call was sent, by the digest in its pack; `content` is the request, where it can be had."""
     covered = _Covered(ns, lane, call, seal)
     told = decode(covered.commit.body)[-1]
@@ -84,7 +84,7 @@ def _proven(kind: str, what: list[Any], covered: _Covered, content: bytes | None
 class _Covered:
     """A call as a seal covers it: its commit, and the ways up from there."""
 
-    def __init__(self, ns: Namespace, lane: Lane, call: CallRow, seal: Seal | None) -> None:
+    def __init__(self, ns: Namespace, lane: Branch, call: CallRow, seal: Seal | None) -> None:
         uid = _uid(lane, call.session)
         self.seal, head = _covering(ns, uid, call, seal)
         commits = list(LogReader(ns.log, ns.views).commits(call.session, limit=head.commits))
@@ -114,7 +114,7 @@ def _covering(ns: Namespace, uid: bytes, call: CallRow, seal: Seal | None) -> tu
     raise UnknownError(f"{which} call {call.call}; run `vmstore seal`, which covers all that is there")
 
 
-def _uid(lane: Lane, session: int) -> bytes:
+def _uid(lane: Branch, session: int) -> bytes:
     found = lane.db.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get
     assert isinstance(found, bytes), "a session of the views has its uid"
     return found

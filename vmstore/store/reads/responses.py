@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.core.asof import Call
-from vmstore.core.erasure import Gone, gone
+from vmstore.core.erasure import ErasedContent, gone
 from vmstore.core.page import Fidelity, Role, Status
 from vmstore.core.text.skeleton import fill, loads
 from vmstore.errors import ErasedError, UnknownError
 from vmstore.log.port import Log
 from vmstore.namespace.results import Response
 from vmstore.providers.body import give_body, messages_of, named_in_full
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.calls import CallRow
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.reads.resolve_asof import packed
@@ -23,7 +23,7 @@ from vmstore.views.stored_cells import read_cells
 STREAM, MESSAGES = "stream", "messages"  # rules
 
 
-class Said(NamedTuple):
+class ReplyMessage(NamedTuple):
     """A message of a reply: who speaks, its skeleton, the contents that fill it as they were first."""
 
     role: Role
@@ -33,12 +33,12 @@ class Said(NamedTuple):
     @property
     def value(self) -> Any:
         """The message; what was erased says so in its place."""
-        if isinstance(self.skeleton, Gone):
+        if isinstance(self.skeleton, ErasedContent):
             return {"role": self.role.word, "content": self.skeleton.decode()}
         return fill(loads(self.skeleton), self.contents)
 
 
-class Ended(NamedTuple):
+class ReplyRow(NamedTuple):
     """A reply: the call it answers, where both stand, the cell of what it keeps beside its messages."""
 
     call: int
@@ -48,7 +48,7 @@ class Ended(NamedTuple):
     commitment: bytes | None
 
 
-def response_of(log: Log, lane: Lane, call: CallRow) -> Response:
+def response_of(log: Log, lane: Branch, call: CallRow) -> Response:
     """The response of a call that a lane sees; UnknownError where none came, or it is not known yet."""
     if call.replied is None:
         raise UnknownError(f"call {call.call} is open: no response to it is known yet")
@@ -85,7 +85,7 @@ def response_of(log: Log, lane: Lane, call: CallRow) -> Response:
     )
 
 
-def body_of(log: Log, lane: Lane, ended: Ended) -> Any:
+def body_of(log: Log, lane: Branch, ended: ReplyRow) -> Any:
     """The body of a response; None where none is held whole."""
     try:
         return _body(log, lane, ended, _told(log, lane.db, ended), None)
@@ -93,37 +93,37 @@ def body_of(log: Log, lane: Lane, ended: Ended) -> Any:
         return None
 
 
-def _ended(call: CallRow) -> Ended:
+def _ended(call: CallRow) -> ReplyRow:
     assert call.replied is not None, "it was answered"
-    return Ended(call.call, call.position, call.replied, call.aside, call.aside_commitment)
+    return ReplyRow(call.call, call.position, call.replied, call.aside, call.aside_commitment)
 
 
-def _told(log: Log, db: apsw.Connection, ended: Ended) -> dict[str, Any]:
+def _told(log: Log, db: apsw.Connection, ended: ReplyRow) -> dict[str, Any]:
     """What the reply's cell says."""
     if ended.aside is None:
         return {}
     (content,) = read_cells(log, db, {ended.aside: ended.commitment}, gone).values()
-    return {"error": content.decode(), "body": content} if isinstance(content, Gone) else object_of(content)
+    return {"error": content.decode(), "body": content} if isinstance(content, ErasedContent) else object_of(content)
 
 
-def _body(log: Log, lane: Lane, ended: Ended, told: dict[str, Any], said: list[Said] | None) -> Any:
+def _body(log: Log, lane: Branch, ended: ReplyRow, told: dict[str, Any], said: list[ReplyMessage] | None) -> Any:
     """The body with its holes filled; ErasedError where anything of it was erased."""
     body = told.get("body")
     if body is None:
         return None
-    if not isinstance(body, Gone):
+    if not isinstance(body, ErasedContent):
         body = named_in_full(body, lambda number: _before(log, lane, number))
     count = messages_of(body)
     messages = (_said(log, lane, ended) if said is None else said)[-count:] if count else []
-    gone_ones = [one for each in messages for one in (each.skeleton, *each.contents) if isinstance(one, Gone)]
-    if isinstance(body, Gone) or gone_ones:
+    gone_ones = [one for each in messages for one in (each.skeleton, *each.contents) if isinstance(one, ErasedContent)]
+    if isinstance(body, ErasedContent) or gone_ones:
         raise ErasedError(f"something of the response to call {ended.call} was erased; nothing can bring it back")
     if len(messages) < count:
         return None
     return give_body(body, [(loads(one.skeleton), one.contents) for one in messages])
 
 
-def _before(log: Log, lane: Lane, number: int) -> Any:
+def _before(log: Log, lane: Branch, number: int) -> Any:
     """The body of an earlier call's response with its holes, which holds what a later one names."""
     body = _told(log, lane.db, _ended(packed(lane, Call(number)))).get("body")
     if not isinstance(body, dict):
@@ -131,7 +131,7 @@ def _before(log: Log, lane: Lane, number: int) -> Any:
     return body
 
 
-def _said(log: Log, lane: Lane, ended: Ended) -> list[Said]:
+def _said(log: Log, lane: Branch, ended: ReplyRow) -> list[ReplyMessage]:
     """The messages that came with a call's replies, in order."""
     session = lane.owner(ended.replied)
     rows: list[Any] = lane.db.execute(_MESSAGES, (session, ended.packed, ended.replied, ended.call)).fetchall()
@@ -143,7 +143,7 @@ def _said(log: Log, lane: Lane, ended: Ended) -> list[Said]:
     sealed |= {cell: commitment for row in rows for cell, commitment in pages.get(row[0], ()) if cell is not None}
     cells = read_cells(log, lane.db, sealed, gone)
     return [
-        Said(Role(role), cells[cell], [b"" if at is None else cells[at] for at, _ in pages.get(message, ())])
+        ReplyMessage(Role(role), cells[cell], [b"" if at is None else cells[at] for at, _ in pages.get(message, ())])
         for message, role, cell, _ in rows
     ]
 

@@ -11,20 +11,20 @@ from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Hit
 from vmstore.search.rank import ranked
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 
 SNIPPET_CHARS = 100
 LEAD_CHARS = 20  # of a snippet, before the word that was found
 
 
-Moments = Sequence[tuple[str, Lane, int]]
+Moments = Sequence[tuple[str, Branch, int]]
 """Sessions to search: the name of each, what is looked at of it, and up to which position."""
 
 
 def everywhere(ns: Namespace) -> Moments:
     """What each session wrote itself, up to its end."""
     rows: list[Any] = ns.views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
-    return [(name, Lane(ns.views, key).alone(), position) for key, name, position in rows]
+    return [(name, Branch(ns.views, key).alone(), position) for key, name, position in rows]
 
 
 def search(ns: Namespace, moments: Moments, query: str, limit: int | None) -> list[Hit]:

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from vmstore.core.address import page_name
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.errors import CorruptError, ErasedError, InputError
-from vmstore.live.prompt_pages import Leaves
+from vmstore.live.prompt_pages import PromptPages
 from vmstore.live.request import digest, request_of, written
 from vmstore.live.runtime import Runtime
 from vmstore.namespace.namespace import Namespace
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.calls import CallRow
 from vmstore.vm.kernel.window import chosen
 
@@ -24,7 +24,7 @@ CONVERSATIONS = "messages", "contents", "input"  # by shape
 KEPT_MAX = 4  # sessions at hand as they stood, those asked last
 
 
-def sent(namespace: Namespace, lane: Lane, call: CallRow, *, told: bool = False) -> dict[str, Any]:
+def sent(namespace: Namespace, lane: Branch, call: CallRow, *, told: bool = False) -> dict[str, Any]:
     """The request of a call; with `told`, what was erased says so in its place.
 
     Raises ErasedError where anything of it was erased, CorruptError where it is not what the pack says.
@@ -37,8 +37,8 @@ def _written(namespace: Namespace, runtime: Runtime, call: CallRow, told: bool) 
     state = runtime.state
     runtime.forms.forget()  # what is read now is there now
     assert state.settings is not None, "a session with a budget packed it"
-    leaves = Leaves(state, runtime.spoken, runtime.forms, chosen(state)).here()
-    erased = [leaf for leaf in leaves if isinstance(leaf.content, Gone)]
+    leaves = PromptPages(state, runtime.spoken, runtime.forms, chosen(state)).here()
+    erased = [leaf for leaf in leaves if isinstance(leaf.content, ErasedContent)]
     if erased and not told:
         raise ErasedError(
             f"{erased[0].name} of call {call.call} was {bytes(erased[0].content or b'').decode()[1:-1]}, so its "
@@ -65,7 +65,7 @@ def conversation_of(body: dict[str, Any]) -> list[Any]:
 
 
 @contextmanager
-def stood(namespace: Namespace, lane: Lane, position: int) -> Iterator[Runtime]:
+def stood(namespace: Namespace, lane: Branch, position: int) -> Iterator[Runtime]:
     """The session as it stood at a position, to look at."""
     with namespace.views_lock:
         namespace.check()
@@ -78,7 +78,7 @@ def stood(namespace: Namespace, lane: Lane, position: int) -> Iterator[Runtime]:
             _keep(namespace, lane, runtime)
 
 
-def _stood(namespace: Namespace, lane: Lane) -> Runtime:
+def _stood(namespace: Namespace, lane: Branch) -> Runtime:
     """The session as it stood where it was asked last, to go on from there; nobody else has it meanwhile."""
     erasure, runtime = namespace.past.pop(lane.session, (0, None))
     if runtime is None or erasure != namespace.projection.last_erasure:  # names that were erased may be in it
@@ -86,7 +86,7 @@ def _stood(namespace: Namespace, lane: Lane) -> Runtime:
     return runtime
 
 
-def _keep(namespace: Namespace, lane: Lane, runtime: Runtime) -> None:
+def _keep(namespace: Namespace, lane: Branch, runtime: Runtime) -> None:
     """Keeps the session as it stands; of many those asked last."""
     past = namespace.past
     past[lane.session] = namespace.projection.last_erasure, runtime

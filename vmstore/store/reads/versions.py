@@ -13,7 +13,7 @@ from vmstore.core.page import Method
 from vmstore.log.port import Log
 from vmstore.namespace.page_rows import actor, described, previews
 from vmstore.namespace.results import Affinity, Version
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.page_calls import company
 from vmstore.views.stored_cells import read_cells
 
@@ -33,7 +33,7 @@ class _Content(NamedTuple):
     commitment: bytes | None
 
 
-def versions_of(lane: Lane, log: Log, page: int, position: int, *, delta: bool) -> list[Version]:
+def versions_of(lane: Branch, log: Log, page: int, position: int, *, delta: bool) -> list[Version]:
     """Every content of a page up to a position, in order, each beside the one it was made from.
 
     A version is made from the one before, a shorter form from the version it stands for.
@@ -70,7 +70,7 @@ def versions_of(lane: Lane, log: Log, page: int, position: int, *, delta: bool) 
     return found
 
 
-def _texts(lane: Lane, log: Log, contents: list[_Content]) -> dict[int, str]:
+def _texts(lane: Branch, log: Log, contents: list[_Content]) -> dict[int, str]:
     """The contents that are text, by position."""
     cells = read_cells(log, lane.db, {one.cell: one.commitment for one in contents if one.cell is not None}, gone)
     found = {}
@@ -101,7 +101,7 @@ def _ended(lines: Iterator[str]) -> Iterator[str]:
         yield line if line.endswith("\n") else f"{line}\n\\ no line end\n"
 
 
-def affinity_of(lane: Lane, log: Log, page: int, position: int, limit: int | None) -> list[Affinity]:
+def affinity_of(lane: Branch, log: Log, page: int, position: int, limit: int | None) -> list[Affinity]:
     """The pages that calls up to a position saw together with a page, nearest first."""
     own, found = company(lane, position, page)
     near = list(islice(found, limit))

@@ -10,7 +10,7 @@ import msgspec
 
 from vmstore.core.mutation import Configure, Open, Pack, Reply
 from vmstore.core.page import Origin, Status
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projector import Fact, Projector, columns, plain
 from vmstore.views.projectors.pages import object_of
 
@@ -52,7 +52,7 @@ class CallRow(msgspec.Struct, frozen=True):
         return self.sent_tokens or self.tokens
 
 
-class InForce(msgspec.Struct):
+class CallSettings(msgspec.Struct):
     """What a pack leaves unsaid holds from before: the request's shape, model and other fields, the token factor."""
 
     shape: int | None = None
@@ -62,7 +62,7 @@ class InForce(msgspec.Struct):
     factor_ppm: int = 1_000_000
 
 
-class Calls(Projector):
+class CallsProjector(Projector):
     """One row a call, from its pack, completed by its last reply; `settings` holds the token factor.
 
     `rest` is the cell of the request's other fields as they held at the call, `tokens` those of its
@@ -89,23 +89,23 @@ class Calls(Projector):
 
     def __init__(self, db: apsw.Connection) -> None:
         super().__init__(db)
-        self._inforce: dict[int, InForce] = {}
+        self._inforce: dict[int, CallSettings] = {}
         self._made: dict[tuple[int, int], list[Any]] = {}  # calls the table does not hold yet
         self._replies: list[tuple[Any, ...]] = []  # to calls it holds
 
-    def in_force(self, fact: Fact) -> InForce:
+    def in_force(self, fact: Fact) -> CallSettings:
         """What holds of a session's requests before a fact."""
         found = self._inforce.get(fact.session)
         if found is None:
-            lane = Lane(self.db, fact.session)
+            lane = Branch(self.db, fact.session)
             told = before(lane, fact.position) or (None, None, None, None)
-            found = self._inforce[fact.session] = InForce(*told, factor(lane, fact.position))
+            found = self._inforce[fact.session] = CallSettings(*told, factor(lane, fact.position))
         return found
 
     def on_open(self, fact: Fact, m: Open) -> None:
         """Nothing is in force in a session that inherits nothing."""
         if m.origin != Origin.FORK:
-            self._inforce[fact.session] = InForce()
+            self._inforce[fact.session] = CallSettings()
 
     def on_configure(self, fact: Fact, m: Configure) -> None:
         """Notes the factor from here on."""
@@ -188,15 +188,19 @@ _ENDED = (
     *("aside", "aside_commitment", "replied"),
 )
 _OPEN = (int(Status.OPEN), 0, *[None] * (len(_ENDED) - 2))
-assert columns(Calls.schema["calls"]) == CallRow.__struct_fields__, "a row of the table becomes a struct by place"
+assert columns(CallsProjector.schema["calls"]) == CallRow.__struct_fields__, (
+    "a row of the table becomes a struct by place"
+)
 assert CallRow.__struct_fields__[-len(_ENDED) :] == _ENDED, "a reply is written over the end of its call's row"
-assert columns(Calls.schema["replies"])[3:] == _ENDED[:-1], "a reply that is not the last keeps all but its position"
+assert columns(CallsProjector.schema["replies"])[3:] == _ENDED[:-1], (
+    "a reply that is not the last keeps all but its position"
+)
 assert len(_OPEN) == len(_ENDED), "a call without a reply has a value for each field of one"
 _ENDS = f"SELECT {', '.join(_ENDED)} FROM calls WHERE session = ? AND call = ?"
 _REPLY = f"UPDATE calls SET {', '.join(f'{name} = ?' for name in _ENDED)} WHERE session = ? AND call = ?"
 
 
-def calls_of(lane: Lane) -> Iterator[CallRow]:
+def calls_of(lane: Branch) -> Iterator[CallRow]:
     """Every call a lane sees; a reply that came after a fork is none of the fork's."""
     others = _others(lane) if len(lane.stretches) > 1 else {}
     for stretch in reversed(lane.stretches):
@@ -208,7 +212,7 @@ def calls_of(lane: Lane) -> Iterator[CallRow]:
             yield _seen(CallRow(*row), stretch.high, others)
 
 
-def last_call(lane: Lane, position: int) -> CallRow | None:
+def last_call(lane: Branch, position: int) -> CallRow | None:
     """The last call packed at or before a position."""
     stretch = lane.at(position)
     row = lane.db.execute(_LAST, (stretch.session, min(position, stretch.high))).fetchone()
@@ -233,7 +237,7 @@ Others = Mapping[int, tuple[Any, ...]]
 """By call, the last reply that a lane sees of those the call's own row does not hold."""
 
 
-def _others(lane: Lane, writer: int = 0, call: int | None = None) -> Others:
+def _others(lane: Branch, writer: int = 0, call: int | None = None) -> Others:
     """Those of every call, or of one by its writer; a call of the lane's own session needs none.
 
     Besides its writer only a fork that began at a call can answer it.
@@ -261,7 +265,7 @@ def _seen(call: CallRow, high: int, others: Others) -> CallRow:
     return msgspec.structs.replace(call, **dict(zip(_ENDED, other or _OPEN, strict=True)))
 
 
-def before(lane: Lane, position: int) -> tuple[int | None, str | None, int | None, bytes | None] | None:
+def before(lane: Branch, position: int) -> tuple[int | None, str | None, int | None, bytes | None] | None:
     """Shape, model and rest (cell and commitment) of the last call before a position."""
     for stretch in lane.upto(position - 1):
         row = lane.db.execute(
@@ -274,7 +278,7 @@ def before(lane: Lane, position: int) -> tuple[int | None, str | None, int | Non
     return None
 
 
-def factor(lane: Lane, position: int) -> int:
+def factor(lane: Branch, position: int) -> int:
     """The token factor in force at a position, in parts per million."""
     for stretch in lane.upto(position):
         found = lane.db.execute(

@@ -10,11 +10,11 @@ import apsw
 from vmstore.core.mutation import Open
 from vmstore.core.page import Origin
 from vmstore.log.commit import NO_REQUEST
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projector import Fact, Projector
 
 
-class Commits(Projector):
+class CommitsProjector(Projector):
     """A session's commits by last position, with the running maxima of both clocks."""
 
     name = "commits"
@@ -36,7 +36,7 @@ class Commits(Projector):
         first = mutations[0]
         known = self._maxima.get(session)
         if known is None and not (type(first) is Open and first.origin != Origin.FORK):
-            known = _before(Lane(self.db, session), commit.first)
+            known = _before(Branch(self.db, session), commit.first)
         at_max, logged_max = known or (at, logged_at)
         self._maxima[session] = at_max, logged_max = max(at_max, at), max(logged_max, logged_at)
         request = None if commit.request == NO_REQUEST else fact.text(commit.request)
@@ -62,7 +62,7 @@ class Commits(Projector):
         self._maxima.clear()
 
 
-def _before(lane: Lane, position: int) -> Any:
+def _before(lane: Branch, position: int) -> Any:
     """The running maxima before a position, a fork's inherited ones included."""
     for stretch in lane.upto(position - 1):
         row = lane.db.execute(

@@ -29,7 +29,7 @@ from vmstore.core.mutation import (
     Unpin,
 )
 from vmstore.core.page import Origin
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projector import Fact, Projector, columns
 from vmstore.views.projectors.pages import object_of, strict_object_of
 
@@ -63,7 +63,7 @@ class Decision(NamedTuple):
     why: Why | None = None
 
 
-class Decisions(Projector):
+class DecisionsProjector(Projector):
     """One row for each page a kernel's mutation names; one a pin or unpin by page; one a change of the settings.
 
     `choices` holds all settings in force from a position on, so that one row tells them; a fork
@@ -88,7 +88,7 @@ class Decisions(Projector):
 
     def on_open(self, fact: Fact, m: Open) -> None:
         """A fork works as its parent did; another session begins with no settings."""
-        told = in_force(Lane(self.db, fact.session), m.parent_position) if m.origin == Origin.FORK else None
+        told = in_force(Branch(self.db, fact.session), m.parent_position) if m.origin == Origin.FORK else None
         self._told[fact.session] = told
         if told is not None:
             self._choose(fact, told)
@@ -96,7 +96,7 @@ class Decisions(Projector):
     def on_settings(self, fact: Fact, m: Settings) -> None:
         """Adds the settings that are in force from here on."""
         if fact.session not in self._told:
-            self._told[fact.session] = in_force(Lane(self.db, fact.session), fact.position - 1)
+            self._told[fact.session] = in_force(Branch(self.db, fact.session), fact.position - 1)
         before = object_of(self._told[fact.session])
         told = self._told[fact.session] = json.dumps(before | strict_object_of(fact.content(m.told)))
         self._choose(fact, told)
@@ -194,7 +194,7 @@ class Decisions(Projector):
         self._told.clear()
 
 
-def decisions_of(lane: Lane, page: int, position: int) -> list[Decision]:
+def decisions_of(lane: Branch, page: int, position: int) -> list[Decision]:
     """What was asked and decided about a page up to a position, in order; costs what there was."""
     return [
         _decision(row)
@@ -203,14 +203,14 @@ def decisions_of(lane: Lane, page: int, position: int) -> list[Decision]:
     ]
 
 
-def decided(lane: Lane, position: int, kinds: Iterable[int]) -> Iterator[Decision]:
+def decided(lane: Branch, position: int, kinds: Iterable[int]) -> Iterator[Decision]:
     """What was asked and decided of some kinds up to a position, in order."""
     listed = json.dumps(sorted(kinds))
     for stretch in reversed(lane.upto(position)):
         yield from map(_decision, lane.db.execute(_OF_KINDS, (stretch.session, stretch.high, listed)))
 
 
-def decisions_at(lane: Lane, positions: Iterable[int]) -> dict[int, Decision]:
+def decisions_at(lane: Branch, positions: Iterable[int]) -> dict[int, Decision]:
     """The decisions at some positions; those that hold none are left out."""
     return {row[0]: _decision(row) for row in lane.rows(_AT, positions)}
 
@@ -228,7 +228,7 @@ def why_of(text: str | None) -> Why | None:
     return Why._make((*told, tuple(map(tuple, losers))))
 
 
-def holders(lane: Lane, position: int, pages: Iterable[int]) -> dict[int, list[int]]:
+def holders(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, list[int]]:
     """Who holds some pages at a position, in order; pages that nobody holds are left out."""
     listed = json.dumps(list(pages))
     last: dict[tuple[int, int], int] = {}
@@ -242,7 +242,7 @@ def holders(lane: Lane, position: int, pages: Iterable[int]) -> dict[int, list[i
     return found
 
 
-def last_contest(lane: Lane, position: int) -> Decision | None:
+def last_contest(lane: Branch, position: int) -> Decision | None:
     """The last decision up to a position by which pages gave way in a contest."""
     for stretch in lane.upto(position):
         row = lane.db.execute(_LAST_CONTEST, (stretch.session, stretch.high)).fetchone()
@@ -251,7 +251,7 @@ def last_contest(lane: Lane, position: int) -> Decision | None:
     return None
 
 
-class Hold(NamedTuple):
+class HeldInterval(NamedTuple):
     """A page held from a position to another, None where it still is."""
 
     page: int
@@ -259,34 +259,34 @@ class Hold(NamedTuple):
     t: int | None
 
 
-def holds(lane: Lane, position: int) -> list[Hold]:
+def holds(lane: Branch, position: int) -> list[HeldInterval]:
     """Every time a page was held by somebody up to a position, by page."""
-    found: list[Hold] = []
+    found: list[HeldInterval] = []
     begun: dict[tuple[int, int], int] = {}
     for stretch in reversed(lane.upto(position)):
         for page, holder, at, held in lane.db.execute(_EVERY_PIN, (stretch.session, stretch.high)):
             if held:
                 begun.setdefault((page, holder), at)
             elif (page, holder) in begun:
-                found.append(Hold(page, begun.pop((page, holder)), at))
-    found += [Hold(page, f, None) for (page, _), f in begun.items()]
+                found.append(HeldInterval(page, begun.pop((page, holder)), at))
+    found += [HeldInterval(page, f, None) for (page, _), f in begun.items()]
     return sorted(found, key=lambda hold: hold[:2])
 
 
-def in_force(lane: Lane, position: int) -> str | None:
+def in_force(lane: Branch, position: int) -> str | None:
     """The settings in force at a position as JSON; None where nobody gave any: no kernel is at work."""
     stretch = lane.at(position)
     found: str | None = lane.db.execute(_IN_FORCE, (stretch.session, min(position, stretch.high))).get
     return found
 
 
-def settings_at(lane: Lane, position: int) -> dict[str, Any] | None:
+def settings_at(lane: Branch, position: int) -> dict[str, Any] | None:
     """The settings in force at a position; None where no kernel is at work."""
     told = in_force(lane, position)
     return None if told is None else object_of(told)
 
 
-def budgets(lane: Lane) -> list[tuple[int, int | None]]:
+def budgets(lane: Branch) -> list[tuple[int, int | None]]:
     """What the prompt could hold, in tokens of the model's, from each position on, in order."""
     return [row for s in reversed(lane.stretches) for row in lane.db.execute(_BUDGETS, (s.session, s.high))]
 
@@ -298,7 +298,7 @@ def budget_at(chosen: Sequence[tuple[int, int | None]], position: int, factor_pp
     return None if budget is None or factor_ppm <= 0 else budget * 1_000_000 // factor_ppm
 
 
-def live_since(lane: Lane, position: int) -> int | None:
+def live_since(lane: Branch, position: int) -> int | None:
     """Where a kernel began to work in a session, up to a position; None where none does."""
     for stretch in reversed(lane.upto(position)):
         found: int | None = lane.db.execute(_FIRST, (stretch.session, stretch.high)).get
@@ -310,9 +310,13 @@ def live_since(lane: Lane, position: int) -> int | None:
 _COLUMNS = (
     "d.position, d.kind, d.page, d.content, d.level, d.tokens, d.cause, d.word, d.reason, d.signal, d.score, d.why"
 )
-assert columns(Decisions.schema["decisions"]) == ("session", *Decision._fields), "a row becomes a tuple by place"
+assert columns(DecisionsProjector.schema["decisions"]) == ("session", *Decision._fields), (
+    "a row becomes a tuple by place"
+)
 assert _COLUMNS.replace("d.", "").split(", ") == [*Decision._fields], "whatever question it answers"
-assert tuple(Decisions.schema) == ("decisions", "pins", "choices"), "the projector takes its tables in this order"
+assert tuple(DecisionsProjector.schema) == ("decisions", "pins", "choices"), (
+    "the projector takes its tables in this order"
+)
 assert Why._fields[-1] == "losers", "`why_of` makes tuples of the last value again, which JSON has as lists"
 _OF_PAGE = f"""SELECT {_COLUMNS} FROM decisions d INDEXED BY decisions_page
   WHERE d.session = ? AND d.page = ? AND d.position <= ? ORDER BY d.position"""

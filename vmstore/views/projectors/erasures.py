@@ -10,7 +10,7 @@ from vmstore.core.mutation import Erase
 from vmstore.views.projector import Fact, Projector
 
 
-class Erased(Projector):
+class ErasuresProjector(Projector):
     """One row an erasure, one a cell that any of them names: the first that does.
 
     A fold that comes upon an erasure begins anew, and holds nothing of what was erased then.

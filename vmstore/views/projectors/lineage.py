@@ -11,7 +11,7 @@ import apsw
 
 from vmstore.core.mutation import Create, Flush, Link, Unlink
 from vmstore.core.page import LinkKind
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projector import Fact, Projector
 
 
@@ -25,7 +25,7 @@ class Edge(NamedTuple):
     depth: int
 
 
-class Lineage(Projector):
+class LineageProjector(Projector):
     """One row a link: source was made from, replaces, or otherwise relates to target; one of `unlinks` ends some,
     one of `flushes` says that a page is up to date with its sources.
 
@@ -72,7 +72,7 @@ Ended = dict[tuple[int, int, int], int]
 """Links that were ended: source, target and kind, and the position of the last end."""
 
 
-def ended(lane: Lane, position: int) -> Ended:
+def ended(lane: Branch, position: int) -> Ended:
     """The links that were ended up to a position; most sessions have none."""
     found: Ended = {}
     for stretch in reversed(lane.upto(position)):
@@ -81,7 +81,7 @@ def ended(lane: Lane, position: int) -> Ended:
     return found
 
 
-def held(lane: Lane, position: int) -> dict[tuple[int, int, int], set[tuple[int | None, int | None]]]:
+def held(lane: Branch, position: int) -> dict[tuple[int, int, int], set[tuple[int | None, int | None]]]:
     """The links that hold at a position, by source, target and kind, each with when it is valid from and to."""
     found: dict[tuple[int, int, int], set[tuple[int | None, int | None]]] = {}
     gone = ended(lane, position)
@@ -93,7 +93,7 @@ def held(lane: Lane, position: int) -> dict[tuple[int, int, int], set[tuple[int 
 
 
 def walk(
-    lane: Lane,
+    lane: Branch,
     page: int,
     position: int,
     *,
@@ -118,7 +118,7 @@ def walk(
 
 
 def _walk(
-    lane: Lane, page: int, position: int, up: bool, depth: int | None, wanted: frozenset[int] | None
+    lane: Branch, page: int, position: int, up: bool, depth: int | None, wanted: frozenset[int] | None
 ) -> list[Edge]:
     """Goes one step from all pages of a front at once."""
     stretches = lane.upto(position)
@@ -152,7 +152,7 @@ def _step(up: bool, stretches: int) -> str:
         CROSS JOIN links l ON l.session = stretch.session AND l.{near} = front.value AND l.position <= stretch.high"""
 
 
-def outdated(lane: Lane, position: int) -> set[int]:
+def outdated(lane: Branch, position: int) -> set[int]:
     """The derived pages that are older than what they were made from: a source changed since, they did not."""
     changed: dict[int, int] = {}  # page -> position of its last version
     for stretch in reversed(lane.upto(position)):
@@ -168,7 +168,7 @@ def outdated(lane: Lane, position: int) -> set[int]:
     return found
 
 
-def _flushed(lane: Lane, position: int) -> dict[int, int]:
+def _flushed(lane: Branch, position: int) -> dict[int, int]:
     """Where pages were last said to be up to date."""
     found: dict[int, int] = {}
     for stretch in reversed(lane.upto(position)):

@@ -8,7 +8,7 @@ from vmstore.core.mutation import Mark
 from vmstore.views.projector import Fact, Projector
 
 
-class Marks(Projector):
+class MarksProjector(Projector):
     """One row a mark, at the position it stands on."""
 
     name = "marks"

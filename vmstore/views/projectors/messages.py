@@ -10,7 +10,7 @@ from vmstore.core.mutation import Message, Pack
 from vmstore.views.projector import Fact, Projector
 
 
-class Messages(Projector):
+class MessagesProjector(Projector):
     """A message's row with the skeleton it came in, and in `skeletons` each it was given later.
 
     `envelopes` reads both as one: the skeleton's cell from each change on.

@@ -18,7 +18,7 @@ WEIGHED = f"importance <> {IMPORTANCE}"
 NOTED = "importance IS NOT NULL"
 
 
-class Pages(Projector):
+class PagesProjector(Projector):
     """A page's row says what it is and holds its first content; each row of `changes` is a later one.
 
     `versions` reads both as one: every content by its position. A version at level 0 is full

@@ -9,17 +9,17 @@ from typing import Any, ClassVar, NamedTuple
 import apsw
 
 from vmstore.core.mutation import Open
-from vmstore.core.page import Word
-from vmstore.core.redaction import Approve, Artifact, Found, Reason, Redact, Redaction
+from vmstore.core.page import WordEnum
+from vmstore.core.redaction import Approve, Artifact, HiddenKind, Reason, Redact, Redaction
 from vmstore.log.port import Log
-from vmstore.views.branch import NEVER, Lane
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.projector import Fact, Projector
 from vmstore.views.stored_cells import read_cells
 
 READ_AT_ONCE = 200  # contents
 
 
-class Redactions(Projector):
+class RedactionsProjector(Projector):
     """One row for each record of something hidden, by the page it stands in, and one for each change of the policy."""
 
     name = "redactions"
@@ -72,7 +72,7 @@ def approved(db: apsw.Connection, session: int, artifact: Artifact, now: int) ->
     return last[0] if last and last[0].granted and (last[0].until is None or now < last[0].until) else None
 
 
-class Hidden(NamedTuple):
+class RedactionRecord(NamedTuple):
     """A record of something hidden: `found` are (kind, number, how often)."""
 
     position: int
@@ -86,7 +86,7 @@ class Hidden(NamedTuple):
     tokens_after: int
 
 
-def hidden_in(lane: Lane, page: int, position: int) -> list[Hidden]:
+def hidden_in(lane: Branch, page: int, position: int) -> list[RedactionRecord]:
     """What was hidden in a page up to a position, in order."""
     return [
         _hidden(row)
@@ -95,27 +95,27 @@ def hidden_in(lane: Lane, page: int, position: int) -> list[Hidden]:
     ]
 
 
-def hidden(lane: Lane, position: int) -> Iterator[Hidden]:
+def hidden(lane: Branch, position: int) -> Iterator[RedactionRecord]:
     """Everything that was hidden in a session up to a position, in order."""
     for stretch in reversed(lane.upto(position)):
         yield from map(_hidden, lane.db.execute(_ALL, (stretch.session, stretch.high)))
 
 
-def words_of(one: Hidden) -> str:
+def words_of(one: RedactionRecord) -> str:
     """A record in words: how many placeholders of which kinds, and why."""
     times: dict[int, int] = {}
     for kind, _, count in one.found:
         times[kind] = times.get(kind, 0) + count
-    told = ", ".join(f"{count} {_word(Found, kind)}" for kind, count in sorted(times.items()))
+    told = ", ".join(f"{count} {_word(HiddenKind, kind)}" for kind, count in sorted(times.items()))
     saved = f", {one.tokens_before} tokens before" if one.tokens_after else ""
     return f"masked {told} ({_word(Reason, one.reason)}{saved})"
 
 
-def _word(words: type[Word], number: int) -> str:
+def _word(words: type[WordEnum], number: int) -> str:
     return words(number).word.replace("_", " ") if number in tuple(words) else f"kind {number}"
 
 
-def policy_at(lane: Lane, position: int = NEVER) -> Redaction:
+def policy_at(lane: Branch, position: int = NEVER) -> Redaction:
     """What a session does with secrets at a position: as it was told last, by itself or by whom it forked from."""
     for stretch in lane.upto(position) if lane.db.execute(_ANY_POLICY).get else ():
         found = lane.db.execute(_POLICY, (stretch.session, stretch.high)).get
@@ -124,14 +124,14 @@ def policy_at(lane: Lane, position: int = NEVER) -> Redaction:
     return Redaction.OFF
 
 
-def numbers_after(lane: Lane, position: int) -> Iterator[tuple[int, int]]:
+def numbers_after(lane: Branch, position: int) -> Iterator[tuple[int, int]]:
     """The kinds and numbers of placeholders that were given after a position."""
     for one in hidden(lane, NEVER):
         if one.position > position:
             yield from ((kind, number) for kind, number, _ in one.found)
 
 
-def again_from(log: Log, lane: Lane, position: int) -> Iterator[bytes]:
+def again_from(log: Log, lane: Branch, position: int) -> Iterator[bytes]:
     """The contents in which something was masked, in order."""
     pages = list(dict.fromkeys(one.page for one in hidden(lane, position) if one.page))
     for start in range(0, len(pages), READ_AT_ONCE):
@@ -141,9 +141,9 @@ def again_from(log: Log, lane: Lane, position: int) -> Iterator[bytes]:
             yield from read_cells(log, lane.db, cells, instead=lambda _: b"").values()  # erased ones say nothing
 
 
-def _hidden(row: Any) -> Hidden:
+def _hidden(row: Any) -> RedactionRecord:
     position, page, type_, reason, count, by, found, *tokens = row
-    return Hidden(position, page, type_, reason, count, by, json.loads(found), *tokens)
+    return RedactionRecord(position, page, type_, reason, count, by, json.loads(found), *tokens)
 
 
 _APPROVALS = """SELECT a.position, a.artifact, a.granted, a.until, a.who, a.at
@@ -151,7 +151,7 @@ _APPROVALS = """SELECT a.position, a.artifact, a.granted, a.until, a.who, a.at
  WHERE own.hidden = ? AND a.page = 0 AND a.of = (SELECT uid FROM sessions WHERE session = ?) ORDER BY a.position"""
 assert _APPROVALS.partition("FROM")[0].count(",") + 1 == len(Approval._fields), "a row becomes a tuple by place"
 _COLUMNS = "position, page, type, reason, count, by, found, tokens_before, tokens_after"
-assert _COLUMNS.count(",") + 1 == len(Hidden._fields), "a row becomes a tuple by place"
+assert _COLUMNS.count(",") + 1 == len(RedactionRecord._fields), "a row becomes a tuple by place"
 _OF_PAGE = f"""SELECT {_COLUMNS} FROM redactions INDEXED BY redactions_page
   WHERE session = ? AND page = ? AND position <= ? ORDER BY position"""
 _ALL = f"SELECT {_COLUMNS} FROM redactions WHERE session = ? AND position <= ? ORDER BY position"

@@ -16,11 +16,11 @@ import msgspec
 
 from vmstore.core.mutation import Open, Pack
 from vmstore.core.page import Origin
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projector import Fact, Projector
 
 
-class Resident(NamedTuple):
+class ResidentRow(NamedTuple):
     """A page in L0: the position of its content, level and rank, and since when it stayed."""
 
     page: int
@@ -36,7 +36,7 @@ Stay = tuple[int, int, int, int, int]
 NOT_STARTED = -1
 
 
-class Here(msgspec.Struct):
+class OpenStays(msgspec.Struct):
     """The open stays of one session by page, and how they differ from the table's.
 
     Of those that began up to `stored` the table holds a row; -1 before the session's first pack.
@@ -48,7 +48,7 @@ class Here(msgspec.Struct):
     gone: list[int] = msgspec.field(default_factory=list)
 
 
-class Residency(Projector):
+class ResidencyProjector(Projector):
     """Intervals [f, t) of pages in L0; `since` is where an unbroken stay began."""
 
     name = "residency"
@@ -66,8 +66,8 @@ class Residency(Projector):
 
     def __init__(self, db: apsw.Connection) -> None:
         super().__init__(db)
-        self._here: dict[int, Here] = {}
-        self._moved: dict[int, Here] = {}
+        self._here: dict[int, OpenStays] = {}
+        self._moved: dict[int, OpenStays] = {}
         self._classes: set[tuple[int, int]] = set()
         self._spans = self.rows["spans"]
         self.size = 0  # open stays at hand
@@ -75,7 +75,7 @@ class Residency(Projector):
     def on_open(self, fact: Fact, m: Open) -> None:
         """A session that inherits nothing starts with nothing."""
         if m.origin != Origin.FORK:
-            self._here[fact.session] = Here({})
+            self._here[fact.session] = OpenStays({})
 
     def on_pack(self, fact: Fact, m: Pack) -> None:
         """Closes what left or changed and opens what entered."""
@@ -97,27 +97,27 @@ class Residency(Projector):
             new.add(page)
         self.size += len(m.entered) - len(m.left)
 
-    def _start(self, here: Here, session: int, position: int) -> None:
+    def _start(self, here: OpenStays, session: int, position: int) -> None:
         assert here.stored == NOT_STARTED, "a session packs for the first time once"
         self.rows["starts"].append((session, position))
         here.stored = 0
 
-    def _load(self, session: int, position: int) -> Here:
+    def _load(self, session: int, position: int) -> OpenStays:
         """The open stays of a session; a fork takes a copy of what it inherits, at its first pack."""
-        here = self._here[session] = Here({})
+        here = self._here[session] = OpenStays({})
         if self.db.execute("SELECT 1 FROM starts WHERE session = ?", (session,)).get:
             for page, *stay in self.db.execute(_OPEN, (session,)):
                 here.stays[page] = tuple(stay)
             here.stored = position
         else:
             self._start(here, session, position)
-            for f, r in _resident(self.db, Lane(self.db, session), position - 1):
+            for f, r in _resident(self.db, Branch(self.db, session), position - 1):
                 here.stays[r.page] = (f, r.content, r.level, r.rank, r.since)
             here.new.update(here.stays)
         self.size += len(here.stays)
         return here
 
-    def _close(self, here: Here, session: int, page: int, stay: Stay, position: int) -> int:
+    def _close(self, here: OpenStays, session: int, page: int, stay: Stay, position: int) -> int:
         """Ends a stay at a position; where it was unbroken since."""
         f, content, level, rank, since = stay
         if f <= here.stored:
@@ -164,7 +164,7 @@ class Return(NamedTuple):
     content: int
 
 
-def returns(lane: Lane, position: int) -> list[Return]:
+def returns(lane: Branch, position: int) -> list[Return]:
     """Every time a page came back to L0 after it had left, up to a position, in order."""
     left: dict[int, int] = {}
     found = []
@@ -176,18 +176,18 @@ def returns(lane: Lane, position: int) -> list[Return]:
     return found
 
 
-def leavings(lane: Lane, position: int) -> list[int]:
+def leavings(lane: Branch, position: int) -> list[int]:
     """Where pages left L0, up to a position, once for each page that did."""
     found = stays(lane, position)
     return sorted(t for (_, page), (t, *_) in found.items() if t is not None and (t, page) not in found)
 
 
-def last_entries(lane: Lane, position: int) -> dict[int, int]:
+def last_entries(lane: Branch, position: int) -> dict[int, int]:
     """When each page that ever was in L0 entered or changed there last, up to a position."""
     return {page: f for f, page in sorted(stays(lane, position))}
 
 
-def entered_after(lane: Lane, position: int, after: int) -> set[int]:
+def entered_after(lane: Branch, position: int, after: int) -> set[int]:
     """The pages that entered L0 or changed there after a position and up to another, found by that."""
     found: set[int] = set()
     for stretch in lane.upto(position):
@@ -197,7 +197,7 @@ def entered_after(lane: Lane, position: int, after: int) -> set[int]:
 
 
 def stays(
-    lane: Lane, position: int, pages: Iterable[int] | None = None
+    lane: Branch, position: int, pages: Iterable[int] | None = None
 ) -> dict[tuple[int, int], tuple[int | None, int, int, int]]:
     """Every stay begun up to a position, or those of some pages, by its beginning and page.
 
@@ -215,25 +215,25 @@ def stays(
     return found
 
 
-def residents_at(lane: Lane, position: int) -> list[tuple[int, int, int, int]]:
+def residents_at(lane: Branch, position: int) -> list[tuple[int, int, int, int]]:
     """Rank, page, since when it stayed and position of the content of each page in L0 at a position, in order."""
     knows = knower(lane, position)
     return sorted(lane.db.execute(_ORDER, knows), key=itemgetter(0)) if knows else []
 
 
-def resident_at(lane: Lane, position: int) -> list[Resident]:
+def resident_at(lane: Branch, position: int) -> list[ResidentRow]:
     """The pages in L0 at a position, in order."""
     return sorted((r for _, r in _resident(lane.db, lane, position)), key=lambda r: r.rank)
 
 
-def _resident(db: apsw.Connection, lane: Lane, position: int) -> Iterator[tuple[int, Resident]]:
+def _resident(db: apsw.Connection, lane: Branch, position: int) -> Iterator[tuple[int, ResidentRow]]:
     """(from, resident) of every page in L0 at a position."""
     knows = knower(lane, position)
     for f, *rest in db.execute(_AT, knows) if knows else ():
-        yield f, Resident(*rest)
+        yield f, ResidentRow(*rest)
 
 
-def knower(lane: Lane, position: int) -> dict[str, int] | None:
+def knower(lane: Branch, position: int) -> dict[str, int] | None:
     """Which session's rows say what is in L0 at a position, and where they say it; None before the first pack."""
     for stretch in lane.upto(position):
         start = lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get

@@ -11,7 +11,7 @@ import msgspec
 from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Redact, Turn
 from vmstore.core.page import Fidelity, Origin, PageType
 from vmstore.core.page import Standing as Standings
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projector import Fact, Projector, columns, plain, put
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import policy_at
@@ -21,7 +21,7 @@ NAMED = "hidden <> 1"
 """Which sessions can be named: an import under way cannot, the namespace's own session can."""
 
 
-class Standing(msgspec.Struct):
+class SessionRow(msgspec.Struct):
     """A session's row: who it is, its counts and where it stands."""
 
     session: int
@@ -57,7 +57,7 @@ class Standing(msgspec.Struct):
     status: int = 0
 
 
-class Sessions(Projector):
+class SessionsProjector(Projector):
     """Who exists: names, origins, counts. `hidden` are imports not yet complete (1) and the namespace's own (2).
 
     A row of `closings` says how a session stands from a position on: that it ended, or goes on after all.
@@ -84,16 +84,16 @@ class Sessions(Projector):
 
     def __init__(self, db: apsw.Connection) -> None:
         super().__init__(db)
-        self.at_hand: dict[int, Standing] = {}
+        self.at_hand: dict[int, SessionRow] = {}
         self._opened: dict[bytes, int] = {}  # sessions the table does not hold yet, by uid
-        self._moved: dict[int, Standing] = {}  # those it holds as they stood before
+        self._moved: dict[int, SessionRow] = {}  # those it holds as they stood before
 
-    def standing(self, session: int) -> Standing | None:
+    def standing(self, session: int) -> SessionRow | None:
         """Where a session stands, or None where no commit opened it."""
         found = self.at_hand.get(session)
         if found is None:
             for row in self.db.execute("SELECT * FROM sessions WHERE session = ?", (session,)):
-                found = self.at_hand[session] = Standing(*row)
+                found = self.at_hand[session] = SessionRow(*row)
         return found
 
     def key(self, uid: bytes | None) -> int | None:
@@ -142,14 +142,14 @@ class Sessions(Projector):
         if opens and standing.origin == Origin.FORK:
             self.flush()  # a lane is read from the table
 
-    def _stand(self, fact: Fact, standing: Standing, position: int, status: int, reason: str | None = None) -> None:
+    def _stand(self, fact: Fact, standing: SessionRow, position: int, status: int, reason: str | None = None) -> None:
         standing.status = status
         self.rows["closings"].append((standing.session, position, status, fact.at, reason))
 
-    def _open(self, fact: Fact, m: Open) -> Standing:
+    def _open(self, fact: Fact, m: Open) -> SessionRow:
         parent = self.key(m.parent)
         meta = object_of(fact.content(m.meta))
-        standing = Standing(
+        standing = SessionRow(
             session=fact.session,
             uid=m.uid,
             name=fact.text(m.name) or erased_name(m.uid),
@@ -170,7 +170,7 @@ class Sessions(Projector):
             calls=fact.call,
         )
         if m.origin == Origin.FORK and parent is not None:
-            lane = Lane(self.db, parent)
+            lane = Branch(self.db, parent)
             standing.derived = int(_any_derived(lane, m.parent_position))
             standing.redaction = policy_at(lane, m.parent_position)
         self.at_hand[fact.session] = standing
@@ -195,8 +195,8 @@ class Sessions(Projector):
         self._moved.clear()
 
 
-_MOVING = Standing.__struct_fields__[Standing.__struct_fields__.index("position") :]
-assert columns(Sessions.schema["sessions"]) == Standing.__struct_fields__, (
+_MOVING = SessionRow.__struct_fields__[SessionRow.__struct_fields__.index("position") :]
+assert columns(SessionsProjector.schema["sessions"]) == SessionRow.__struct_fields__, (
     "a row of the table becomes a struct by place"
 )
 _MOVE = f"UPDATE sessions SET hidden = ?, {', '.join(f'{name} = ?' for name in _MOVING)} WHERE session = ?"
@@ -211,11 +211,11 @@ def erased_name(uid: bytes) -> str:
     return f"erased-{uid.hex()[:12]}"
 
 
-def _moved(standing: Standing) -> tuple[Any, ...]:
+def _moved(standing: SessionRow) -> tuple[Any, ...]:
     return (standing.hidden, *msgspec.structs.astuple(standing)[-len(_MOVING) :], standing.session)
 
 
-def _any_derived(lane: Lane, position: int) -> bool:
+def _any_derived(lane: Branch, position: int) -> bool:
     """Whether a lane holds a derived call up to a position."""
     return any(
         lane.db.execute(

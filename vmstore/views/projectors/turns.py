@@ -8,7 +8,7 @@ from vmstore.core.mutation import Turn
 from vmstore.views.projector import Fact, Projector
 
 
-class Turns(Projector):
+class TurnsProjector(Projector):
     """One row a turn, at the position that opened it."""
 
     name = "turns"

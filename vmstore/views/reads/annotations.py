@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.pages import NOTED, WEIGHED, object_of
 
 
-class Note(msgspec.Struct):
+class PageNotes(msgspec.Struct):
     """What holds of a page beside what it was born with; None where nobody said anything."""
 
     importance: int | None = None
@@ -27,21 +27,21 @@ class Note(msgspec.Struct):
     tags: list[str] = []
 
 
-def notes_of(lane: Lane, position: int, pages: Iterable[int]) -> dict[int, Note]:
+def notes_of(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, PageNotes]:
     """What holds of some pages at a position; a page of which nothing was said is left out."""
     listed = json.dumps(list(pages))
-    found: dict[int, Note] = {}
+    found: dict[int, PageNotes] = {}
     for stretch in reversed(lane.upto(position)):
         about = (listed, stretch.session, stretch.high)
         for page, importance, status, valid_from, valid_to, anchors in lane.db.execute(_NOTES, about):
-            note = found.setdefault(page, Note())
+            note = found.setdefault(page, PageNotes())
             note.importance = note.importance if importance is None else importance
             note.status = note.status if status is None else status
             note.valid_from = note.valid_from if valid_from is None else valid_from
             note.valid_to = note.valid_to if valid_to is None else valid_to
             note.anchors |= object_of(anchors)
         for page, tag, held in lane.db.execute(_TAGS, about):
-            note = found.setdefault(page, Note())
+            note = found.setdefault(page, PageNotes())
             note.tags = [one for one in note.tags if one != tag] + [tag] * held
     for note in found.values():
         note.tags.sort()
@@ -49,7 +49,7 @@ def notes_of(lane: Lane, position: int, pages: Iterable[int]) -> dict[int, Note]
     return found
 
 
-def tagged(lane: Lane, position: int, tag: str) -> set[int]:
+def tagged(lane: Branch, position: int, tag: str) -> set[int]:
     """The pages that have a tag at a position: costs what was ever said of that tag."""
     held: dict[int, int] = {}
     for stretch in reversed(lane.upto(position)):
@@ -57,7 +57,7 @@ def tagged(lane: Lane, position: int, tag: str) -> set[int]:
     return {page for page, holds in held.items() if holds}
 
 
-def importances(lane: Lane, position: int) -> dict[int, int]:
+def importances(lane: Branch, position: int) -> dict[int, int]:
     """The importance of every page that somebody weighed after it was made, at a position."""
     found: dict[int, int] = {}
     for stretch in reversed(lane.upto(position)):
@@ -65,7 +65,7 @@ def importances(lane: Lane, position: int) -> dict[int, int]:
     return found
 
 
-def weighing(lane: Lane, position: int, low: int, below: int) -> set[int]:
+def weighing(lane: Branch, position: int, low: int, below: int) -> set[int]:
     """The pages whose importance at a position is from `low` to under `below`, found by index.
 
     No index holds the pages that nobody weighed, so what they weigh may not lie within.

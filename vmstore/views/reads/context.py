@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.cells.merkle import Tree, leaf
 from vmstore.errors import CorruptError
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.calls import CallRow
 from vmstore.views.projectors.residency import residents_at
 
 
-class Shown(NamedTuple):
+class ShownPage(NamedTuple):
     """One page as the model saw it; those of a context come in the order of their ranks."""
 
     rank: int
@@ -36,12 +36,14 @@ class Shown(NamedTuple):
     commitment: bytes | None
 
 
-_ROW: Callable[[Iterable[Any]], Shown] = partial(tuple.__new__, Shown)
-_TOKENS = itemgetter(Shown._fields.index("tokens"))
-_OWN = Shown._fields.index("version") - Shown._fields.index("message")  # columns that every content of a page has alike
+_ROW: Callable[[Iterable[Any]], ShownPage] = partial(tuple.__new__, ShownPage)
+_TOKENS = itemgetter(ShownPage._fields.index("tokens"))
+_OWN = ShownPage._fields.index("version") - ShownPage._fields.index(
+    "message"
+)  # columns that every content of a page has alike
 
 
-def shown_at(lane: Lane, call: CallRow) -> list[Shown]:
+def shown_at(lane: Branch, call: CallRow) -> list[ShownPage]:
     """The pages of a call in order; raises CorruptError where they are not as many as its pack counted."""
     residents = residents_at(lane, call.position)
     what = contents(lane, [content for _, _, _, content in residents])
@@ -51,8 +53,8 @@ def shown_at(lane: Lane, call: CallRow) -> list[Shown]:
     return shown
 
 
-def contents(lane: Lane, positions: Collection[int]) -> Mapping[int, tuple[Any, ...]]:
-    """What the contents made at some positions are, in the columns of `Shown` from `message` on.
+def contents(lane: Branch, positions: Collection[int]) -> Mapping[int, tuple[Any, ...]]:
+    """What the contents made at some positions are, in the columns of `ShownPage` from `message` on.
 
     That never changes, so a lane keeps it for the next question.
     """
@@ -68,14 +70,14 @@ def contents(lane: Lane, positions: Collection[int]) -> Mapping[int, tuple[Any, 
     return known
 
 
-def _know(lane: Lane, pages: Iterable[int]) -> None:
+def _know(lane: Branch, pages: Iterable[int]) -> None:
     """Has the lane know what the first contents of pages are."""
     missing = [page for page in pages if page not in lane.known]
     if missing:
         lane.known.update((page, tuple(first)) for page, *first in lane.rows(_PAGES, missing))
 
 
-def check_root(lane: Lane, call: CallRow, shown: Iterable[Shown]) -> None:
+def check_root(lane: Branch, call: CallRow, shown: Iterable[ShownPage]) -> None:
     """Raises CorruptError where pages as shown do not give the root that the call's pack stated."""
     if root_of(lane, shown) != call.root:
         raise _differs(call, "root")
@@ -88,12 +90,12 @@ def _differs(call: CallRow, what: str) -> CorruptError:
     )
 
 
-def root_of(lane: Lane, shown: Iterable[Shown]) -> bytes:
+def root_of(lane: Branch, shown: Iterable[ShownPage]) -> bytes:
     """The Merkle root over pages as shown."""
     return Tree(leaves_of(lane, shown)).root
 
 
-def leaves_of(lane: Lane, shown: Iterable[Shown]) -> list[bytes]:
+def leaves_of(lane: Branch, shown: Iterable[ShownPage]) -> list[bytes]:
     """The leaf of each page as shown."""
     uids: dict[int, bytes] = {}
     leaves = []
@@ -105,22 +107,22 @@ def leaves_of(lane: Lane, shown: Iterable[Shown]) -> list[bytes]:
     return leaves
 
 
-class Sealed(NamedTuple):
+class SealedCell(NamedTuple):
     """A cell and what it must hash to."""
 
     cell: int
     commitment: bytes
 
 
-def envelopes_at(lane: Lane, messages: Iterable[int], position: int) -> dict[int, Sealed]:
+def envelopes_at(lane: Branch, messages: Iterable[int], position: int) -> dict[int, SealedCell]:
     """The cell of each message's skeleton as it held at a position."""
     wanted = sorted(set(messages))
     listed = json.dumps(wanted)
-    found: dict[int, tuple[int, Sealed]] = {}
+    found: dict[int, tuple[int, SealedCell]] = {}
     for stretch in lane.upto(position):
         for message, at, cell, commitment in lane.db.execute(_ENVELOPES, (stretch.session, listed, stretch.high)):
             if message not in found or at > found[message][0]:
-                found[message] = (at, Sealed(cell, commitment))
+                found[message] = (at, SealedCell(cell, commitment))
     return {message: sealed for message, (_, sealed) in found.items()}
 
 
@@ -129,7 +131,9 @@ _PAGES = """SELECT page, message, part, role, type, modality, mime, 1, 0, tokens
   WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
 _CHANGES = """SELECT position, page, version, level, tokens, size, cell, commitment FROM changes
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
-assert _PAGES.partition(" FROM ")[0].count(",") + 3 == len(Shown._fields), "after rank, page and since come these"
-assert _CHANGES.partition(" FROM ")[0].count(",") - 1 + _OWN + 3 == len(Shown._fields), "and so they do of a later one"
+assert _PAGES.partition(" FROM ")[0].count(",") + 3 == len(ShownPage._fields), "after rank, page and since come these"
+assert _CHANGES.partition(" FROM ")[0].count(",") - 1 + _OWN + 3 == len(ShownPage._fields), (
+    "and so they do of a later one"
+)
 _ENVELOPES = """SELECT message, position, cell, commitment FROM envelopes
   WHERE session = ? AND message IN (SELECT value FROM json_each(?)) AND position <= ?"""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vmstore.core.mutation import MUTATION_NAMES
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import Decision
 from vmstore.views.projectors.residency import stays
-from vmstore.views.reads.context import Shown, contents
+from vmstore.views.reads.context import ShownPage, contents
 from vmstore.views.reads.faults import gone, moves, packs_of, shown_by
 from vmstore.views.reads.reasons import reason_of
 
-_LEVEL = Shown._fields.index("level") - Shown._fields.index("message")
-_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+_LEVEL = ShownPage._fields.index("level") - ShownPage._fields.index("message")
+_TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
 
 
 class Move(NamedTuple):
@@ -42,7 +42,7 @@ class Move(NamedTuple):
         return self.level_after is None
 
 
-def moves_at(lane: Lane, position: int) -> list[Move]:
+def moves_at(lane: Branch, position: int) -> list[Move]:
     """Every move up to a position, in order; at one pack those that leave before those that come."""
     found = _shown(lane, position)
     decisions, asked = moves(lane, position)
@@ -56,7 +56,7 @@ def moves_at(lane: Lane, position: int) -> list[Move]:
     return told
 
 
-def _shown(lane: Lane, position: int) -> list[Move]:
+def _shown(lane: Branch, position: int) -> list[Move]:
     """The moves that the packs show."""
     here = stays(lane, position)
     what = contents(lane, {content for _, content, _, _ in here.values()})

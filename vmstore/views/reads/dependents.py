@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from vmstore.core.mutation import Cite
 from vmstore.core.page import LinkKind
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import ended
 
 CARRIES = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.CAUSED_BY, LinkKind.PART_OF)
@@ -22,7 +22,7 @@ _WORDS = {int(kind): kind.word for kind in LinkKind}
 assert CITES not in _WORDS.values(), "a step by citation is told from one by a link"
 
 
-class Step(NamedTuple):
+class DependencyStep(NamedTuple):
     """That a page stands on another, by a link of a `kind` or because it cites it."""
 
     page: int
@@ -30,12 +30,12 @@ class Step(NamedTuple):
     kind: str
 
 
-def standing_on(lane: Lane, position: int, roots: Iterable[int]) -> dict[int, list[Step]]:
+def standing_on(lane: Branch, position: int, roots: Iterable[int]) -> dict[int, list[DependencyStep]]:
     """The roots and all that stands on them at a position, each with the steps that lead there.
 
     A root has the steps from other pages that were found, or none. Costs what is found.
     """
-    found: dict[int, list[Step]] = {root: [] for root in sorted(roots)}
+    found: dict[int, list[DependencyStep]] = {root: [] for root in sorted(roots)}
     front = list(found)
     while front:
         met: dict[int, None] = {}
@@ -48,21 +48,21 @@ def standing_on(lane: Lane, position: int, roots: Iterable[int]) -> dict[int, li
     return found
 
 
-def steps(lane: Lane, position: int, pages: Iterable[int], *, up: bool) -> Iterator[Step]:
+def steps(lane: Branch, position: int, pages: Iterable[int], *, up: bool) -> Iterator[DependencyStep]:
     """What some pages stand on (`up`), or what stands on them, one step far."""
     listed = f"[{','.join(map(str, pages))}]"
-    seen: set[Step] = set()
+    seen: set[DependencyStep] = set()
     gone = ended(lane, position)
     for stretch in lane.upto(position):
         for page, on, kind, at in lane.db.execute(_UP if up else _DOWN, (listed, stretch.session, stretch.high)):
-            step = Step(page, on, CITES if kind is None else _WORDS[kind])
+            step = DependencyStep(page, on, CITES if kind is None else _WORDS[kind])
             ends = (on, page, kind) if kind == LinkKind.HAS_CAPTION else (page, on, kind)
             if page != on and step not in seen and at > gone.get(ends, 0):
                 seen.add(step)
                 yield step
 
 
-def replacing(lane: Lane, position: int, pages: Iterable[int]) -> list[tuple[int, int]]:
+def replacing(lane: Branch, position: int, pages: Iterable[int]) -> list[tuple[int, int]]:
     """The links at a position by which a page replaces another, as (newer, older), where either is among some pages."""
     listed = f"[{','.join(map(str, pages))}]"
     found: set[tuple[int, int]] = set()

@@ -15,18 +15,27 @@ from typing import NamedTuple
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultIn, Pressure, Search
 from vmstore.core.page import Tier
-from vmstore.views.branch import Lane
-from vmstore.views.projectors.decisions import ANSWERS, MOVES, Decision, Hold, decided, decisions_at, holds, live_since
+from vmstore.views.branch import Branch
+from vmstore.views.projectors.decisions import (
+    ANSWERS,
+    MOVES,
+    Decision,
+    HeldInterval,
+    decided,
+    decisions_at,
+    holds,
+    live_since,
+)
 from vmstore.views.projectors.residency import leavings, returns, stays
-from vmstore.views.reads.context import Shown, contents
+from vmstore.views.reads.context import ShownPage, contents
 from vmstore.views.reads.reasons import reason_of
 from vmstore.views.reads.resolve_asof import moment_at
 
-_LEVEL = Shown._fields.index("level") - Shown._fields.index("message")
-_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+_LEVEL = ShownPage._fields.index("level") - ShownPage._fields.index("message")
+_TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
 
 
-class Fault(NamedTuple):
+class FaultRow(NamedTuple):
     """A page that was asked for, or that came back; 0 where no page has the name asked for.
 
     `asked` is the reference that is answered, None where nobody is known to have asked; `denied` the
@@ -44,7 +53,7 @@ class Fault(NamedTuple):
     tokens: int | None = None
 
 
-def faults_at(lane: Lane, position: int) -> list[Fault]:
+def faults_at(lane: Branch, position: int) -> list[FaultRow]:
     """Every fault up to a position, in order."""
     live = live_since(lane, position)
     came = [one for one in returns(lane, position) if live is None or one.position < live]
@@ -53,23 +62,23 @@ def faults_at(lane: Lane, position: int) -> list[Fault]:
     for back in came:
         shown = what[back.content]
         told = (back.position, back.page, back.out_since, None, None, int(Tier.L2), shown[_LEVEL], shown[_TOKENS])
-        found.append(Fault(*told))
+        found.append(FaultRow(*told))
     answers = list(decided(lane, position, ANSWERS))
     asked = decisions_at(lane, {answer.cause for answer in answers if answer.cause})
     out = _Out(lane, position, {answer.page for answer in answers})
     for answer in answers:
         here = (answer.position, answer.page, out.since(answer.page, answer.position), asked.get(answer.cause or 0))
         if answer.kind == FaultIn.NUMBER:
-            found.append(Fault(*here, None, answer.word, answer.level, answer.tokens))
+            found.append(FaultRow(*here, None, answer.word, answer.level, answer.tokens))
         else:
-            found.append(Fault(*here, answer.word))
+            found.append(FaultRow(*here, answer.word))
     return sorted(found, key=lambda fault: fault.position)
 
 
 class _Out:
     """Since when pages were out of the prompt, as packs and decisions tell it."""
 
-    def __init__(self, lane: Lane, position: int, pages: set[int]) -> None:
+    def __init__(self, lane: Branch, position: int, pages: set[int]) -> None:
         self._moved: dict[int, list[tuple[int, bool]]] = {page: [] for page in pages}
         here = stays(lane, position, pages) if pages else {}
         for (f, page), (t, *_) in here.items():
@@ -97,7 +106,7 @@ def gone(told: Decision) -> bool:
     return told.kind == Evict.NUMBER and told.level is None
 
 
-def evictions_at(lane: Lane, position: int) -> list[int]:
+def evictions_at(lane: Branch, position: int) -> list[int]:
     """Where pages left the prompt up to a position, once for each: as decided, or as packs show it before a kernel."""
     live = live_since(lane, position)
     left = [at for at in leavings(lane, position) if live is None or at < live]
@@ -105,12 +114,12 @@ def evictions_at(lane: Lane, position: int) -> list[int]:
     return sorted(left + [one.position for one in told if one.word != Cause.THOUGHT])  # which no context had
 
 
-def kept(lane: Lane, position: int) -> Iterator[tuple[int, int, str | None, bool]]:
+def kept(lane: Branch, position: int) -> Iterator[tuple[int, int, str | None, bool]]:
     """Page, beginning, reason and whether it was held, of each stay that a decision began or somebody held."""
     here = stays(lane, position)
     packs = packs_of(lane, position, (f for f, _ in here))
     moved, asked = moves(lane, position)
-    held: dict[int, list[Hold]] = {}
+    held: dict[int, list[HeldInterval]] = {}
     for hold in holds(lane, position):
         held.setdefault(hold.page, []).append(hold)
     for (f, page), (t, *_) in here.items():
@@ -125,13 +134,13 @@ def kept(lane: Lane, position: int) -> Iterator[tuple[int, int, str | None, bool
             )
 
 
-def packs_of(lane: Lane, position: int, more: Iterable[int]) -> list[int]:
+def packs_of(lane: Branch, position: int, more: Iterable[int]) -> list[int]:
     """The positions of the packs up to a position, with those of some stays, in order."""
     told = {at for s in lane.upto(position) for (at,) in lane.db.execute(_PACKS, (s.session, s.high))}
     return sorted(told.union(more))
 
 
-def moves(lane: Lane, position: int) -> tuple[dict[int, list[Decision]], dict[int, Decision]]:
+def moves(lane: Branch, position: int) -> tuple[dict[int, list[Decision]], dict[int, Decision]]:
     """What was decided of each page's place up to a position, in order; and the references that asked for it."""
     moved: dict[int, list[Decision]] = {}
     for told in decided(lane, position, MOVES):
@@ -152,7 +161,7 @@ def shown_by(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Deci
     return None if last < 0 or (at and moved[last].position < packs[at - 1]) else moved[last]
 
 
-class Moves(NamedTuple):
+class TurnCounts(NamedTuple):
     """How often in a turn a page was asked for, a page left, and the agent searched; how full its prompt became.
 
     `load` is the number of the fullest class the prompt came to, None where it stayed in the one it had.
@@ -164,7 +173,7 @@ class Moves(NamedTuple):
     load: int | None
 
 
-def moves_of(lane: Lane, position: int, low: int = 0) -> dict[int, Moves]:
+def moves_of(lane: Branch, position: int, low: int = 0) -> dict[int, TurnCounts]:
     """What happened in each turn in which anything did, above `low` and up to a position."""
     asked = Counter(_turns(lane, low, (one.position for one in faults_at(lane, position))))
     left = Counter(_turns(lane, low, evictions_at(lane, position)))
@@ -176,10 +185,10 @@ def moves_of(lane: Lane, position: int, low: int = 0) -> dict[int, Moves]:
     for one, turn in zip(full, _turns(lane, low, [one.position for one in full]), strict=True):
         loads[turn] = max(loads.get(turn, 0), one.word or 0)
     turns = sorted({*asked, *left, *searched, *loads})
-    return {turn: Moves(asked[turn], left[turn], searched[turn], loads.get(turn)) for turn in turns}
+    return {turn: TurnCounts(asked[turn], left[turn], searched[turn], loads.get(turn)) for turn in turns}
 
 
-def _turns(lane: Lane, low: int, positions: Iterable[int]) -> Iterator[int]:
+def _turns(lane: Branch, low: int, positions: Iterable[int]) -> Iterator[int]:
     known: dict[int, int] = {}
     for position in positions:
         if position > low:

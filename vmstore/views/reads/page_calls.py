@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.residency import stays
 from vmstore.views.reads.resolve_asof import moment_at
 
 WHOLE_MIN = 5_000  # positions looked up one by one before all calls are read
 
 
-class Company(NamedTuple):
+class SharedCalls(NamedTuple):
     """How often a page was seen with another: by `shared` calls together, by `calls` it alone or not."""
 
     page: int
@@ -20,7 +20,7 @@ class Company(NamedTuple):
     calls: int
 
 
-def seen(lane: Lane, position: int, pages: Iterable[int] | None = None) -> dict[int, list[range]]:
+def seen(lane: Branch, position: int, pages: Iterable[int] | None = None) -> dict[int, list[range]]:
     """The calls up to a position that saw each page, or each of some, as ranges; a page none saw is left out."""
     found = stays(lane, position, pages)
     if not found:
@@ -34,7 +34,7 @@ def seen(lane: Lane, position: int, pages: Iterable[int] | None = None) -> dict[
     return calls
 
 
-def _numbers(lane: Lane, position: int, packs: set[int]) -> dict[int, int]:
+def _numbers(lane: Branch, position: int, packs: set[int]) -> dict[int, int]:
     """The call that was packed at each position."""
     if len(packs) < WHOLE_MIN:
         return dict(lane.rows(_PACKED, packs))
@@ -44,7 +44,7 @@ def _numbers(lane: Lane, position: int, packs: set[int]) -> dict[int, int]:
     return found
 
 
-def turns_of(lane: Lane, calls: Iterable[int]) -> dict[int, int]:
+def turns_of(lane: Branch, calls: Iterable[int]) -> dict[int, int]:
     """The turn each call was made in."""
     groups: dict[int, list[int]] = {}
     for call in calls:
@@ -55,7 +55,7 @@ def turns_of(lane: Lane, calls: Iterable[int]) -> dict[int, int]:
     return found
 
 
-def company(lane: Lane, position: int, page: int) -> tuple[int, list[Company]]:
+def company(lane: Branch, position: int, page: int) -> tuple[int, list[SharedCalls]]:
     """How many calls saw a page up to a position, and every page that any of them saw too, nearest first.
 
     Near is by the share of calls that saw both among those that saw either. One pass over the stays
@@ -67,7 +67,7 @@ def company(lane: Lane, position: int, page: int) -> tuple[int, list[Company]]:
     for other, theirs in calls.items():
         shared = _overlap(own, theirs)
         if shared:
-            found.append(Company(other, shared, sum(map(len, theirs))))
+            found.append(SharedCalls(other, shared, sum(map(len, theirs))))
     total = sum(map(len, own))
     return total, sorted(found, key=lambda one: (-one.shared / (total + one.calls - one.shared), one.page))
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from vmstore.core.page import Tier
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.residency import resident_at
 
 Row = tuple[int, int, int, int, int, int]
 """Page, version, level, tier, tokens, position of the content."""
 
 
-def page_table(lane: Lane, position: int) -> Iterator[Row]:
+def page_table(lane: Branch, position: int) -> Iterator[Row]:
     """The rows of a session at a position, by page."""
     shown = {r.page: (r.level, r.content) for r in resident_at(lane, position)}
     full: dict[int, tuple[int, int, int]] = {}

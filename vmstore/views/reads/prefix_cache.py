@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from vmstore.errors import CorruptError
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.residency import stays
-from vmstore.views.reads.context import Shown, contents
+from vmstore.views.reads.context import ShownPage, contents
 
 Place = tuple[int, int, int]
 """A page's place in a request: rank, page, position of the content."""
 
-_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+_TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
 
 
-def invalidated(lane: Lane, position: int) -> dict[int, int]:
+def invalidated(lane: Branch, position: int) -> dict[int, int]:
     """What each call's changes voided of the request before, by the pack's position: as sent, where that was compared.
 
     Of other calls it is worked out by the pages they were sent.
@@ -33,7 +33,7 @@ def invalidated(lane: Lane, position: int) -> dict[int, int]:
 _COMPARED = "SELECT position, voided FROM calls WHERE session = ? AND position <= ? AND voided IS NOT NULL"
 
 
-def _by_pages(lane: Lane, position: int) -> dict[int, int]:
+def _by_pages(lane: Branch, position: int) -> dict[int, int]:
     """Estimated tokens of the request before, from the first place on where a pack changed it, by the pack's position.
 
     Packs up to a position that changed nothing but the end are left out. Costs one pass over the
@@ -72,7 +72,7 @@ def _by_pages(lane: Lane, position: int) -> dict[int, int]:
     return voided
 
 
-def _reworded(lane: Lane, position: int) -> dict[int, set[int]]:
+def _reworded(lane: Branch, position: int) -> dict[int, set[int]]:
     """The messages whose skeleton a pack changed, by its position: other fields, or the same in another order."""
     found: dict[int, set[int]] = {}
     for stretch in lane.upto(position):

@@ -21,11 +21,11 @@ from vmstore.core.mutation import (
     Segment,
     Unpin,
 )
-from vmstore.core.page import Level, Word
+from vmstore.core.page import Level, WordEnum
 from vmstore.views.projectors.decisions import Decision
 
 
-def word_of(words: type[Word], number: int | None) -> str | None:
+def word_of(words: type[WordEnum], number: int | None) -> str | None:
     """The word a number stands for, or the number where a later version made it."""
     if number is None:
         return None
@@ -44,7 +44,7 @@ def use_of(use: int | None, reason: int | None, signal: int | None) -> str | Non
     return word_of(Signal, signal) if use == Use.SIGNAL else word_of(Use, use)
 
 
-_WORDS: dict[int, type[Word]] = {
+_WORDS: dict[int, type[WordEnum]] = {
     FaultDenied.NUMBER: Denial,
     Evict.NUMBER: Cause,
     Pin.NUMBER: Holder,

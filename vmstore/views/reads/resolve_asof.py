@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.errors import UnknownError
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.calls import CallRow, last_call
 
 
-class Basis(NamedTuple):
+class ResolvedMoment(NamedTuple):
     """The moment an answer holds for; given back, it repeats the answer."""
 
     position: int
@@ -21,7 +21,7 @@ class Basis(NamedTuple):
     call: int
 
 
-class Last(NamedTuple):
+class LastMoment(NamedTuple):
     """The last position, turn and call of a session."""
 
     position: int
@@ -29,16 +29,16 @@ class Last(NamedTuple):
     call: int
 
 
-assert Basis._fields == Last._fields, "the head's basis is where the session stands"
+assert ResolvedMoment._fields == LastMoment._fields, "the head's basis is where the session stands"
 
 
-def last(lane: Lane) -> Last:
+def last(lane: Branch) -> LastMoment:
     """Where a session stands now."""
     row = lane.db.execute("SELECT position, turns, calls FROM sessions WHERE session = ?", (lane.session,)).get
-    return Last(*row)
+    return LastMoment(*row)
 
 
-def moment_at(lane: Lane, position: int) -> tuple[int, int]:
+def moment_at(lane: Branch, position: int) -> tuple[int, int]:
     """The turn and the call in force at a position; 0 before the first."""
     stretch = lane.at(position)
     here = (stretch.session, position)
@@ -47,28 +47,28 @@ def moment_at(lane: Lane, position: int) -> tuple[int, int]:
     return stretch.turn if turn is None else turn, stretch.call if call is None else call
 
 
-def begin_of(lane: Lane, position: int) -> int:
+def begin_of(lane: Branch, position: int) -> int:
     """Where the commit that holds a position begins."""
     found: int = lane.db.execute(_BEGIN, (lane.at(position).session, position)).get
     return found
 
 
-def end_of(lane: Lane, position: int) -> int:
+def end_of(lane: Branch, position: int) -> int:
     """Where the commit that holds a position ends: forks begin there, and sessions are set back to there."""
     found: int = lane.db.execute(_END, (lane.at(position).session, position)).get
     return found
 
 
-def basis(lane: Lane, as_of: AsOf) -> Basis:
+def basis(lane: Branch, as_of: AsOf) -> ResolvedMoment:
     """The basis of a question about pages, turns or calls as they stood at a moment."""
     end = last(lane)
     if isinstance(as_of, Head):
-        return Basis(*end)
+        return ResolvedMoment(*end)
     position = _position(lane, as_of, end)
-    return Basis(position, *moment_at(lane, position))
+    return ResolvedMoment(position, *moment_at(lane, position))
 
 
-def packed(lane: Lane, as_of: AsOf) -> CallRow:
+def packed(lane: Branch, as_of: AsOf) -> CallRow:
     """The call that a context shows: a turn's is its last, a position's the last before it."""
     position = _position(lane, as_of, last(lane))
     call = last_call(lane, position)
@@ -83,7 +83,7 @@ def packed(lane: Lane, as_of: AsOf) -> CallRow:
     return call
 
 
-def _position(lane: Lane, as_of: AsOf, end: Last) -> int:
+def _position(lane: Branch, as_of: AsOf, end: LastMoment) -> int:
     """The last position of a moment; raises UnknownError where there is no such moment."""
     match as_of:
         case Head():
@@ -102,7 +102,7 @@ def _position(lane: Lane, as_of: AsOf, end: Last) -> int:
             return _at_time(lane, "logged_max", at, "logged time")
 
 
-def turn_end(lane: Lane, turn: int, end: Last) -> int:
+def turn_end(lane: Branch, turn: int, end: LastMoment) -> int:
     """The last position of a turn."""
     if turn == end.turn:
         return end.position
@@ -112,7 +112,7 @@ def turn_end(lane: Lane, turn: int, end: Last) -> int:
     return opened - 1
 
 
-def call_position(lane: Lane, call: int, end: Last) -> int:
+def call_position(lane: Branch, call: int, end: LastMoment) -> int:
     """The position of a call's pack."""
     _within("call", call, end.call)
     stretch = next(s for s in lane.stretches if call > s.call)
@@ -129,7 +129,7 @@ def _within(what: str, number: int, end: int, first: int = 1) -> None:
         raise UnknownError(f"{what} {number} does not exist: the nearest is {what} {nearest} ({first} to {end})")
 
 
-def _nearest_turn(lane: Lane, turn: int) -> str:
+def _nearest_turn(lane: Branch, turn: int) -> str:
     turns: set[int] = set()
     for stretch in lane.stretches:
         rows = lane.db.execute(
@@ -142,7 +142,7 @@ def _nearest_turn(lane: Lane, turn: int) -> str:
     return f"the nearest turn with one is turn {min(turns, key=lambda t: (abs(t - turn), t))}"
 
 
-def _first_call(lane: Lane) -> int | None:
+def _first_call(lane: Branch) -> int | None:
     positions = [
         row[0]
         for stretch in lane.stretches
@@ -155,7 +155,7 @@ def _first_call(lane: Lane) -> int | None:
     return min(positions, default=None)
 
 
-def _at_time(lane: Lane, column: str, at: int, word: str) -> int:
+def _at_time(lane: Branch, column: str, at: int, word: str) -> int:
     """The last position whose running maximum of a clock is not later than a time."""
     found: list[int] = []
     for stretch in lane.stretches:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from vmstore.core.page import Role, Standing, Word
+from vmstore.core.page import Role, Standing, WordEnum
 from vmstore.core.text.stems import terms
 from vmstore.core.text.tokenizer import words
 from vmstore.errors import InputError
 from vmstore.vm.claims import quotes
-from vmstore.vm.claims.patterns import Act
+from vmstore.vm.claims.patterns import SpeechAct
 from vmstore.vm.claims.sentences import Choice, Phrase, phrases, without_article
 from vmstore.vm.recall.topics import profile
 
@@ -37,7 +37,7 @@ AGREED = 700_000  # agreement with an offer, or with the only choice
 REVERSED_UNNAMED = 600_000  # taken back without a word of what
 
 
-class Said(NamedTuple):
+class ClaimSource(NamedTuple):
     """A message of the conversation, or a part of one: the page it stands on, who said it, the text."""
 
     page: int
@@ -45,7 +45,7 @@ class Said(NamedTuple):
     text: str
 
 
-class ClaimKind(Word):
+class ClaimKind(WordEnum):
     """What a claim does."""
 
     DECISION = 0
@@ -70,7 +70,7 @@ class Claim(msgspec.Struct, frozen=True):
     status: Standing = Standing.ACTIVE
 
 
-class Known(NamedTuple):
+class KnownClaim(NamedTuple):
     """A claim that holds so far; the newest come last."""
 
     name: str
@@ -88,7 +88,9 @@ class _Open(NamedTuple):
     left: int
 
 
-def find(turn: Sequence[Said], before: Sequence[Said] = (), known: Sequence[Known] = ()) -> tuple[Claim, ...]:
+def find(
+    turn: Sequence[ClaimSource], before: Sequence[ClaimSource] = (), known: Sequence[KnownClaim] = ()
+) -> tuple[Claim, ...]:
     """The claims of a turn in order; `before` are the messages whose questions and offers it may answer."""
     finder = _Finder(known)
     for said in before[-2 * MESSAGES_OPEN :]:
@@ -152,27 +154,27 @@ _VAGUE_TERMS = frozenset(term for word in sorted(VAGUE) for term in profile(word
 class _Finder:
     """Hears a conversation sentence by sentence."""
 
-    def __init__(self, known: Sequence[Known]) -> None:
+    def __init__(self, known: Sequence[KnownClaim]) -> None:
         self.claims: list[Claim] = []
         self._known = list(known)
         self._asked: _Open | None = None
         self._offered: _Open | None = None
-        self._heard: list[Said] = []
+        self._heard: list[ClaimSource] = []
         self._settled: set[int] = set()  # pages that decided something
 
-    def hear(self, said: Said, new: bool) -> None:
+    def hear(self, said: ClaimSource, new: bool) -> None:
         """Takes in one message; claims come of new ones only."""
         if said.role not in (Role.USER, Role.ASSISTANT):
             return
         answered, before = False, len(self._known)
         for number, phrase in enumerate(phrases(said.text)):
-            if phrase.act is Act.WISH:
-                phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
-            if phrase.act is Act.ASK:
+            if phrase.act is SpeechAct.WISH:
+                phrase = phrase._replace(act=SpeechAct.DECIDE if said.role == Role.USER else SpeechAct.OFFER)
+            if phrase.act is SpeechAct.ASK:
                 self._ask(said, phrase)
-            elif phrase.act is Act.OFFER and not self._is_answer(said):
+            elif phrase.act is SpeechAct.OFFER and not self._is_answer(said):
                 self._offer(said, phrase)
-            elif not answered or phrase.act in (Act.STATE, Act.DECIDE):
+            elif not answered or phrase.act in (SpeechAct.STATE, SpeechAct.DECIDE):
                 answered |= self._decide(said, phrase, number == 0, new)
         if len(self._known) > before:
             self._settled.add(said.page)
@@ -181,7 +183,7 @@ class _Finder:
         self._heard = [*self._heard[-2:], said]
         self._asked, self._offered = _older(self._asked), _older(self._offered)
 
-    def _quote(self, said: Said) -> None:
+    def _quote(self, said: ClaimSource) -> None:
         """Adds what the grammar does not hear, in the words it was said in."""
         offered, asked = _before(self._heard, said.role)
         user = said.role == Role.USER
@@ -201,7 +203,9 @@ class _Finder:
         for one in quotes.stated(said.text):
             self._keep(one, (said.page,), QUOTED)
 
-    def _keep(self, one: quotes.Quote, sources: tuple[int, ...], confidence: int, earlier: Known | None = None) -> None:
+    def _keep(
+        self, one: quotes.Quote, sources: tuple[int, ...], confidence: int, earlier: KnownClaim | None = None
+    ) -> None:
         wanted = key_of(one.topic)
         name = name_of(one.topic)
         earlier = earlier or next((k for k in self._known[::-1] if key_of(k.topic) == wanted or k.name == name), None)
@@ -215,42 +219,42 @@ class _Finder:
             self._settled.add(sources[-1])
             return
         name = own_name(earlier.name) if earlier is not None else name
-        self._known.append(Known(name, one.topic if earlier is None else earlier.topic, text))
+        self._known.append(KnownClaim(name, one.topic if earlier is None else earlier.topic, text))
         kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
         self.claims.append(Claim(text, name, one.topic, sources, kind, earlier.name if earlier else "", confidence))
 
-    def _ask(self, said: Said, phrase: Phrase) -> None:
+    def _ask(self, said: ClaimSource, phrase: Phrase) -> None:
         self._asked = _Open(said.page, said.role, phrase.choices, phrase.topic, MESSAGES_OPEN + 1)
         if self._offered is not None and self._offered.role != said.role:
             self._offered = None
 
-    def _offer(self, said: Said, phrase: Phrase) -> None:
+    def _offer(self, said: ClaimSource, phrase: Phrase) -> None:
         """Keeps the first offer of a message: what comes after it are alternatives."""
         if self._offered is None or self._offered.page != said.page:
             topic = phrase.choices[0].topic or phrase.topic or (self._asked.topic if self._asked else "")
             self._offered = _Open(said.page, said.role, phrase.choices[:1], topic, MESSAGES_OPEN + 1)
 
-    def _is_answer(self, said: Said) -> bool:
+    def _is_answer(self, said: ClaimSource) -> bool:
         return said.role == Role.USER and self._open(said) is not None
 
-    def _open(self, said: Said) -> _Open | None:
+    def _open(self, said: ClaimSource) -> _Open | None:
         """What of the other side waits for this one's answer: its offer, else its question."""
         for one in (self._offered, self._asked):
             if one is not None and one.role != said.role:
                 return one
         return None
 
-    def _decide(self, said: Said, phrase: Phrase, first: bool, new: bool) -> bool:
+    def _decide(self, said: ClaimSource, phrase: Phrase, first: bool, new: bool) -> bool:
         """Makes what claims a sentence gives; whether it answered what was open."""
         waiting = self._open(said)
-        decides = phrase.act is Act.STATE or (
-            phrase.act in (Act.DECIDE, Act.OFFER) and (said.role == Role.USER or waiting is not None)
+        decides = phrase.act is SpeechAct.STATE or (
+            phrase.act in (SpeechAct.DECIDE, SpeechAct.OFFER) and (said.role == Role.USER or waiting is not None)
         )
         if decides and phrase.choices:
             for choice in phrase.choices:
-                self._claim(said, choice, phrase, waiting, STATED if phrase.act is not Act.OFFER else AGREED, new)
+                self._claim(said, choice, phrase, waiting, STATED if phrase.act is not SpeechAct.OFFER else AGREED, new)
             return True
-        if phrase.act is Act.DECIDE:
+        if phrase.act is SpeechAct.DECIDE:
             self._offer(said, phrase)
             return False
         if waiting is None or not (first or phrase.agrees):
@@ -265,7 +269,7 @@ class _Finder:
         return found is not None
 
     def _claim(
-        self, said: Said, choice: Choice, phrase: Phrase, waiting: _Open | None, confidence: int, new: bool
+        self, said: ClaimSource, choice: Choice, phrase: Phrase, waiting: _Open | None, confidence: int, new: bool
     ) -> None:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
@@ -282,14 +286,14 @@ class _Finder:
         if earlier is not None and earlier.text.casefold() == text.casefold():
             self._settled.add(said.page)
             return
-        self._known.append(Known(name, topic, text))
+        self._known.append(KnownClaim(name, topic, text))
         if new:
             sources = (waiting.page, said.page) if waiting and waiting.page != said.page else (said.page,)
             kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
             supersedes = "" if earlier is None else earlier.name
             self.claims.append(Claim(text, name, topic, sources, kind, supersedes, confidence))
 
-    def _earlier(self, topic: str, phrase: Phrase) -> Known | None:
+    def _earlier(self, topic: str, phrase: Phrase) -> KnownClaim | None:
         """The claim a new one takes the place of: of the same topic, or the one that is taken back."""
         newest = self._known[::-1]
         if topic:
@@ -304,12 +308,12 @@ class _Finder:
             return next((one for one in newest if wanted and _within(wanted, key_of(one.text))), None)
         return newest[0] if phrase.reverses and newest else None
 
-    def _replaced(self, text: str) -> Known | None:
+    def _replaced(self, text: str) -> KnownClaim | None:
         """The claim of which a text says what takes its place."""
         return next((one for one in self._known[::-1] if quotes.replaces(text, one.topic, one.text)), None)
 
 
-def _before(heard: Sequence[Said], role: Role) -> tuple[Said | None, Said | None]:
+def _before(heard: Sequence[ClaimSource], role: Role) -> tuple[ClaimSource | None, ClaimSource | None]:
     """What the other side said right before, and what was asked before that."""
     if not heard or heard[-1].role == role:
         return None, None
@@ -326,9 +330,9 @@ def _within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
 
 def _answer(phrase: Phrase, waiting: _Open, role: Role) -> tuple[Choice, int] | None:
     """What an answer chooses and how sure that is; None where it chooses nothing."""
-    if phrase.act is Act.AGREE:
+    if phrase.act is SpeechAct.AGREE:
         return (waiting.choices[0], AGREED) if len(waiting.choices) == 1 else None
-    if phrase.act is not Act.ANSWER or (role == Role.ASSISTANT and not phrase.agrees):
+    if phrase.act is not SpeechAct.ANSWER or (role == Role.ASSISTANT and not phrase.agrees):
         return None
     if len(phrase.text.split()) > ANSWER_WORDS_MAX or len(waiting.choices) < 2:
         return None

@@ -10,7 +10,7 @@ import re
 from enum import IntEnum
 
 
-class Act(IntEnum):
+class SpeechAct(IntEnum):
     """What a sentence does."""
 
     NONE = 0
@@ -114,30 +114,42 @@ SUBJECT = r"(?:we|i|the team|our team|everyone|everybody)(?:'ve| have| has|'d| h
 HEADS = tuple(
     (act, re.compile(pattern, CASE))
     for act, pattern in (
-        (Act.STATE, rf"{SUBJECT} {SO_FAR}(?P<verb>{TOOK})\s"),
-        (Act.STATE, rf"{SUBJECT} {SO_FAR}(?:decided|agreed|resolved|committed|made up (?:my|our) minds?){THAT_WE}"),
-        (Act.STATE, rf"it(?:'s| is| was| has been) (?:decided|agreed|settled){THAT_WE}"),
-        (Act.STATE, rf"(?:the|our|my) (?:final )?(?:decision|agreement|conclusion) (?:is|was){THAT_WE}"),
-        (Act.STATE, rf"(?:final |team |the )?(?:decision|verdict|resolution|decided|agreed)(?: made)?\s?:{THAT_WE}"),
-        (Act.DECIDE, rf"let(?:'s| us) {ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
-        (Act.DECIDE, rf"{WE_WILL} {ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
-        (Act.DECIDE, rf"we (?P<no>won't|will not) {ADVERB}(?P<verb>use|support|ship|adopt|allow|store)\s"),
-        (Act.DECIDE, r"(?:we|i)(?:'re| are|'m| am) (?:now )?(?P<verb>going with|switching to|moving to|choosing)\s"),
-        (Act.DECIDE, r"we (?P<verb>go with)\s"),
-        (Act.DECIDE, rf"{NOW_ON}(?:we(?:'ll| will|'re| are)? |please )?{ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
-        (Act.DECIDE, r"(?:please )?(?:always|(?P<no>never)) (?P<verb>use|store|allow)\s"),
-        (Act.WISH, rf"let(?:'s| us) {ADVERB}(?P<verb>do)\s"),
-        (Act.WISH, rf"(?:i|we) (?:want|would like|'d like|prefer) (?:us )?(?:to )?(?P<verb>{TAKE})\s"),
-        (Act.WISH, rf"(?:i|we)(?:'d| would)? (?:rather |like to |love to )?(?P<verb>{TAKE}|prefer)\s"),
-        (Act.WISH, r"(?P<verb>going with)\s"),
-        (Act.OFFER, rf"{SUGGEST}(?: that)?(?: we| you)?(?: {TAKE})?\s"),
+        (SpeechAct.STATE, rf"{SUBJECT} {SO_FAR}(?P<verb>{TOOK})\s"),
         (
-            Act.OFFER,
+            SpeechAct.STATE,
+            rf"{SUBJECT} {SO_FAR}(?:decided|agreed|resolved|committed|made up (?:my|our) minds?){THAT_WE}",
+        ),
+        (SpeechAct.STATE, rf"it(?:'s| is| was| has been) (?:decided|agreed|settled){THAT_WE}"),
+        (SpeechAct.STATE, rf"(?:the|our|my) (?:final )?(?:decision|agreement|conclusion) (?:is|was){THAT_WE}"),
+        (
+            SpeechAct.STATE,
+            rf"(?:final |team |the )?(?:decision|verdict|resolution|decided|agreed)(?: made)?\s?:{THAT_WE}",
+        ),
+        (SpeechAct.DECIDE, rf"let(?:'s| us) {ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
+        (SpeechAct.DECIDE, rf"{WE_WILL} {ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
+        (SpeechAct.DECIDE, rf"we (?P<no>won't|will not) {ADVERB}(?P<verb>use|support|ship|adopt|allow|store)\s"),
+        (
+            SpeechAct.DECIDE,
+            r"(?:we|i)(?:'re| are|'m| am) (?:now )?(?P<verb>going with|switching to|moving to|choosing)\s",
+        ),
+        (SpeechAct.DECIDE, r"we (?P<verb>go with)\s"),
+        (SpeechAct.DECIDE, rf"{NOW_ON}(?:we(?:'ll| will|'re| are)? |please )?{ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
+        (SpeechAct.DECIDE, r"(?:please )?(?:always|(?P<no>never)) (?P<verb>use|store|allow)\s"),
+        (SpeechAct.WISH, rf"let(?:'s| us) {ADVERB}(?P<verb>do)\s"),
+        (SpeechAct.WISH, rf"(?:i|we) (?:want|would like|'d like|prefer) (?:us )?(?:to )?(?P<verb>{TAKE})\s"),
+        (SpeechAct.WISH, rf"(?:i|we)(?:'d| would)? (?:rather |like to |love to )?(?P<verb>{TAKE}|prefer)\s"),
+        (SpeechAct.WISH, r"(?P<verb>going with)\s"),
+        (SpeechAct.OFFER, rf"{SUGGEST}(?: that)?(?: we| you)?(?: {TAKE})?\s"),
+        (
+            SpeechAct.OFFER,
             rf"(?:my|our|the) (?:recommendation|suggestion|proposal|advice) (?:is|would be)(?: to)?(?: {TAKE})?:?\s",
         ),
-        (Act.OFFER, rf"(?:i think |i believe )?(?:we|you|i) (?:should|could|can|ought to) {ADVERB}(?P<verb>{TAKE})\s"),
-        (Act.OFFER, r"(?:i|we)(?:'d| would) (?P<verb>say)\s"),
-        (Act.OFFER, rf"{ADVERB}(?:please )?(?P<verb>{TAKE}|set|drop|replace)\s"),
+        (
+            SpeechAct.OFFER,
+            rf"(?:i think |i believe )?(?:we|you|i) (?:should|could|can|ought to) {ADVERB}(?P<verb>{TAKE})\s",
+        ),
+        (SpeechAct.OFFER, r"(?:i|we)(?:'d| would) (?P<verb>say)\s"),
+        (SpeechAct.OFFER, rf"{ADVERB}(?:please )?(?P<verb>{TAKE}|set|drop|replace)\s"),
     )
 )
 """What a sentence does by how it begins; the first that fits holds."""

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from vmstore.vm.claims import patterns
-from vmstore.vm.claims.patterns import Act
-from vmstore.vm.recall.text_pieces import Kind, bounded, pieces, without_controls
+from vmstore.vm.claims.patterns import SpeechAct
+from vmstore.vm.recall.text_pieces import PieceKind, bounded, pieces, without_controls
 from vmstore.vm.recall.topics import profile
 
 MESSAGE_CHARS_MAX = 4_000  # in a longer message somebody's words stand around what was pasted
@@ -38,7 +38,7 @@ class Choice(NamedTuple):
 class Phrase(NamedTuple):
     """A sentence as it counts towards a decision."""
 
-    act: Act
+    act: SpeechAct
     choices: tuple[Choice, ...] = ()
     topic: str = ""
     agrees: bool = False  # it opens with a word of agreement
@@ -62,7 +62,7 @@ def spoken(text: str) -> list[str]:
     """The sentences somebody says in a text: code, tables and quotations are somebody else's."""
     found: list[str] = []
     for piece in pieces(patterns.QUOTED.sub("…", without_controls(text))):
-        if piece.kind in (Kind.SENTENCE, Kind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
+        if piece.kind in (PieceKind.SENTENCE, PieceKind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
             bare = patterns.ITEM.sub("", piece.text).replace("**", "").replace("`", "").replace("’", "'")
             found.append(" ".join(bare.split()))
     return found
@@ -72,11 +72,11 @@ def read(sentence: str) -> Phrase:
     """What a sentence does."""
     rest, topic, agrees, reverses = _led_in(sentence)
     if patterns.AGREED_WHOLE.fullmatch(sentence) or (agrees and not rest):
-        return Phrase(Act.AGREE, agrees=True, text=sentence)
+        return Phrase(SpeechAct.AGREE, agrees=True, text=sentence)
     if sentence.rstrip(" )\"'").endswith("?"):
         return _question(rest.rstrip("? )\"'"), topic)
     if not rest or patterns.UNSURE.search(rest) or patterns.DOUBTED.match(rest):
-        return Phrase(Act.NONE, agrees=agrees, reverses=reverses, text=rest)
+        return Phrase(SpeechAct.NONE, agrees=agrees, reverses=reverses, text=rest)
     return _decision(rest, topic, agrees, reverses)
 
 
@@ -104,40 +104,40 @@ def _decision(rest: str, topic: str, agrees: bool, reverses: bool) -> Phrase:
     if found := patterns.INSTEAD_FIRST.match(rest):
         reverses, instead_of, rest = True, found[1], found[2]
     act, verb, no, tail = _headed(rest)
-    if act is Act.OFFER and not verb and tail.startswith("to "):  # what is proposed to do
+    if act is SpeechAct.OFFER and not verb and tail.startswith("to "):  # what is proposed to do
         offered = _decision(tail.removeprefix("to "), topic, agrees, reverses)
-        return offered._replace(act=act if offered.choices else Act.NONE)
+        return offered._replace(act=act if offered.choices else SpeechAct.NONE)
     if cut := patterns.INSTEAD.search(tail):
         reverses, instead_of = True, instead_of or cut[1] or ""
         tail = tail[: cut.start()] + (cut[2] or cut[3] or "")
     if verb in patterns.SWAPS and (swapped := patterns.SWAP.match(tail)):
         reverses, verb, instead_of, tail = True, "swap", swapped[1], swapped[2]
-    if act is Act.OFFER and verb and (agrees or reverses):
-        act = Act.DECIDE
-    elif act is Act.OFFER and patterns.DOING.match(tail):
-        return Phrase(Act.NONE, text=rest)
-    choices = _choices("use" if act is Act.OFFER and not verb else _plain(verb, no), tail, topic)
-    if act is Act.WISH and not any(choice.topic for choice in choices):
-        act = Act.OFFER
-    if act is not Act.ANSWER and not choices:
-        act = Act.NONE
+    if act is SpeechAct.OFFER and verb and (agrees or reverses):
+        act = SpeechAct.DECIDE
+    elif act is SpeechAct.OFFER and patterns.DOING.match(tail):
+        return Phrase(SpeechAct.NONE, text=rest)
+    choices = _choices("use" if act is SpeechAct.OFFER and not verb else _plain(verb, no), tail, topic)
+    if act is SpeechAct.WISH and not any(choice.topic for choice in choices):
+        act = SpeechAct.OFFER
+    if act is not SpeechAct.ANSWER and not choices:
+        act = SpeechAct.NONE
     reverses = reverses or verb in patterns.TURNS
     return Phrase(act, choices, topic, agrees, reverses, _bare(instead_of), rest, verb in patterns.SWAPS)
 
 
-def _headed(rest: str) -> tuple[Act, str, str | None, str]:
+def _headed(rest: str) -> tuple[SpeechAct, str, str | None, str]:
     """How a sentence begins: what that does, its verb, whether it denies, and what follows."""
     if found := patterns.IT_IS.match(rest):
-        return Act.DECIDE, "use", None, found[1]
+        return SpeechAct.DECIDE, "use", None, found[1]
     if found := patterns.MAKE.match(_bare(rest)):
         if found["value"]:
-            return Act.DECIDE, "use", None, f"{found['value']} for {found['topic']}"
-        return Act.DECIDE, "set", None, f"{found['what']} to {found['number']}"
+            return SpeechAct.DECIDE, "use", None, f"{found['value']} for {found['topic']}"
+        return SpeechAct.DECIDE, "set", None, f"{found['what']} to {found['number']}"
     for act, pattern in patterns.HEADS:
         if found := pattern.match(rest):
             groups = found.groupdict()
             return act, (groups.get("verb") or "").lower(), groups.get("no"), rest[found.end() :]
-    return Act.ANSWER, "", None, ""
+    return SpeechAct.ANSWER, "", None, ""
 
 
 def _choices(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
@@ -181,23 +181,23 @@ def _last_for(part: str) -> re.Match[str] | None:
 def _question(rest: str, topic: str) -> Phrase:
     """What is asked: between choices, whether to make one, or which to make."""
     if patterns.RECALLED.search(rest):
-        return Phrase(Act.NONE, text=rest)
+        return Phrase(SpeechAct.NONE, text=rest)
     rest = patterns.TAG.sub("", rest)
     if found := patterns.OPEN.match(rest):
         named = next((_topic(one) for one in found.groups() if one and _topic(one)), topic)
         listed = re.split(r"[:,–—]\s", rest, maxsplit=1)[1:]
         choices = _options("use", listed[0], named) if listed and patterns.OR.search(listed[0]) else ()
-        return Phrase(Act.ASK if named or choices else Act.NONE, choices, named, text=rest)
+        return Phrase(SpeechAct.ASK if named or choices else SpeechAct.NONE, choices, named, text=rest)
     found = patterns.WHETHER.match(rest)
     if found is None and not (
         patterns.OR.search(rest) and len(rest.split()) <= 10 and not patterns.AUXILIARY.match(rest)
     ):
-        return Phrase(Act.NONE, text=rest)
+        return Phrase(SpeechAct.NONE, text=rest)
     verb = _plain((found and found["verb"]) or "use", None)
     choices = _options(verb, rest[found.end() :] if found else rest, topic)
     named = next((choice.topic for choice in reversed(choices) if choice.topic), topic)
     choices = tuple(one._replace(topic=named) for one in choices)
-    return Phrase(Act.ASK if choices else Act.NONE, choices, named, text=rest)
+    return Phrase(SpeechAct.ASK if choices else SpeechAct.NONE, choices, named, text=rest)
 
 
 def _options(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:

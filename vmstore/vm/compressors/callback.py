@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from vmstore.core.page import Method, PageType, Word
-from vmstore.vm.compressors.form import Form, Material, NoForm, Reason
+from vmstore.core.page import Method, PageType, WordEnum
+from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason
 from vmstore.vm.compressors.registry import compressed, undercuts
 from vmstore.vm.recall.text_pieces import readable
 
@@ -24,7 +24,7 @@ TIMEOUT_S = 30.0
 FOUND_CHARS_MAX = 200
 
 
-class Outcome(Word):
+class Outcome(WordEnum):
     """What came of asking a callback."""
 
     ANSWERED = 0
@@ -37,7 +37,7 @@ class Outcome(Word):
     NOT_ASKED = 7  # pages of this type are not compressed so far, or there is nothing to compress
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CallbackAnswer(msgspec.Struct, frozen=True):
     """What a page got: a form or a reason, by whom, and what was wrong with the callback's."""
 
     form: Form | NoForm
@@ -57,19 +57,23 @@ def ask(
     page_type: PageType = PageType.TRANSCRIPT,
     timeout_s: float = TIMEOUT_S,
     below: Sequence[Form] = (),
-) -> Answer:
+) -> CallbackAnswer:
     """What a callback makes of a page, or the compressor's form where it fails.
 
     Either is shorter than the page and than the forms `below` that it has at lower levels.
     """
     instead = compressed(material, level, page_type, below)
-    if isinstance(instead, NoForm) and instead.reason in (Reason.NOT_ALLOWED, Reason.EMPTY):
-        return Answer(instead, Outcome.NOT_ASKED, instead.found)
+    if isinstance(instead, NoForm) and instead.reason in (NoFormReason.NOT_ALLOWED, NoFormReason.EMPTY):
+        return CallbackAnswer(instead, Outcome.NOT_ASKED, instead.found)
     outcome, said = heard(lambda: callback(material.content, material.mime, level), timeout_s)
     if outcome is not Outcome.ANSWERED:
-        return Answer(instead, outcome, str(said)[:FOUND_CHARS_MAX])
+        return CallbackAnswer(instead, outcome, str(said)[:FOUND_CHARS_MAX])
     outcome, form = _form(said, material, below)
-    return Answer(instead, outcome, str(form)[:FOUND_CHARS_MAX]) if isinstance(form, str) else Answer(form, outcome)
+    return (
+        CallbackAnswer(instead, outcome, str(form)[:FOUND_CHARS_MAX])
+        if isinstance(form, str)
+        else CallbackAnswer(form, outcome)
+    )
 
 
 def heard(callback: Callable[[], Any], timeout_s: float) -> tuple[Outcome, Any]:

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from vmstore.core.page import Method
-from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, Reason, told
+from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, NoFormReason, told
 from vmstore.vm.recall.text_pieces import readable
 
 CHARS_MAX = 8_000_000  # what is longer is not read: as a value it takes twenty times its bytes
@@ -26,7 +26,7 @@ SIZES = ((3, 120, 24, 6), (2, 80, 16, 5), (2, 40, 10, 4), (1, 24, 6, 3))
 """Of a sample, from generous to spare: items of a list, characters of a text, keys of an object, depth."""
 
 
-class Number(str):
+class NumberText(str):
     """A number as it is written."""
 
 
@@ -53,7 +53,7 @@ def container(text: str) -> Any | None:
     if len(text) > CHARS_MAX or text[:200].lstrip()[:1] not in ("{", "["):
         return None
     try:
-        value = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number)
+        value = json.loads(text, parse_int=NumberText, parse_float=NumberText, parse_constant=NumberText)
     except (ValueError, RecursionError):
         return None
     return value if value else None
@@ -96,15 +96,17 @@ def reference_of(value: Any, size: int) -> Form:
 def _parsed(material: Material) -> Any:
     """The value of some material, or why there is none."""
     if not material.content:
-        return NoForm(Reason.EMPTY, "the page has no content")
+        return NoForm(NoFormReason.EMPTY, "the page has no content")
     if len(material.content) > CHARS_MAX:
-        return NoForm(Reason.TOO_LARGE, f"{len(material.content):,} bytes, and at most {CHARS_MAX:,} are read")
+        return NoForm(NoFormReason.TOO_LARGE, f"{len(material.content):,} bytes, and at most {CHARS_MAX:,} are read")
     text = readable(material.content)
     if text is None:
-        return NoForm(Reason.NO_TEXT, "the bytes are no UTF-8")
+        return NoForm(NoFormReason.NO_TEXT, "the bytes are no UTF-8")
     value = container(text)
     return (
-        NoForm(Reason.MISMATCH, "the text is no JSON object or list with something in it") if value is None else value
+        NoForm(NoFormReason.MISMATCH, "the text is no JSON object or list with something in it")
+        if value is None
+        else value
     )
 
 
@@ -179,7 +181,7 @@ def _shape(value: Any, depth: int) -> _Shape:
 
 
 def _type(value: Any) -> str:
-    if isinstance(value, Number):
+    if isinstance(value, NumberText):
         return "integer" if value.lstrip("-").isdigit() else "number"
     return _TYPES[type(value)]
 
@@ -189,7 +191,7 @@ _TYPES: dict[type, str] = {dict: "object", list: "list", str: "string", bool: "b
 
 def _sample(value: Any, items: int, chars: int, keys: int, depth: int) -> Any:
     """A value with its first items, keys and characters, down to a depth."""
-    if isinstance(value, Number):
+    if isinstance(value, NumberText):
         return value
     if isinstance(value, str):
         return _clipped(value, chars)
@@ -213,7 +215,7 @@ def _clipped(text: str, chars_max: int) -> str:
 
 def _written(value: Any) -> str:
     """A value as JSON, its numbers as they stood."""
-    if isinstance(value, Number):
+    if isinstance(value, NumberText):
         return str(value)
     if isinstance(value, dict):
         return "{" + ",".join(f"{_written(key)}:{_written(one)}" for key, one in value.items()) + "}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from vmstore.core.page import Method, Mime, Modality, Word
+from vmstore.core.page import Method, Mime, Modality, WordEnum
 from vmstore.core.text.token_estimate import estimate
 
 
@@ -65,7 +65,7 @@ MADE_OF = {Method.THUMBNAIL: Modality.IMAGE, Method.SAMPLES: Modality.STRUCTURED
 MIMES = {Method.THUMBNAIL: Mime.JPEG, Method.SAMPLES: Mime.JSON, Method.SCHEMA: Mime.JSON}
 
 
-class Reason(Word):
+class NoFormReason(WordEnum):
     """Why there is no form."""
 
     NO_SHORTER = 0  # what would be made is no shorter than what there is
@@ -81,11 +81,11 @@ class Reason(Word):
 class NoForm(msgspec.Struct, frozen=True):
     """There is no form: the reason, and what was found in words."""
 
-    reason: Reason
+    reason: NoFormReason
     found: str = ""
 
 
-NO_SHORTER = NoForm(Reason.NO_SHORTER, "no shorter form")
+NO_SHORTER = NoForm(NoFormReason.NO_SHORTER, "no shorter form")
 
 
 class Compressor(NamedTuple):

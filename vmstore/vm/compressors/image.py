@@ -10,7 +10,7 @@ import io
 import warnings
 
 from vmstore.core.page import Method
-from vmstore.vm.compressors.form import Form, Material, NoForm, Reason, told
+from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason, told
 from vmstore.vm.compressors.reference_line import reference, type_by_bytes
 from vmstore.vm.recall.text_pieces import without_controls
 
@@ -24,11 +24,11 @@ TYPES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/we
 def thumbnail(material: Material) -> Form | NoForm:
     """Level 1: the image in 256 pixels at most, as JPEG; of a moving one its first picture."""
     if not material.content:
-        return NoForm(Reason.EMPTY, "the page has no content")
+        return NoForm(NoFormReason.EMPTY, "the page has no content")
     found = type_by_bytes(material.content)
     if found not in TYPES:
         what = "are of no image known here" if found is None else f"are {found}"
-        return NoForm(Reason.MISMATCH, f"said to be {material.mime[:80]}, and its bytes {what}")
+        return NoForm(NoFormReason.MISMATCH, f"said to be {material.mime[:80]}, and its bytes {what}")
     return _drawn(material.content, found)
 
 
@@ -36,20 +36,20 @@ def caption(material: Material) -> Form | NoForm:
     """Level 2: what was said of the image by whoever handed a caption in."""
     text = " ".join(without_controls(material.caption[: 2 * CAPTION_CHARS_MAX]).split())
     if not text:
-        return NoForm(Reason.NOT_GIVEN, "nobody handed in a caption")
+        return NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a caption")
     return told(text[:CAPTION_CHARS_MAX], Method.CAPTION)
 
 
 def line(material: Material) -> Form | NoForm:
     """Level 3: type, size and name."""
-    return reference(material) if material.content else NoForm(Reason.EMPTY, "the page has no content")
+    return reference(material) if material.content else NoForm(NoFormReason.EMPTY, "the page has no content")
 
 
 def _drawn(content: bytes, mime: str) -> Form | NoForm:
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
-        return NoForm(Reason.NO_LIBRARY, "thumbnails need Pillow: pip install 'vmstore[images]'")
+        return NoForm(NoFormReason.NO_LIBRARY, "thumbnails need Pillow: pip install 'vmstore[images]'")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -57,7 +57,7 @@ def _drawn(content: bytes, mime: str) -> Form | NoForm:
         with image:
             if image.width * image.height > PIXELS_MAX:
                 found = f"{image.width:,}×{image.height:,} pixels, and at most {PIXELS_MAX:,} are opened"
-                return NoForm(Reason.TOO_LARGE, found)
+                return NoForm(NoFormReason.TOO_LARGE, found)
             image.draft("RGB", (SIDE_MAX, SIDE_MAX))  # a JPEG is read no larger than needed
             small = ImageOps.exif_transpose(image)
             small.thumbnail((SIDE_MAX, SIDE_MAX))
@@ -65,12 +65,14 @@ def _drawn(content: bytes, mime: str) -> Form | NoForm:
             plain = Image.new("RGB", shown.size, "white")
             plain.paste(shown, mask=shown.getchannel("A"))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        return NoForm(Reason.TOO_LARGE, str(error)[:200])
+        return NoForm(NoFormReason.TOO_LARGE, str(error)[:200])
     except UnidentifiedImageError:  # which names an object by where it lies in memory
-        return NoForm(Reason.MISMATCH, f"said by its first bytes to be {mime}, and what follows is none")
+        return NoForm(NoFormReason.MISMATCH, f"said by its first bytes to be {mime}, and what follows is none")
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, MemoryError) as error:
         # What a broken file raises depends on where it is broken.
-        return NoForm(Reason.MISMATCH, f"said by its first bytes to be {mime}, and cannot be read: {error!s:.120}")
+        return NoForm(
+            NoFormReason.MISMATCH, f"said by its first bytes to be {mime}, and cannot be read: {error!s:.120}"
+        )
     made = io.BytesIO()
     plain.save(made, "JPEG", quality=QUALITY, optimize=True)
     return Form(made.getvalue(), Method.THUMBNAIL)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vmstore.core.page import Method, Modality
 from vmstore.vm.compressors import text
-from vmstore.vm.compressors.form import Form, Material, NoForm, Reason, told
+from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason, told
 from vmstore.vm.compressors.reference_line import reference
 from vmstore.vm.recall.text_pieces import without_controls
 from vmstore.vm.recall.topics import topics
@@ -18,9 +18,11 @@ TOPICS_MAX = 5
 def transcript(material: Material) -> Form | NoForm:
     """Level 1: the words spoken, as handed in, times included where they stand in it."""
     if not material.content:
-        return NoForm(Reason.EMPTY, "the page has no content")
+        return NoForm(NoFormReason.EMPTY, "the page has no content")
     spoken = without_controls(material.transcript).strip()
-    return told(spoken, Method.TRANSCRIPT) if spoken else NoForm(Reason.NOT_GIVEN, "nobody handed in a transcript")
+    return (
+        told(spoken, Method.TRANSCRIPT) if spoken else NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a transcript")
+    )
 
 
 def key_points(material: Material) -> Form | NoForm:
@@ -34,5 +36,5 @@ def key_points(material: Material) -> Form | NoForm:
 def line(material: Material) -> Form | NoForm:
     """Level 3: type, size, length, and the topics of the transcript."""
     if not material.content:
-        return NoForm(Reason.EMPTY, "the page has no content")
+        return NoForm(NoFormReason.EMPTY, "the page has no content")
     return reference(material, ", ".join(topics(material.transcript, TOPICS_MAX)))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from vmstore.core.page import Level, Method, Modality, PageType
 from vmstore.errors import InputError
 from vmstore.vm.compressors import data, image, media, text
-from vmstore.vm.compressors.form import NO_SHORTER, Compressor, Form, Material, NoForm, Reason
+from vmstore.vm.compressors.form import NO_SHORTER, Compressor, Form, Material, NoForm, NoFormReason
 from vmstore.vm.compressors.page_types import COMPRESSION
 
 COMPRESSORS: dict[tuple[Modality, Level], Compressor] = {
@@ -54,10 +54,10 @@ def compressed(
     rule = COMPRESSION[page_type]
     if level > rule.level_max:
         allowed = "never compressed" if rule.level_max == Level.FULL else f"shown at level {rule.level_max} at most"
-        return NoForm(Reason.NOT_ALLOWED, f"pages of type {page_type.word} are {allowed}")
+        return NoForm(NoFormReason.NOT_ALLOWED, f"pages of type {page_type.word} are {allowed}")
     form = wanted.make(material)
     if isinstance(form, NoForm):
-        if material.modality is Modality.STRUCTURED and form.reason in (Reason.MISMATCH, Reason.TOO_LARGE):
+        if material.modality is Modality.STRUCTURED and form.reason in (NoFormReason.MISMATCH, NoFormReason.TOO_LARGE):
             plain = Material(content=material.content, name=material.name)
             return compressed(plain, level, page_type, below)
         return form

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from vmstore.core.page import Method
 from vmstore.vm.compressors import code, data
-from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, Reason, told
+from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, NoFormReason, told
 from vmstore.vm.compressors.reference_line import reference
 from vmstore.vm.recall.text_pieces import CHARS_MAX as CHARS_READ
-from vmstore.vm.recall.text_pieces import Kind, Piece, bounded, pieces, readable
+from vmstore.vm.recall.text_pieces import PieceKind, TextPiece, bounded, pieces, readable
 from vmstore.vm.recall.topics import profile, topics
 
 SHARE = 3  # a summary takes a third of its text,
@@ -36,10 +36,10 @@ TERMS_ENOUGH = 6  # a sentence of fewer terms counts for less
 HOLDERS_MAX = 50  # what stands in more sentences than that is no more central
 
 
-class Ranked(NamedTuple):
+class RankedPiece(NamedTuple):
     """A piece of a text as it may stand in a summary, and how central it is."""
 
-    piece: Piece
+    piece: TextPiece
     text: str
     terms: tuple[str, ...]
     score: int
@@ -88,7 +88,7 @@ def tags(material: Material) -> Form | NoForm:
     """Level 3: the topics and the length, in one line; of what is no text a reference."""
     text = readable(material.content)
     if not material.content:
-        return NoForm(Reason.EMPTY, "the page has no content")
+        return NoForm(NoFormReason.EMPTY, "the page has no content")
     if text is None:
         return reference(material, "no UTF-8")
     if (value := data.container(text)) is not None:
@@ -102,12 +102,12 @@ def tags(material: Material) -> Form | NoForm:
 
 def _read(material: Material) -> str | NoForm:
     if not material.content:
-        return NoForm(Reason.EMPTY, "the page has no content")
+        return NoForm(NoFormReason.EMPTY, "the page has no content")
     text = readable(material.content)
-    return NoForm(Reason.NO_TEXT, "the bytes are no UTF-8") if text is None else text
+    return NoForm(NoFormReason.NO_TEXT, "the bytes are no UTF-8") if text is None else text
 
 
-def _ranked(text: str) -> list[Ranked]:
+def _ranked(text: str) -> list[RankedPiece]:
     """The pieces of a text in order, each with its score; of a long text those of its beginning and its end."""
     head, tail = bounded(text)
     found = pieces(head)
@@ -122,9 +122,9 @@ def _ranked(text: str) -> list[Ranked]:
         # "Wow, Caroline!" shares all its words with the others and says nothing.
         told_much = min(len(words), TERMS_ENOUGH)
         score = degrees[at] * told_much // TERMS_ENOUGH * _EXACT_WEIGHT[_EXACT.search(shown[at]) is not None] // 4
-        if at == 0 or at == len(found) - 1 or found[at - 1].kind is Kind.HEADING:
+        if at == 0 or at == len(found) - 1 or found[at - 1].kind is PieceKind.HEADING:
             score = score * 3 // 2  # texts open with what they are about and close with what follows from it
-        ranked.append(Ranked(piece, shown[at], words, score))
+        ranked.append(RankedPiece(piece, shown[at], words, score))
     return ranked
 
 
@@ -141,7 +141,7 @@ def _degrees(terms: Sequence[tuple[str, ...]]) -> list[int]:
     return degrees
 
 
-def _chosen(ranked: Sequence[Ranked], room: int, count_max: int = 1_000_000) -> list[int]:
+def _chosen(ranked: Sequence[RankedPiece], room: int, count_max: int = 1_000_000) -> list[int]:
     """The best pieces that fit together into so many characters, in their order; none says what another did."""
     chosen: list[int] = []
     said: set[str] = set()
@@ -160,7 +160,7 @@ def _chosen(ranked: Sequence[Ranked], room: int, count_max: int = 1_000_000) -> 
     return sorted(chosen)
 
 
-def _joined(ranked: Sequence[Ranked], chosen: Sequence[int]) -> str:
+def _joined(ranked: Sequence[RankedPiece], chosen: Sequence[int]) -> str:
     """The chosen pieces as they stood: in one line where they were in one, a mark where pieces are missing."""
     parts: list[str] = []
     before = -1
@@ -176,9 +176,9 @@ def _joined(ranked: Sequence[Ranked], chosen: Sequence[int]) -> str:
     return "".join(parts)
 
 
-def _named(piece: Piece) -> str:
+def _named(piece: TextPiece) -> str:
     """A piece as a summary shows it: a long block of code by its length and the names it defines."""
-    if piece.kind is not Kind.CODE:
+    if piece.kind is not PieceKind.CODE:
         return piece.text
     count = piece.text.count("\n") + 1
     if len(piece.text) <= CODE_CHARS_MAX:
@@ -189,17 +189,19 @@ def _named(piece: Piece) -> str:
     return f"[code, {count:,} lines{named}]"
 
 
-def _mostly_code(ranked: Sequence[Ranked], chars: int) -> bool:
+def _mostly_code(ranked: Sequence[RankedPiece], chars: int) -> bool:
     """Whether so little stands beside the code that a summary of it would say nothing."""
     pieces = [
-        one.piece for one in ranked if one.piece.kind is Kind.CODE and not one.piece.text.startswith(("```", "~~~"))
+        one.piece
+        for one in ranked
+        if one.piece.kind is PieceKind.CODE and not one.piece.text.startswith(("```", "~~~"))
     ]
     return sum(len(piece.text) for piece in pieces) * 5 > 3 * min(chars, CHARS_READ)
 
 
-def _can_be_a_point(one: Ranked) -> bool:
+def _can_be_a_point(one: RankedPiece) -> bool:
     """Headings say nothing alone, and lines of code joined to one would be another program."""
-    return one.piece.kind is not Kind.HEADING and not (one.piece.kind is Kind.CODE and "\n" in one.text)
+    return one.piece.kind is not PieceKind.HEADING and not (one.piece.kind is PieceKind.CODE and "\n" in one.text)
 
 
 def _shortened(text: str) -> str:

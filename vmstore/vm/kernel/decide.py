@@ -22,28 +22,27 @@ from vmstore.core.mutation import (
     Settings,
 )
 from vmstore.core.page import Level, Tier
-from vmstore.vm.kernel.eviction import GONE, NUMBER_MAX, Compression, Room, Yields
-from vmstore.vm.kernel.managed_page import Form, Held
-from vmstore.vm.kernel.page_shortness import may_shorten
+from vmstore.vm.kernel.eviction import GONE, NUMBER_MAX, Compression, EvictionPlan, YieldRules, may_shorten
+from vmstore.vm.kernel.managed_page import ManagedForm, ManagedPage
 from vmstore.vm.kernel.state import State
 
 Told = tuple[int, AnyMutation]
 """A stimulus: a mutation and its position."""
 
 
-class Decided(NamedTuple):
+class DecideResult(NamedTuple):
     """What was decided; nothing where something is requested first."""
 
     mutations: list[Decision]
     requests: list[Compression]
 
 
-def decide(state: State, stimulus: Sequence[Told]) -> Decided:
+def decide(state: State, stimulus: Sequence[Told]) -> DecideResult:
     """What follows from what was just told, all of which the state has folded already."""
     if state.settings is None or _settled(state, stimulus):
-        return Decided([], [])
-    room = Room(state)
-    deciding = Deciding(state, room)
+        return DecideResult([], [])
+    room = EvictionPlan(state)
+    deciding = DecisionRun(state, room)
     room.withdraw(state.retracted.leaving(state.here))
     asked = [(position, told) for position, told in stimulus if isinstance(told, Reference)]
     if state.settings.shape is not None:
@@ -51,7 +50,7 @@ def decide(state: State, stimulus: Sequence[Told]) -> Decided:
     for position, told in asked:
         deciding.answer(position, told)
     deciding.settle(Cause.BUDGET if any(_is_budget(told) for _, told in stimulus) else Cause.PRESSURE)
-    return Decided([], room.requests) if room.requests else Decided(room.decided, [])
+    return DecideResult([], room.requests) if room.requests else DecideResult(room.decided, [])
 
 
 def _is_budget(told: AnyMutation) -> bool:
@@ -73,10 +72,10 @@ def _settled(state: State, stimulus: Sequence[Told]) -> bool:
     return state.used <= state.high and _load(state.used, state.low, state.high, state.room) is state.load
 
 
-class Deciding:
+class DecisionRun:
     """One decision under way: what it has let in so far counts for what comes next."""
 
-    def __init__(self, state: State, room: Room) -> None:
+    def __init__(self, state: State, room: EvictionPlan) -> None:
         assert state.settings is not None and state.policy is not None
         self.state = state
         self.room = room
@@ -115,7 +114,7 @@ class Deciding:
         elif asked.use in (Use.FAULT, Use.ASKED):
             self.room.asked[held.page] = None  # it is here, and does not leave while that is answered
 
-    def _refusal(self, asked: Reference, held: Held) -> Denial | None:
+    def _refusal(self, asked: Reference, held: ManagedPage) -> Denial | None:
         """Why a page may not come, whatever its size: one the model asks for, what it used already may."""
         if held.page in self.state.retracted and asked.use != Use.ASKED:
             return Denial.RETRACTED
@@ -127,7 +126,7 @@ class Deciding:
             return Denial.REASON
         return Denial.FAULTS_A_TURN if self.faults >= self.settings.faults_a_turn_max else None
 
-    def _serve(self, position: int, asked: Reference, held: Held) -> Denial | None:
+    def _serve(self, position: int, asked: Reference, held: ManagedPage) -> Denial | None:
         """Brings a page in at the lowest level from the one asked for on that there is room for, or says why not."""
         state, room = self.state, self.room
         fits = state.budget - room.held(held.page)
@@ -151,11 +150,15 @@ class Deciding:
                 return None
         return denial
 
-    def _bring(self, position: int, asked: Reference, held: Held, level: Level, form: Form) -> Denial | None:
+    def _bring(
+        self, position: int, asked: Reference, held: ManagedPage, level: Level, form: ManagedForm
+    ) -> Denial | None:
         state, room = self.state, self.room
         coming = form.tokens - room.tokens(held)
         used = room.counted
-        if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED):
+        if not room.make(
+            state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=YieldRules.RETURNED
+        ):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
         tier = Tier.L0 if room.level(held) < GONE else Tier.L2
@@ -185,7 +188,7 @@ class Deciding:
             fits = room.used + coming <= limit
             if not fits and coming <= self.share:
                 fits = room.make(
-                    limit, self.state.low, Cause.PRESSURE, winner=held.page, coming=coming, yields=Yields.NONE
+                    limit, self.state.low, Cause.PRESSURE, winner=held.page, coming=coming, yields=YieldRules.NONE
                 )
             if fits:
                 self.share -= max(0, coming) if self.share else 0
@@ -201,7 +204,7 @@ class Deciding:
             last = self.settings.arrivals_last
             if not last:
                 room.arrive(state.low // 2)
-            room.make(state.high, state.low, cause, yields=Yields.NONE)
+            room.make(state.high, state.low, cause, yields=YieldRules.NONE)
             if last and room.used > state.room:  # nothing older is left that could go
                 room.arrive(state.low // 2)
         room.make(state.budget if room.kept else state.room, state.room, cause)
@@ -213,12 +216,12 @@ class Deciding:
             room.decided.append(Pressure(load, room.counted, state.budget))
 
 
-def _is_longer(held: Held, level: int) -> bool:
+def _is_longer(held: ManagedPage, level: int) -> bool:
     """Whether a page can be shown shorter than at a level, an abstract being the least that tells of it."""
     return level < Level.ABSTRACT and may_shorten(held)
 
 
-def _full(held: Held) -> int:
+def _full(held: ManagedPage) -> int:
     form = held.forms[0]
     return held.tokens if form is None else form.tokens
 

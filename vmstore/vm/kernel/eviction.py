@@ -10,16 +10,88 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
+from itertools import accumulate
 from typing import NamedTuple
 
 from vmstore.core.decision import Cause, Holder, Why
 from vmstore.core.mutation import Decision, Evict, Unpin
-from vmstore.core.page import Level, PageType
-from vmstore.vm.kernel.batch_cut import Going, cut
-from vmstore.vm.kernel.managed_page import Held
-from vmstore.vm.kernel.page_shortness import may_shorten
+from vmstore.core.page import Level, Modality, PageType, Role
+from vmstore.vm.compressors.page_types import COMPRESSION
+from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
-from vmstore.vm.policies.policy import Scored
+from vmstore.vm.policies.policy import ScoredPage
+
+CUTS = 16  # places that are looked at
+ANEW = 115  # what a token costs more that is written anew than one that was kept, in hundredths
+BACK = 42  # what one costs that comes back (125), which of what the policy would keep longest a third is taken to do
+
+
+class CutCandidate(NamedTuple):
+    """How far a page may go: its rank, the tokens that frees, and its place in the policy's order, in thousandths."""
+
+    rank: int
+    tokens: int
+    place: int
+
+
+class BatchCut(NamedTuple):
+    """The rank of the first page that may go, and the tokens that are free then."""
+
+    rank: int
+    freed: int
+
+
+def cut(order: Sequence[CutCandidate], kept: Sequence[tuple[int, int]], need: int, must: int) -> BatchCut | None:
+    """The place where a token costs least to free: behind it pages go in the policy's order until `need` is free.
+
+    Only where nowhere `must` is free, the place where most is. `kept` are the pages here by rank, each with the
+    tokens of it that a provider may have kept. Costs a look at the order for each of a few places.
+    """
+    ranks = sorted({going.rank for going in order})
+    places = min(CUTS, len(ranks))
+    sums = accumulate(tokens for _, tokens in reversed(kept))
+    behind = dict(zip((rank for rank, _ in reversed(kept)), sums, strict=True))
+    best: tuple[bool, int] | None = None
+    found: BatchCut | None = None
+    for nth in range(places):
+        rank = ranks[nth * len(ranks) // places]
+        freed, missed = _freed(order, rank, need)
+        if freed <= 0:
+            continue
+        cost = 1_000 * (ANEW * max(0, behind[rank] - freed) + BACK * missed // 1_000) // freed
+        price = (False, cost) if freed >= must else (True, -freed)
+        if best is None or price < best:
+            best, found = price, BatchCut(rank, freed)
+    return found
+
+
+def _freed(order: Sequence[CutCandidate], rank: int, need: int) -> tuple[int, int]:
+    """What goes behind a rank: its tokens, and these times their places in the policy's order."""
+    freed = missed = 0
+    for going in order:
+        if freed >= need:
+            break
+        if going.rank >= rank:
+            freed += going.tokens
+            missed += going.tokens * going.place
+    return freed, missed
+
+
+TOKENS_MIN = 256  # what is shorter gains little from an abstract, and costs a form and two decisions
+
+
+def may_shorten(held: ManagedPage, level: int = Level.REDUCED, *, rarely: bool = False) -> bool:
+    """Whether a page may be shown at a level, where `rarely` even as one that seldom is.
+
+    Of a tool call nothing but the whole is one.
+    """
+    rule, full = COMPRESSION[held.type], held.forms[0]
+    if level > rule.level_max or (rule.rarely and not rarely) or held.opaque:
+        return False
+    if full is None or full.tokens < TOKENS_MIN:
+        return False
+    return not (held.role == Role.ASSISTANT and held.modality is Modality.STRUCTURED)
+
 
 GONE = len(Level)  # beyond the last level: not in the prompt
 LOSERS = 3
@@ -29,7 +101,7 @@ ORDINARY = (PageType.TRANSCRIPT, PageType.ARTIFACT, PageType.RAW)  # what a batc
 GUESS = 8  # a form nobody made yet is taken to be an eighth of the page
 
 
-class Yields(IntEnum):
+class YieldRules(IntEnum):
     """Which rules yield where what they do not hold is not enough."""
 
     NONE = 0
@@ -44,7 +116,7 @@ class Compression(NamedTuple):
     level: int
 
 
-class Step(NamedTuple):
+class EvictionStep(NamedTuple):
     """How far a page gives way: its score, the level it goes to or None, and the tokens that frees."""
 
     score: int
@@ -56,10 +128,10 @@ class Contest(NamedTuple):
     """Pages that could give way: how many there are, and the order in which they do, each with its next level."""
 
     candidates: int
-    order: Iterator[tuple[Scored, Level | None]]
+    order: Iterator[tuple[ScoredPage, Level | None]]
 
 
-class Room:
+class EvictionPlan:
     """What is decided to give way, beside a state that does not change meanwhile."""
 
     def __init__(self, state: State) -> None:
@@ -82,7 +154,14 @@ class Room:
         return min(self.used, NUMBER_MAX)
 
     def make(
-        self, limit: int, target: int, cause: Cause, *, winner: int = 0, coming: int = 0, yields: Yields = Yields.ALL
+        self,
+        limit: int,
+        target: int,
+        cause: Cause,
+        *,
+        winner: int = 0,
+        coming: int = 0,
+        yields: YieldRules = YieldRules.ALL,
     ) -> bool:
         """Leaves at most `target` used with `coming` tokens more, where more than `limit` would be.
 
@@ -117,7 +196,7 @@ class Room:
         kept = sorted((held.rank, self._kept(held)) for held in state.here.values() if self.level(held) < GONE)
         pages = {page: nth for nth, page in enumerate(dict.fromkeys(scored.page for scored, _, _ in steps))}
         order = [
-            Going(state.here[scored.page].rank, gain, pages[scored.page] * 1_000 // len(pages))
+            CutCandidate(state.here[scored.page].rank, gain, pages[scored.page] * 1_000 // len(pages))
             for scored, _, gain in steps
         ]
         if waits and LEAST * sum(self.tokens(state.here[page]) for page in pages) < need:
@@ -135,11 +214,11 @@ class Room:
             self.tokens(here[page]) for page in held if page in here and not here[page].pinned
         )  # fmt: skip
 
-    def _kept(self, held: Held) -> int:
+    def _kept(self, held: ManagedPage) -> int:
         """The tokens of a page that a provider may have kept: none of what no call has shown as it is."""
         return self.tokens(held) if self.state.packed.get(held.page) == held.residence else 0
 
-    def _steps(self, winner: int) -> Iterator[tuple[Scored, Level | None, int]]:
+    def _steps(self, winner: int) -> Iterator[tuple[ScoredPage, Level | None, int]]:
         """What may go in the policy's order, how far, and what that frees; a call and its results leave together.
 
         A call whose result is out is not sent, so the later of them says when both go.
@@ -154,7 +233,7 @@ class Room:
                 sizes[held.answers] = sizes.get(held.answers, 1) + 1
         gains: dict[int, int] = {}
         for last in (False, True):
-            come: dict[int, list[Scored]] = {}
+            come: dict[int, list[ScoredPage]] = {}
             for scored in free:
                 held = state.here[scored.page]
                 level = None if last else self._step(held)
@@ -172,7 +251,7 @@ class Room:
         """Whether a page is in the prompt as decided so far."""
         return page in self.state.here and self.level(self.state.here[page]) < GONE
 
-    def _shorter_by(self, held: Held, level: Level) -> int:
+    def _shorter_by(self, held: ManagedPage, level: Level) -> int:
         """What showing a page at a level frees; a form nobody made yet is guessed."""
         now, made = self.tokens(held), held.made(level)
         form = None if made is None else held.forms[made]
@@ -185,7 +264,7 @@ class Room:
         """Takes out what was retracted, whatever room there is; nobody stands against it."""
         if pages:
             self._hold()
-            steps = {page: Step(0, None, self.state.here[page].tokens) for page in pages}
+            steps = {page: EvictionStep(0, None, self.state.here[page].tokens) for page in pages}
             self._levels.update(dict.fromkeys(pages))
             self._write(steps, (), sum(step.gain for step in steps.values()), len(pages), Cause.RETRACTED, 0)
 
@@ -200,18 +279,18 @@ class Room:
         page = pages[winner]
         return held - self.tokens(page) if page.pinned or winner in self._last or winner in self.kept else held
 
-    def level(self, held: Held) -> int:
+    def level(self, held: ManagedPage) -> int:
         """The level a page is shown at as decided so far, beyond the last where it is not."""
         level = self._levels.get(held.page, held.level if held.page in self.state.here else None)
         return GONE if level is None else level
 
-    def tokens(self, held: Held) -> int:
+    def tokens(self, held: ManagedPage) -> int:
         """What a page takes as decided so far."""
         level = self.level(held)
         form = held.forms[level] if level < GONE else None
         return 0 if form is None else form.tokens
 
-    def let_in(self, held: Held, level: Level, tokens: int) -> None:
+    def let_in(self, held: ManagedPage, level: Level, tokens: int) -> None:
         """Counts a page as shown at a level, for the room was made."""
         self.used += tokens - self.tokens(held)
         self._levels[held.page] = level
@@ -225,7 +304,7 @@ class Room:
             if held.tokens > tokens_max and free and may_shorten(held):
                 self._shorten(held, tokens_max)
 
-    def _shorten(self, held: Held, tokens_max: int) -> None:
+    def _shorten(self, held: ManagedPage, tokens_max: int) -> None:
         wanted = held.level + 1
         while wanted < len(held.forms):
             level = held.made(wanted)
@@ -235,7 +314,7 @@ class Room:
             form = held.forms[level]
             if form is not None and form.tokens <= tokens_max:
                 self._levels[held.page] = Level(level)
-                step = Step(0, Level(level), held.tokens - form.tokens)
+                step = EvictionStep(0, Level(level), held.tokens - form.tokens)
                 self._write({held.page: step}, (), held.tokens - tokens_max, 1, Cause.ARRIVAL, 0)
                 return
             wanted = level + 1
@@ -260,14 +339,14 @@ class Room:
         """The last turns and what no call has shown: level by level, then turn by turn."""
         return Contest(sum(self._may(page, winner) for page in self._last), self._by_level())
 
-    def _by_level(self) -> Iterator[tuple[Scored, Level | None]]:
+    def _by_level(self) -> Iterator[tuple[ScoredPage, Level | None]]:
         for level in (Level.ABSTRACT, Level.REFERENCE, None):
             for page in self._last:
                 held = self.state.pages[page]
                 if level is None or (self.level(held) < level and may_shorten(held) and self._is_shorter(held, level)):
-                    yield Scored(0, page), level
+                    yield ScoredPage(0, page), level
 
-    def _ordered(self, chosen: Callable[[int], bool]) -> Iterator[tuple[Scored, Level | None]]:
+    def _ordered(self, chosen: Callable[[int], bool]) -> Iterator[tuple[ScoredPage, Level | None]]:
         """Pages in the policy's order: what may be shown shorter first is, and leaves where that is not enough."""
         policy, now = self.state.policy, self.state.now
         assert policy is not None
@@ -291,7 +370,7 @@ class Room:
             return False
         return self.level(held) < GONE
 
-    def _step(self, held: Held) -> Level | None:
+    def _step(self, held: ManagedPage) -> Level | None:
         """What ordinary pressure makes of a page: a shorter form, an abstract if not told otherwise, then nothing."""
         settings = self.state.settings
         if settings is not None and settings.compress and may_shorten(held):
@@ -299,7 +378,7 @@ class Room:
             return level if self.level(held) < level else None
         return None
 
-    def _is_shorter(self, held: Held, level: Level) -> bool:
+    def _is_shorter(self, held: ManagedPage, level: Level) -> bool:
         """Whether the form at a level is shorter than what is shown; one nobody made yet is taken to be."""
         made = held.made(level)
         form = None if made is None else held.forms[made]
@@ -311,7 +390,7 @@ class Room:
         """Takes pages in order until `need` tokens are free; the three after them are the nearest losers."""
         if contest.candidates <= 0:
             return
-        chosen: dict[int, Step] = {}
+        chosen: dict[int, EvictionStep] = {}
         losers: dict[int, int] = {}
         freed = 0
         for scored, level in contest.order:
@@ -321,7 +400,7 @@ class Room:
             if freed < need:
                 level, gain = self._gain(self.state.pages[page], level)
                 before = chosen.get(page)
-                chosen[page] = Step(scored.score, level, gain + (before.gain if before else 0))
+                chosen[page] = EvictionStep(scored.score, level, gain + (before.gain if before else 0))
                 self._levels[page] = level
                 freed += gain
             elif page not in chosen and len(losers) < LOSERS:
@@ -332,7 +411,7 @@ class Room:
             nearest = tuple((score, page) for page, score in losers.items())
             self._write(chosen, nearest, need, contest.candidates, cause, winner)
 
-    def _gain(self, held: Held, level: Level | None) -> tuple[Level | None, int]:
+    def _gain(self, held: ManagedPage, level: Level | None) -> tuple[Level | None, int]:
         """The level a page really goes to, and the tokens that frees; asks for a form where none was made."""
         now = self.tokens(held)
         if level is None:
@@ -347,7 +426,7 @@ class Room:
 
     def _write(
         self,
-        chosen: dict[int, Step],
+        chosen: dict[int, EvictionStep],
         losers: tuple[tuple[int, int], ...],
         need: int,
         candidates: int,

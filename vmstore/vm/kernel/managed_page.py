@@ -12,7 +12,7 @@ from vmstore.vm.policies.resident import Resident
 _HARD = 1 << Holder.HAND | 1 << Holder.SYSTEM | 1 << Holder.TOOLS | 1 << Holder.PLAN
 
 
-class Form(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class ManagedForm(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One form of a page's content: the position that made it, its tokens, and how it was made where it is shorter."""
 
     position: int
@@ -20,7 +20,7 @@ class Form(msgspec.Struct, frozen=True, gc=False, array_like=True):
     method: Method | None = None
 
 
-class Held(Resident, gc=False, kw_only=True, array_like=True):
+class ManagedPage(Resident, gc=False, kw_only=True, array_like=True):
     """A page of a session. `forms` are those of its last version by level, None where there is none.
 
     `holders` has a bit for each `Holder` that pins it; `faulted` and `yields` are the turns it was
@@ -33,7 +33,7 @@ class Held(Resident, gc=False, kw_only=True, array_like=True):
     segment: int
     role: int
     mime: Mime
-    forms: list[Form | None]
+    forms: list[ManagedForm | None]
     opaque: bool = False
     rank: int = 0
     holders: int = 0

@@ -32,7 +32,7 @@ _ADMITTED = {
 }
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the kernel works; tokens are estimated ones times the factor in force.
 
     `mark_soft` and `mark_hard` are shares of what is left of the budget after the reserves:
@@ -96,7 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return reason in _ADMITTED[self.fault_threshold]
 
 
-BEFORE = Settings(
+BEFORE = KernelSettings(
     conversation=False,
     shape=None,
     recall_share=0.0,
@@ -110,7 +110,7 @@ BEFORE = Settings(
 )
 """What was so before there was a setting for it: a log whose first settings do not tell it is older than that."""
 
-_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+_FIELDS = {field.name: field for field in msgspec.structs.fields(KernelSettings)}
 _COUNTS = [name for name, field in _FIELDS.items() if field.type is int]
 
 
@@ -134,11 +134,11 @@ def _refusal(told: dict[str, Any], why: str) -> str:
     return f"{name} cannot be {told[name]!r:.60} ({f'it is one of {listed}' if listed else what})"
 
 
-def changed(settings: Settings, told: dict[str, Any]) -> Settings:
+def changed(settings: KernelSettings, told: dict[str, Any]) -> KernelSettings:
     """Settings with what was told; InputError names the value, the reason and the remedy."""
     known_settings(told)
     try:
-        new = msgspec.convert(msgspec.structs.asdict(settings) | told, Settings)
+        new = msgspec.convert(msgspec.structs.asdict(settings) | told, KernelSettings)
     except msgspec.ValidationError as error:
         raise InputError(f"{_refusal(told, str(error))}; see specs/kernel.md for what each setting may be") from error
     for name in _COUNTS:
@@ -169,7 +169,7 @@ def encoded(told: dict[str, Any]) -> bytes:
     return msgspec.json.encode(dict(sorted(told.items())))
 
 
-def decoded(settings: Settings | None, cell: bytes) -> Settings:
+def decoded(settings: KernelSettings | None, cell: bytes) -> KernelSettings:
     """Settings with what a cell of the log says, None before the first; what a later version added is passed over.
 
     So is what an earlier version let in by hand and what is no JSON object.

@@ -6,22 +6,46 @@ replay. Nothing else changes it, and it holds no content: tokens, levels and pos
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Load, Use
-from vmstore.core.erasure import Gone
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role, Standing
 from vmstore.core.text.json_text import loads
-from vmstore.vm.kernel.managed_page import Form, Held
-from vmstore.vm.kernel.retractions import Retracted
-from vmstore.vm.kernel.settings import PPM, Settings, decoded
-from vmstore.vm.policies.policy import Now, Policy
+from vmstore.vm.kernel.managed_page import ManagedForm, ManagedPage
+from vmstore.vm.kernel.settings import PPM, KernelSettings, decoded
+from vmstore.vm.policies.policy import Policy, PolicyMoment
 from vmstore.vm.policies.recency import Recency2
 from vmstore.vm.policies.registry import policy
+
+
+class RetractedPages(msgspec.Struct):
+    """`pages` hold no more, and only a program brings one back; those `here` go once nothing pins them."""
+
+    pages: dict[int, None] = {}
+    here: dict[int, None] = {}
+
+    def __contains__(self, page: int) -> bool:
+        return page in self.pages
+
+    def say(self, page: int, status: int, there: Container[int]) -> None:
+        """Notes how a page stands from here on; `there` are those in the prompt."""
+        if status != Standing.SUPERSEDED:
+            self.pages.pop(page, None)
+            self.here.pop(page, None)
+        elif page not in self.pages:
+            self.pages[page] = None
+            if page in there:
+                self.here[page] = None
+
+    def leaving(self, there: Mapping[int, ManagedPage]) -> list[int]:
+        """Those in the prompt that nothing pins, oldest first."""
+        return sorted(page for page in self.here if not there[page].pinned)
+
 
 RANK_STEP = 1_024
 PROTECTED_CALLS = 16  # a turn may have hundreds of calls; who came back is left alone no longer than this
@@ -42,7 +66,7 @@ class State:
 
     def __init__(self, read: Read) -> None:
         self._read = read  # a cell, by the position of the mutation that names it
-        self.settings: Settings | None = None
+        self.settings: KernelSettings | None = None
         self.policy: Policy | None = None
         self.factor_ppm = PPM
         self.beside = 0  # tokens of a request that are no page's
@@ -51,8 +75,8 @@ class State:
         self.window = 1 << 62  # what a call may be sent of the prompt
         self.position = self.turn = self.call = self.references = 0
         self.segment = self.segment_tokens = 0  # the one under way, and what was said in it so far
-        self.pages: dict[int, Held] = {}
-        self.here: dict[int, Held] = {}
+        self.pages: dict[int, ManagedPage] = {}
+        self.here: dict[int, ManagedPage] = {}
         self.used = 0  # tokens of the pages here
         self.pinned = 0  # tokens of those that never yield
         self.rank = 0
@@ -68,14 +92,14 @@ class State:
         self.unseen: dict[int, None] = {}  # pages no call has shown yet
         self.returned: dict[int, tuple[int, int]] = {}  # pages that came back: from which turn, or call, they may go
         self.pinned_pages = 0
-        self.retracted = Retracted()
+        self.retracted = RetractedPages()
         self.alike: dict[int, None] = {}  # pages that are like what the turn began with
         self.anchored: dict[int, list[str]] = {}  # the names of the anchors of pages that have any
 
     @property
-    def now(self) -> Now:
+    def now(self) -> PolicyMoment:
         """When it is, for a policy."""
-        return Now(self.references, self.turn)
+        return PolicyMoment(self.references, self.turn)
 
     def tokens(self, budget: int) -> int:
         """A number of real tokens in estimated ones: the factor corrects the estimate."""
@@ -162,7 +186,7 @@ class State:
 
     def _on_create(self, position: int, made: m.Create) -> None:
         self.references += 1  # being written is a page's first use, and time goes by where nothing is asked for
-        held = Held(
+        held = ManagedPage(
             page=position,
             tokens=made.tokens,
             type=PageType(made.type),
@@ -176,7 +200,7 @@ class State:
             segment=self.segment,
             role=made.role,
             mime=Mime(made.mime),
-            forms=[Form(position, made.tokens), None, None, None],
+            forms=[ManagedForm(position, made.tokens), None, None, None],
             opaque=made.content is None,
             anchor=made.importance if made.type == PageType.CLAIM else 0,
         )
@@ -225,14 +249,14 @@ class State:
     def _on_update(self, position: int, new: m.Update) -> None:
         held = self.pages[new.page]
         held.version = new.version
-        held.forms = [Form(position, new.tokens), None, None, None]
+        held.forms = [ManagedForm(position, new.tokens), None, None, None]
         if held.page in self.here:
             self._show(held, 0)
 
     def _on_compress(self, position: int, made: m.Compress) -> None:
         held = self.pages[made.page]
         if made.version == held.version:
-            held.forms[made.level] = Form(position, made.tokens, _METHODS.get(made.method))
+            held.forms[made.level] = ManagedForm(position, made.tokens, _METHODS.get(made.method))
 
     def _on_annotate(self, position: int, said: m.Annotate) -> None:
         held = self.pages[said.page]
@@ -247,7 +271,7 @@ class State:
         if said.status is not None:
             self.retracted.say(held.page, said.status, self.here)
 
-    def _anchor(self, held: Held, told: bytes) -> None:
+    def _anchor(self, held: ManagedPage, told: bytes) -> None:
         """Notes which anchors a page has; one whose value is null is taken away, and with the last its strength."""
         names = dict.fromkeys(self.anchored.pop(held.page, ()))
         for name, value in _values(told).items():
@@ -274,13 +298,13 @@ class State:
     def _on_cite(self, position: int, cited: m.Cite) -> None:
         self._use(self.pages[cited.page])
 
-    def _use(self, held: Held) -> None:
+    def _use(self, held: ManagedPage) -> None:
         self.references += 1
         held.uses += 1
         held.used, held.used_turn = self.references, self.turn
         self._touched(held)
 
-    def _touched(self, held: Held) -> None:
+    def _touched(self, held: ManagedPage) -> None:
         if self.policy is not None and held.page in self.here:
             self.policy.touch(held, self.now)
 
@@ -316,7 +340,7 @@ class State:
         else:
             self._show(held, gone.level)
 
-    def _can(self, held: Held, level: int) -> bool:
+    def _can(self, held: ManagedPage, level: int) -> bool:
         """Whether a page can be shown so: an earlier version let in by hand what no kernel decides."""
         return self.settings is not None and held.forms[level] is not None
 
@@ -331,7 +355,7 @@ class State:
         else:
             self._hold(held, held.holders & ~(1 << unpin.holder))
 
-    def _hold(self, held: Held, holders: int) -> None:
+    def _hold(self, held: ManagedPage, holders: int) -> None:
         self._count(held, -1)
         held.holders = holders
         self._count(held, 1)
@@ -363,7 +387,7 @@ class State:
 
     # ---- the prompt
 
-    def _enter(self, held: Held, level: int, *, said: bool = False) -> None:
+    def _enter(self, held: ManagedPage, level: int, *, said: bool = False) -> None:
         form = held.forms[level]
         assert form is not None, "what is shown has a form"
         held.level, held.tokens, held.entered = level, form.tokens, self.turn
@@ -394,7 +418,7 @@ class State:
             held.rank = self._next_rank()
             self.moved[held.page] = None
 
-    def _bring(self, held: Held, level: int) -> None:
+    def _bring(self, held: ManagedPage, level: int) -> None:
         settings = self.settings
         assert settings is not None, "only a session with a budget brings pages back"
         again = held.left + settings.cooldown_turns if held.left >= 0 else 0
@@ -405,7 +429,7 @@ class State:
         else:
             self._enter(held, level)
 
-    def _show(self, held: Held, level: int) -> None:
+    def _show(self, held: ManagedPage, level: int) -> None:
         """Shows a page that is here at another level, or its new content."""
         form = held.forms[level]
         assert form is not None, "what is shown has a form"
@@ -416,7 +440,7 @@ class State:
         self.moved[held.page] = None
         self._touched(held)
 
-    def _leave(self, held: Held, *, evicted: bool) -> None:
+    def _leave(self, held: ManagedPage, *, evicted: bool) -> None:
         self._count(held, -1)
         del self.here[held.page]
         self.used -= held.tokens
@@ -427,7 +451,7 @@ class State:
         if self.policy is not None:
             self.policy.leave(held, self.now, evicted=evicted)
 
-    def _count(self, held: Held, sign: int) -> None:
+    def _count(self, held: ManagedPage, sign: int) -> None:
         """Counts a page here in, or out of, what never yields."""
         if held.pinned and held.page in self.here:
             self.pinned += sign * held.tokens
@@ -457,7 +481,7 @@ class State:
 
     def left(self) -> tuple[int, int]:
         """The faults, and their tokens, that the model has left in this turn."""
-        settings = self.settings or Settings()
+        settings = self.settings or KernelSettings()
         tokens = self.tokens(settings.fault_tokens_a_turn_max) - self.fault_tokens
         return max(0, settings.faults_a_turn_max - self.faults), max(0, tokens)
 
@@ -476,7 +500,7 @@ class State:
 
 def _values(told: bytes) -> dict[str, object]:
     """Anchors by name; what somebody else wrote has none, and of what was erased nobody knows the name."""
-    if isinstance(told, Gone):
+    if isinstance(told, ErasedContent):
         return {"": ""}
     try:
         found = loads(told)
@@ -485,11 +509,11 @@ def _values(told: bytes) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _rank(held: Held) -> int:
+def _rank(held: ManagedPage) -> int:
     return held.rank
 
 
-def _used(held: Held) -> tuple[int, int]:
+def _used(held: ManagedPage) -> tuple[int, int]:
     return held.used, held.page
 
 

@@ -13,9 +13,9 @@ from vmstore.core.mutation import Residence
 from vmstore.core.page import Method, Mime, Role, Slot
 from vmstore.errors import InputError
 from vmstore.vm.compressors.form import MIMES
-from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
-from vmstore.vm.protocol.prompt_page import MEDIA, Form, Leaf
+from vmstore.vm.protocol.prompt_page import MEDIA, PageForm, PromptPage
 from vmstore.vm.protocol.select import Selection, select
 
 BEFORE_ALL = 1 << Holder.SYSTEM | 1 << Holder.TOOLS  # who hold what stands before the conversation
@@ -67,13 +67,13 @@ def shown(choice: Selection) -> dict[int, int]:
     return {int(leaf.name[1:]): leaf.level for leaf in choice.shown}
 
 
-def leaf_of(held: Held, segment: int, level: int | None = None) -> Leaf:
+def leaf_of(held: ManagedPage, segment: int, level: int | None = None) -> PromptPage:
     """A page as the kernel knows it, at the level it is shown at or another; `segment` is the one under way."""
     at = held.level if level is None else level
     form = held.forms[at]
     assert form is not None, "what is shown has a form"
     others = ((other, one) for other, one in enumerate(held.forms) if one is not None and other != at)
-    return Leaf(
+    return PromptPage(
         name=page_name(held.page),
         type=held.type,
         modality=held.modality,
@@ -82,7 +82,7 @@ def leaf_of(held: Held, segment: int, level: int | None = None) -> Leaf:
         level=at,
         tokens=form.tokens,
         mime=mime_of(held, at),
-        others=tuple(Form(level=other, tokens=one.tokens, mime=mime_of(held, other)) for other, one in others),
+        others=tuple(PageForm(level=other, tokens=one.tokens, mime=mime_of(held, other)) for other, one in others),
         version=held.version,
         importance=held.importance,
         pinned=held.pinned,
@@ -97,7 +97,7 @@ def leaf_of(held: Held, segment: int, level: int | None = None) -> Leaf:
     )
 
 
-def mime_of(held: Held, level: int) -> str:
+def mime_of(held: ManagedPage, level: int) -> str:
     """The content type of a form, which follows from how it was made."""
     form = held.forms[level]
     method = None if form is None else form.method
@@ -111,5 +111,5 @@ def _has_stand_ins(state: State) -> bool:
     return any(held.modality in MEDIA or held.origin in state.here for held in state.here.values())
 
 
-def _rank(held: Held) -> int:
+def _rank(held: ManagedPage) -> int:
     return held.rank

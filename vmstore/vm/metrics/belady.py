@@ -9,7 +9,7 @@ from typing import NamedTuple
 NEVER = 1 << 62
 
 
-class Asked(NamedTuple):
+class PageReference(NamedTuple):
     """One reference: a page, and the tokens it takes in the prompt."""
 
     page: int
@@ -24,7 +24,7 @@ class Cost(NamedTuple):
     evictions: int
 
 
-def belady(trace: Iterable[Asked], budget: int) -> Cost:
+def belady(trace: Iterable[PageReference], budget: int) -> Cost:
     """Sends away the page whose next use is farthest, until what is asked for fits.
 
     Counts what has to be brought in, the first time too. A page larger than the budget is never

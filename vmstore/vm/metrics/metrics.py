@@ -6,19 +6,90 @@ answered with a `fault_in` or a `fault_denied`: every other reference found its 
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Denial, FaultReason, Use
+from vmstore.core.mutation import AnyMutation, Create, Unknown, Update, wire
 from vmstore.core.page import Level, Tier
 from vmstore.vm.kernel.settings import PPM
 from vmstore.vm.kernel.state import State
-from vmstore.vm.metrics.overhead import Overhead
-from vmstore.vm.metrics.rates import Pace
-from vmstore.vm.metrics.report import WINDOW_TURNS, Asked, Measures, judged, share
+from vmstore.vm.metrics.report import WINDOW_TURNS, FaultShare, Measures, judged, share
+
+MINUTE_US = 60_000_000
+
+
+class CommitTimes:
+    """Times of commits, in microseconds. What stands in one commit happened at one moment: it took no time here."""
+
+    def __init__(self) -> None:
+        self._commit = self._now = 0
+        self._first: int | None = None
+        self._last = 0
+        self._waiting: list[tuple[int, int]] = []  # faults no call has shown yet: in which commit, when
+        self._took: list[int] = []  # in order
+
+    def begin(self, at: int) -> None:
+        """A commit begins that happened at a time."""
+        self._commit += 1
+        self._now = at
+
+    def tick(self) -> None:
+        """Something happened in it."""
+        self._first = self._now if self._first is None else self._first
+        self._last = max(self._last, self._now)
+
+    def served(self) -> None:
+        """A fault was served; what it brought is in the next call."""
+        self._waiting.append((self._commit, self._now))
+
+    def called(self) -> None:
+        """A call shows what was asked for before; what its own commit asked for nobody waited for."""
+        for commit, at in self._waiting:
+            if commit != self._commit:
+                insort(self._took, max(0, self._now - at))
+        self._waiting.clear()
+
+    def latency_ms(self, percent: int) -> float | None:
+        """The time from a fault to the call that shows the page, that so many of a hundred keep; None without one."""
+        if not self._took:
+            return None
+        return self._took[-(-len(self._took) * percent // 100) - 1] / 1_000
+
+    def a_minute(self, count: int) -> float | None:
+        """A count over the time from the first commit to the last; None where no time went by."""
+        span = self._last - (self._last if self._first is None else self._first)
+        return round(count * MINUTE_US / span, 6) if span > 0 else None
+
+
+SEAL_BYTES = 64  # a salt and a commitment
+
+
+class Overhead:
+    """Bytes of contents as they were accepted, and bytes of what is said of them."""
+
+    def __init__(self) -> None:
+        self.contents = self.said = 0
+
+    def note(self, mutation: AnyMutation) -> None:
+        """Weighs a mutation."""
+        self.said += len(wire(mutation))
+        if isinstance(mutation, Unknown):
+            return
+        self.said += SEAL_BYTES * sum(getattr(mutation, name) is not None for name in _cells(type(mutation)))
+        if isinstance(mutation, Create | Update):
+            self.contents += mutation.size
+
+
+@cache
+def _cells(kind: type) -> tuple[str, ...]:
+    """The fields of a kind that name a cell."""
+    return tuple(name for name, form in kind.__annotations__.items() if form.startswith("CellRef"))
+
 
 CACHED, WRITTEN = 10, 125  # what a token costs that the provider has kept, and one that it has not, in hundredths
 _USED = frozenset((Use.TOOL, Use.QUOTE, Use.REUSE))
@@ -26,7 +97,7 @@ About = Callable[[int, m.Create], bytes]
 """What a page is about, by the position and the mutation that made it; empty where nobody said."""
 
 
-class Shown(NamedTuple):
+class PromptEntry(NamedTuple):
     """A page in a prompt: its rank, the page, the position of its content, its tokens."""
 
     rank: int
@@ -39,8 +110,8 @@ class Prefix:
     """The prompt of the last call in order, as a provider may have cached it."""
 
     def __init__(self) -> None:
-        self._order: list[Shown] = []
-        self.pages: dict[int, Shown] = {}
+        self._order: list[PromptEntry] = []
+        self.pages: dict[int, PromptEntry] = {}
         self.voided = 0
         self.tokens = 0
 
@@ -75,13 +146,13 @@ def _real(state: State, tokens: int) -> int:
     return tokens * state.factor_ppm // PPM
 
 
-def _shown(state: State, residence: m.Residence) -> Shown:
+def _shown(state: State, residence: m.Residence) -> PromptEntry:
     page, content, level, rank = residence
     form = state.pages[page].forms[level]
-    return Shown(rank, page, content, 0 if form is None else form.tokens)
+    return PromptEntry(rank, page, content, 0 if form is None else form.tokens)
 
 
-def _rank(shown: Shown) -> int:
+def _rank(shown: PromptEntry) -> int:
     return shown.rank
 
 
@@ -125,7 +196,7 @@ class Metrics:
         self._price = price
         self._topics: dict[int, bytes] = {}  # of pages that say what they are about
         self._prefix = Prefix()
-        self._pace = Pace()
+        self._pace = CommitTimes()
         self.overhead: Overhead | None = Overhead()  # None where nothing is written
         self._thrash = Thrash()
         self._open: dict[int, m.Reference] = {}  # what was asked since the last turn, by position
@@ -326,9 +397,9 @@ class Metrics:
         )
         return judged(told)
 
-    def _reason(self, reason: FaultReason) -> Asked:
+    def _reason(self, reason: FaultReason) -> FaultShare:
         asked, denied = self.asked[reason], self.refused[reason]
-        return Asked(
+        return FaultShare(
             asked=asked,
             denied=denied,
             share=share(asked, sum(self.asked.values())),

@@ -12,7 +12,7 @@ from vmstore.core.decision import FaultReason
 WINDOW_TURNS = 5  # of the thrash index
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class FaultShare(msgspec.Struct, frozen=True, kw_only=True):
     """The faults of the model for one reason; `share` of all it asked for, `success` those not denied."""
 
     asked: int = 0
@@ -49,7 +49,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     faults_a_turn: float | None
     faults_a_turn_max: int
     model_faults: int
-    reasons: dict[str, Asked]
+    reasons: dict[str, FaultShare]
     denials: dict[str, int]
     thrash_index: float | None
     thrash_peak: float
@@ -136,7 +136,7 @@ TARGETS = {
 """What each number should be in a session whose memory works well."""
 
 
-class Number(NamedTuple):
+class MetricValue(NamedTuple):
     """One number by name, with its target and whether it keeps it, and what should give pause."""
 
     metric: str
@@ -153,21 +153,21 @@ def judged(found: Measures) -> Measures:
     return msgspec.structs.replace(found, targets=targets, flags=flags)
 
 
-def numbers(found: Measures) -> Iterator[Number]:
+def numbers(found: Measures) -> Iterator[MetricValue]:
     """All of them one by one, in their order; those of the reasons for faults at the end."""
     for name in found.__struct_fields__:
         value = getattr(found, name)
         if name in TARGETS:
-            yield Number(name, value, TARGETS[name].words, TARGETS[name].met(value))
+            yield MetricValue(name, value, TARGETS[name].words, TARGETS[name].met(value))
         elif value is None or isinstance(value, int | float):
-            yield Number(name, value)
+            yield MetricValue(name, value)
     for tier, count in found.pages.items():
-        yield Number(f"pages_{tier.lower()}", count)
+        yield MetricValue(f"pages_{tier.lower()}", count)
     for reason, band in BANDS.items():
         told, target = found.reasons[reason.word], f"{band.low:g} to {band.high:g}"
         met = None if told.share is None else band.low <= told.share <= band.high
-        yield Number(f"share_{reason.word}", told.share, target, met, _flag(found, reason))
-        yield Number(f"success_{reason.word}", told.success)
+        yield MetricValue(f"share_{reason.word}", told.share, target, met, _flag(found, reason))
+        yield MetricValue(f"success_{reason.word}", told.success)
 
 
 def _flag(found: Measures, reason: FaultReason) -> str | None:

@@ -12,15 +12,15 @@ from typing import ClassVar
 
 from vmstore.core.page import IMPORTANCE
 from vmstore.vm.policies.fixed_point import OCTAVE, STEPS, exp2, log2
-from vmstore.vm.policies.ordered_queues import Lines, Place
-from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.ordered_queues import OrderedQueues, Place
+from vmstore.vm.policies.policy import PolicyMoment
 from vmstore.vm.policies.resident import Resident
 
 COLD = -1
 LULL = 8  # references; an age below it hardly counts
 
 
-class Demand1(Lines):
+class Demand1(OrderedQueues):
     """A page's score is the greater of two logarithms, in 2**24ths of an octave: its warmth, and its rate of use.
 
     - Warmth falls with the power 3/2 of the references since its last use.
@@ -56,7 +56,7 @@ class Demand1(Lines):
         self._weights: dict[int, tuple[int, int, int]] = {}  # of every page ever seen: its last use, what all weigh
         self._worths: dict[int, tuple[int, int, int]] = {}  # of those here: last use, warm and cold, but for the time
 
-    def place(self, resident: Resident, now: Now) -> Place:
+    def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """In the line of its class and size, by last use."""
         extra = self._classes[resident.type] + self._size * resident.tokens.bit_length()
         importance = self._importance * (resident.importance - IMPORTANCE) // (2 * IMPORTANCE)
@@ -76,19 +76,19 @@ class Demand1(Lines):
             self._weights[page] = used, weight, rate
         return rate
 
-    def score(self, line: int, number: int, now: Now) -> int:
+    def score(self, line: int, number: int, now: PolicyMoment) -> int:
         """Of a warm line its worth less its age's, of the cold one the worth less the time's."""
         if line == COLD:
             return number - now.reference * OCTAVE // self._half_life
         age = now.reference - number
         return line - (_FALLS[age] if age < _NEAR else _fall(age))
 
-    def worth(self, page: int, score: int, now: Now) -> int:
+    def worth(self, page: int, score: int, now: PolicyMoment) -> int:
         """The greater of both."""
         used, warm, cold = self._worths[page]
         return max(self.score(warm, used, now), self.score(COLD, cold, now))
 
-    def touch(self, resident: Resident, now: Now) -> None:
+    def touch(self, resident: Resident, now: PolicyMoment) -> None:
         """A page was used and is warm again, or one of its numbers changed."""
         place = self.place(resident, now)
         self._move(resident.page, place)
@@ -100,7 +100,7 @@ class Demand1(Lines):
                 return
             self._move(page, (COLD, cold))
 
-    def leave(self, resident: Resident, now: Now, *, evicted: bool) -> None:
+    def leave(self, resident: Resident, now: PolicyMoment, *, evicted: bool) -> None:
         """A page leaves; what its uses weigh is kept."""
         self._move(resident.page, None)
         del self._worths[resident.page]

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from vmstore.core.page import IMPORTANCE
-from vmstore.vm.policies.ordered_queues import Lines, Place
-from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.ordered_queues import OrderedQueues, Place
+from vmstore.vm.policies.policy import PolicyMoment
 from vmstore.vm.policies.resident import Resident
 
 REFERENCES_MAX = 10**8  # keeps scores within a class
 
 
-class Importance1(Lines):
+class Importance1(OrderedQueues):
     """A page's score is the reference of its last use plus what its importance is worth, in millionths of one.
 
     Importance 1 is worth `weight` references more than importance 0 for every 1,000 tokens of the
@@ -27,7 +27,7 @@ class Importance1(Lines):
         super().__init__(budget, parameters)
         self._weight = min(self._parameters["weight"] * budget // 1000, REFERENCES_MAX)
 
-    def place(self, resident: Resident, now: Now) -> Place:
+    def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """One line, by last use and importance."""
         score = resident.used * 2 * IMPORTANCE + resident.importance * self._weight
         return 0, self._classes[resident.type] + score

@@ -9,7 +9,7 @@ from vmstore.core.page import IMPORTANCE, Modality, PageType
 from vmstore.vm.policies.demand import COLD, Demand1
 from vmstore.vm.policies.fixed_point import OCTAVE, exp2, log2
 from vmstore.vm.policies.ordered_queues import Place
-from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.policy import PolicyMoment
 from vmstore.vm.policies.resident import Resident
 
 ORDINARY_BITS = 8  # of the tokens of a page that is not long
@@ -47,7 +47,7 @@ class Demand2(Demand1):
         self._long, self._fleeting = told["long"] * OCTAVE // 1000, told["fleeting"] * OCTAVE // 1000
         self._glow = log2(self._prior * exp2(0)) + self._fallen(told["cooling"])
 
-    def place(self, resident: Resident, now: Now) -> Place:
+    def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """In the line of its class, size, kind and number of uses, by last use."""
         bits = resident.tokens.bit_length()
         extra = self._classes[resident.type] + self._size * bits
@@ -66,7 +66,7 @@ class Demand2(Demand1):
             return self._result
         return self._call if resident.modality is Modality.STRUCTURED else None
 
-    def score(self, line: int, number: int, now: Now) -> int:
+    def score(self, line: int, number: int, now: PolicyMoment) -> int:
         """Of a warm line its worth less its age's, of the cold one the worth less the time's."""
         if line == COLD:
             return super().score(line, number, now)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vmstore.core.page import Modality
 from vmstore.vm.policies.min_residency import CLASS_STEP
-from vmstore.vm.policies.ordered_queues import Lines, Place
-from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.ordered_queues import OrderedQueues, Place
+from vmstore.vm.policies.policy import PolicyMoment
 from vmstore.vm.policies.resident import Resident
 
 STEP = CLASS_STEP >> 4
@@ -19,11 +19,11 @@ KEPT: dict[Modality, int] = {
 """Which modality outlasts which: the greater number stays longer."""
 
 
-class Modality1(Lines):
+class Modality1(OrderedQueues):
     """A page's score is the reference of its last use, above that of every page of a lesser modality."""
 
     NAME, VERSION, NUMBER = "modality", 1, 3
 
-    def place(self, resident: Resident, now: Now) -> Place:
+    def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """One line, by modality and last use."""
         return 0, self._classes[resident.type] + STEP * KEPT[resident.modality] + resident.used

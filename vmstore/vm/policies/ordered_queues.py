@@ -7,20 +7,75 @@ of each line.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain
 from typing import ClassVar
 
-from vmstore.vm.policies.chunked_list import Line
 from vmstore.vm.policies.min_residency import classes
-from vmstore.vm.policies.policy import Now, Scored
+from vmstore.vm.policies.policy import PolicyMoment, ScoredPage
 from vmstore.vm.policies.resident import Resident
+
+PIECE_MAX = 512
+_BITS = 63  # of a page: a page and its number make one number, which compares faster than two
+_PAGE = (1 << _BITS) - 1
+
+
+class ChunkedList:
+    """Pages in the order of their numbers, those of one number in their own."""
+
+    def __init__(self) -> None:
+        self._pieces: list[list[int]] = []
+        self._starts: list[int] = []  # what each piece begins with
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Every number and its page."""
+        return ((one >> _BITS, one & _PAGE) for one in chain.from_iterable(self._pieces))
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """The least number and its page."""
+        one = self._starts[0]
+        return one >> _BITS, one & _PAGE
+
+    def add(self, number: int, page: int) -> None:
+        """A page takes its place."""
+        one = number << _BITS | page
+        if not self._pieces:
+            self._pieces.append([one])
+            self._starts.append(one)
+            return
+        at = max(bisect_right(self._starts, one) - 1, 0)
+        piece = self._pieces[at]
+        insort(piece, one)
+        self._starts[at] = piece[0]
+        if len(piece) > PIECE_MAX:
+            half = len(piece) // 2
+            self._pieces.insert(at + 1, piece[half:])
+            self._starts.insert(at + 1, piece[half])
+            del piece[half:]
+
+    def remove(self, number: int, page: int) -> None:
+        """A page leaves its place."""
+        one = number << _BITS | page
+        at = bisect_right(self._starts, one) - 1
+        piece = self._pieces[at]
+        del piece[bisect_left(piece, one)]
+        if piece:
+            self._starts[at] = piece[0]
+        else:
+            del self._pieces[at], self._starts[at]
+
 
 Place = tuple[int, int]
 """A page's line, and its number there: the lower, the sooner it goes."""
 
 
-class Lines:
+class OrderedQueues:
     """A policy made of two rules: where a page stands, and what standing there is worth at a moment."""
 
     NAME: ClassVar[str]
@@ -32,34 +87,34 @@ class Lines:
     def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
         self._parameters = {**self.PARAMETERS, **parameters}
         self._classes = classes(parameters)
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, ChunkedList] = {}
         self._places: dict[int, Place] = {}
 
     # ---- the rules of a policy
 
-    def place(self, resident: Resident, now: Now) -> Place:
+    def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """Where a page stands until something happens to it."""
         raise NotImplementedError
 
-    def score(self, line: int, number: int, now: Now) -> int:
+    def score(self, line: int, number: int, now: PolicyMoment) -> int:
         """What standing there is worth; it never falls along a line."""
         return number
 
-    def worth(self, page: int, score: int, now: Now) -> int:
+    def worth(self, page: int, score: int, now: PolicyMoment) -> int:
         """What a page is worth: its place's score, or more."""
         return score
 
     # ---- what happens
 
-    def enter(self, resident: Resident, now: Now) -> None:
+    def enter(self, resident: Resident, now: PolicyMoment) -> None:
         """A page comes into the prompt."""
         self.touch(resident, now)
 
-    def touch(self, resident: Resident, now: Now) -> None:
+    def touch(self, resident: Resident, now: PolicyMoment) -> None:
         """A page in the prompt is used, or one of its numbers changed."""
         self._move(resident.page, self.place(resident, now))
 
-    def leave(self, resident: Resident, now: Now, *, evicted: bool) -> None:
+    def leave(self, resident: Resident, now: PolicyMoment, *, evicted: bool) -> None:
         """A page leaves the prompt."""
         self._move(resident.page, None)
 
@@ -80,10 +135,10 @@ class Lines:
         line, number = place
         at_line = self._lines.get(line)
         if at_line is None:
-            at_line = self._lines[line] = Line()
+            at_line = self._lines[line] = ChunkedList()
         at_line.add(number, page)
 
-    def victims(self, now: Now) -> Iterator[Scored]:
+    def victims(self, now: PolicyMoment) -> Iterator[ScoredPage]:
         """Every resident, the first to go first; good until something happens to one."""
         rests = {line: iter(pages) for line, pages in self._lines.items()}
         heads = [self._head(line, next(rest), now) for line, rest in rests.items()]
@@ -99,8 +154,8 @@ class Lines:
             if worth > score:
                 heappush(heads, (worth, page, None))  # comes up again among those worth as much
             else:
-                yield Scored(score, page)
+                yield ScoredPage(score, page)
 
-    def _head(self, line: int, first: tuple[int, int], now: Now) -> tuple[int, int, int | None]:
+    def _head(self, line: int, first: tuple[int, int], now: PolicyMoment) -> tuple[int, int, int | None]:
         number, page = first
         return self.score(line, number, now), page, line

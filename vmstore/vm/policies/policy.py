@@ -8,14 +8,14 @@ from typing import ClassVar, NamedTuple, Protocol
 from vmstore.vm.policies.resident import Resident
 
 
-class Now(NamedTuple):
+class PolicyMoment(NamedTuple):
     """When a policy is asked: the references of the session so far, each page's being written among them; its turn."""
 
     reference: int
     turn: int
 
 
-class Scored(NamedTuple):
+class ScoredPage(NamedTuple):
     """A page and its score, a whole number: the lower, the sooner it goes. Equal scores go by page, older first."""
 
     score: int
@@ -32,19 +32,19 @@ class Policy(Protocol):
     VERSION: ClassVar[int]
     NUMBER: ClassVar[int]  # how the log names it: a number of its own for each name and version
 
-    def enter(self, resident: Resident, now: Now) -> None:
+    def enter(self, resident: Resident, now: PolicyMoment) -> None:
         """A page comes into the prompt."""
         ...
 
-    def touch(self, resident: Resident, now: Now) -> None:
+    def touch(self, resident: Resident, now: PolicyMoment) -> None:
         """A page in the prompt is used, or one of its numbers changed."""
         ...
 
-    def leave(self, resident: Resident, now: Now, *, evicted: bool) -> None:
+    def leave(self, resident: Resident, now: PolicyMoment, *, evicted: bool) -> None:
         """A page leaves the prompt; `evicted` by this policy's choice."""
         ...
 
-    def victims(self, now: Now) -> Iterator[Scored]:
+    def victims(self, now: PolicyMoment) -> Iterator[ScoredPage]:
         """Every resident, the first to go first, until something happens to one. Asking changes nothing.
 
         Costs only what is taken.

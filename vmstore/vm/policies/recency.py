@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from vmstore.vm.policies.fixed_point import falling
-from vmstore.vm.policies.ordered_queues import Lines, Place
-from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.ordered_queues import OrderedQueues, Place
+from vmstore.vm.policies.policy import PolicyMoment
 from vmstore.vm.policies.resident import Resident
 
 WHOLE = 1_000_000
 
 
-class Recency1(Lines):
+class Recency1(OrderedQueues):
     """A page's score in parts per million: the weighted share of recency; of the other two nothing is known to it.
 
     Recency is e to the power of minus `decay_ppm` times the turns since it was used; the weights
@@ -30,11 +30,11 @@ class Recency1(Lines):
         self._fallen = falling(told["decay_ppm"], told["recency"] * (WHOLE // 1000))
         self._similarity, self._anchor = told["similarity"], told["anchor"]
 
-    def place(self, resident: Resident, now: Now) -> Place:
+    def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """A line for each turn and class."""
         return resident.used_turn, self._classes[resident.type]
 
-    def score(self, line: int, number: int, now: Now) -> int:
+    def score(self, line: int, number: int, now: PolicyMoment) -> int:
         """Adds what is left of the recency of a turn."""
         return number + self._fallen[min(now.turn - line, len(self._fallen) - 1)]
 
@@ -47,7 +47,7 @@ class Recency2(Recency1):
 
     VERSION, NUMBER = 2, 8
 
-    def place(self, resident: Resident, now: Now) -> Place:
+    def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """A line for each turn and class, by similarity and anchor strength."""
         number = (self._similarity * resident.similarity + self._anchor * resident.anchor) // 1000
         return resident.used_turn, self._classes[resident.type] + number

@@ -12,7 +12,7 @@ from vmstore.vm.policies.lfu import LFU1
 from vmstore.vm.policies.lru import LRU1
 from vmstore.vm.policies.min_residency import CLASS_MAX
 from vmstore.vm.policies.modality import Modality1
-from vmstore.vm.policies.ordered_queues import Lines
+from vmstore.vm.policies.ordered_queues import OrderedQueues
 from vmstore.vm.policies.policy import Policy
 from vmstore.vm.policies.recency import Recency1, Recency2
 from vmstore.vm.policies.s3fifo import S3FIFO1
@@ -20,7 +20,7 @@ from vmstore.vm.policies.s3fifo import S3FIFO1
 DEFAULT = "default"
 PARAMETER_MAX = 10**6  # keeps scores within a class
 
-Shipped = type[Lines] | type[S3FIFO1]
+Shipped = type[OrderedQueues] | type[S3FIFO1]
 """A class of policies: its name, version and number, its parameters and what they are where nobody says."""
 
 # Old versions stay: what they decided is decided again when a session is checked.

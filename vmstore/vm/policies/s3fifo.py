@@ -8,14 +8,14 @@ from itertools import chain
 from typing import ClassVar, NamedTuple
 
 from vmstore.vm.policies.min_residency import classes
-from vmstore.vm.policies.policy import Now, Scored
+from vmstore.vm.policies.policy import PolicyMoment, ScoredPage
 from vmstore.vm.policies.resident import Resident
 
 HITS_MAX = 3
 GHOSTS_MIN = 10
 
 
-class Step(NamedTuple):
+class QueueStep(NamedTuple):
     """What happens to the page that comes up next: it goes, or stands in the long queue with `hits`."""
 
     page: int
@@ -90,7 +90,7 @@ class Queues:
         else:
             del self._long[page]
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[QueueStep]:
         """What comes up next, one after the other, if everything that may go does; changes nothing."""
         short, tokens, shorts = iter(self._short), self._short_tokens, len(self._short)
         again: deque[int] = deque()
@@ -110,7 +110,7 @@ class Queues:
             else:
                 again.append(page)
                 hits[page] = left
-            yield Step(page, max(left, 0), left < 0)
+            yield QueueStep(page, max(left, 0), left < 0)
 
 
 def _emptied(queue: deque[int]) -> Iterator[int]:
@@ -139,12 +139,12 @@ class S3FIFO1:
         self._queues = {kept: Queues(self._short_tokens_max) for kept in sorted(set(self._classes))}
         self._uses: dict[int, int] = {}
 
-    def enter(self, resident: Resident, now: Now) -> None:
+    def enter(self, resident: Resident, now: PolicyMoment) -> None:
         """A page comes into the prompt."""
         self._uses[resident.page] = resident.uses
         self._queue(resident).enter(resident.page, resident.tokens)
 
-    def touch(self, resident: Resident, now: Now) -> None:
+    def touch(self, resident: Resident, now: PolicyMoment) -> None:
         """A page in the prompt is used, or one of its numbers changed."""
         queue = self._queue(resident)
         queue.resize(resident.page, resident.tokens)
@@ -152,7 +152,7 @@ class S3FIFO1:
             self._uses[resident.page] = resident.uses
             queue.use(resident.page)
 
-    def leave(self, resident: Resident, now: Now, *, evicted: bool) -> None:
+    def leave(self, resident: Resident, now: PolicyMoment, *, evicted: bool) -> None:
         """A page leaves the prompt."""
         del self._uses[resident.page]
         if evicted:
@@ -160,12 +160,12 @@ class S3FIFO1:
         else:
             self._queue(resident).remove(resident.page)
 
-    def victims(self, now: Now) -> Iterator[Scored]:
+    def victims(self, now: PolicyMoment) -> Iterator[ScoredPage]:
         """Every resident, the first to go first; good until something happens to one."""
         for kept, queues in self._queues.items():
             for at, step in enumerate(queues.steps()):
                 if step.goes:
-                    yield Scored(kept + at, step.page)
+                    yield ScoredPage(kept + at, step.page)
 
     def _queue(self, resident: Resident) -> Queues:
         return self._queues[self._classes[resident.type]]

@@ -6,31 +6,42 @@ called is what the caller hands in.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+from warnings import warn
+
 from vmstore.vm.protocol.abi import MemoryABI, memory_abi
 from vmstore.vm.protocol.citation_filter import unmarked
 from vmstore.vm.protocol.citations import Citation, citations
-from vmstore.vm.protocol.context import Line, context_text, read_context
+from vmstore.vm.protocol.context import ContextLine, context_text, read_context
 from vmstore.vm.protocol.conversation import conversation
-from vmstore.vm.protocol.loop import Denied, Ran, Session, rounds
+from vmstore.vm.protocol.loop import DeniedFault, ManagedSession, RunResult, rounds
 from vmstore.vm.protocol.manifest import Policies, manifest, manifest_json
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.messages import Messages, messages
-from vmstore.vm.protocol.prompt_page import Form, Leaf
+from vmstore.vm.protocol.prompt_page import PageForm, PromptPage
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault, rules_text
-from vmstore.vm.protocol.select import Left, Lowered, Selection, select
-from vmstore.vm.protocol.tool_results import Budget, Found, Hit, Loaded, page_result, refusal, search_result
+from vmstore.vm.protocol.select import LoweredPage, OmittedPage, Selection, select
+from vmstore.vm.protocol.tool_results import (
+    Budget,
+    LoadedPage,
+    SearchHit,
+    SearchResults,
+    page_result,
+    refusal,
+    search_result,
+)
 from vmstore.vm.protocol.tools import SCHEMAS, VM_TOOLS, schema, toolset_hash
 
 __all__ = [
-    "Leaf",
-    "Form",
+    "PromptPage",
+    "PageForm",
     "select",
     "Selection",
-    "Left",
-    "Lowered",
+    "OmittedPage",
+    "LoweredPage",
     "context_text",
     "read_context",
-    "Line",
+    "ContextLine",
     "manifest",
     "manifest_json",
     "Policies",
@@ -49,9 +60,9 @@ __all__ = [
     "MemoryABI",
     "memory_abi",
     "Memo",
-    "Loaded",
-    "Hit",
-    "Found",
+    "LoadedPage",
+    "SearchHit",
+    "SearchResults",
     "Budget",
     "page_result",
     "search_result",
@@ -60,7 +71,33 @@ __all__ = [
     "citations",
     "rounds",
     "unmarked",
-    "Ran",
-    "Session",
-    "Denied",
+    "RunResult",
+    "ManagedSession",
+    "DeniedFault",
 ]
+
+_BEFORE = {
+    "Leaf": PromptPage,
+    "Form": PageForm,
+    "Left": OmittedPage,
+    "Lowered": LoweredPage,
+    "Line": ContextLine,
+    "Loaded": LoadedPage,
+    "Hit": SearchHit,
+    "Found": SearchResults,
+    "Ran": RunResult,
+    "Session": ManagedSession,
+    "Denied": DeniedFault,
+}
+"""Names as they were before; they go with the release after this one."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """What a name as it was before stands for, with a warning that says how it is called now."""
+        if name not in _BEFORE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        now = _BEFORE[name]
+        words = f"vmstore.vm.protocol.{name} is called {now.__name__}; the old name goes with the next release"
+        warn(words, DeprecationWarning, stacklevel=2)
+        return now

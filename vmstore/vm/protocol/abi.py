@@ -10,7 +10,7 @@ import msgspec
 from vmstore.core.page import Modality, PageType
 from vmstore.errors import InputError
 from vmstore.vm.protocol.escape import printed
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.tools import toolset_hash, toolset_tokens
 
 UPGRADE_TOKENS = 2_048
@@ -58,7 +58,7 @@ class MemoryABI(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def memory_abi(
-    leaves: Iterable[Leaf],
+    leaves: Iterable[PromptPage],
     *,
     max_context_tokens: int,
     reserved_tokens: int = 0,
@@ -87,7 +87,7 @@ def memory_abi(
     )
 
 
-def _page(leaf: Leaf) -> AbiPage:
+def _page(leaf: PromptPage) -> AbiPage:
     return AbiPage(
         page_id=printed(leaf.name),
         modality=leaf.modality.word,

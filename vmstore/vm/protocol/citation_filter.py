@@ -18,7 +18,7 @@ def unmarked(text: str) -> str:
     return MARK.sub("", text)
 
 
-class Unmarked:
+class CitationFilter:
     """Takes the citations out of a text that comes in pieces: what may become one waits until it is sure."""
 
     def __init__(self) -> None:

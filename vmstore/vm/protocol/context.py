@@ -16,7 +16,7 @@ from typing import NamedTuple
 from vmstore.core.page import Level, Modality, PageType, Role, Slot
 from vmstore.errors import InputError
 from vmstore.vm.protocol.escape import dumps, is_plain, loads, name_of, printed
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 
 BEGIN, END = "<VM:CONTEXT>", "</VM:CONTEXT>"
 MEDIA = {Modality.IMAGE: "I", Modality.AUDIO: "D", Modality.VIDEO: "V"}
@@ -44,7 +44,7 @@ WORDLESS = re.compile(r"\[OPAQUE: [0-9]+ tokens\]|\[BYTES: [^\"]+\]")
 MEDIUM = re.compile(r"\[(?:IMAGE|AUDIO|VIDEO): (?P<facts>.+)\]", re.DOTALL)
 
 
-class Line(NamedTuple):
+class ContextLine(NamedTuple):
     """A line of VM:CONTEXT as it was read; `text` is None where the line holds no words of the page."""
 
     prefix: str
@@ -53,23 +53,23 @@ class Line(NamedTuple):
     text: str | None
 
 
-def context_text(leaves: Sequence[Leaf]) -> str:
+def context_text(leaves: Sequence[PromptPage]) -> str:
     """The pages in their order as VM:CONTEXT."""
     return "\n".join([BEGIN, *(line(leaf) for leaf in leaves if leaf.slot is not Slot.TOOLS), END])
 
 
-def line(leaf: Leaf) -> str:
+def line(leaf: PromptPage) -> str:
     """One page as a line; its level stands beside its name unless it is shown in full."""
     level = f", {Level(leaf.level).word}" if leaf.level else ""
     return f"{prefix(leaf)} ({printed(leaf.name)}{level}): {_body(leaf)}"
 
 
-def prefix(leaf: Leaf) -> str:
+def prefix(leaf: PromptPage) -> str:
     """The letter a page stands under: its medium, else its type, else who said it."""
     return MEDIA.get(leaf.modality) or TYPES.get(leaf.type) or ROLES.get(leaf.role, NOTE)
 
 
-def read_context(text: str) -> list[Line]:
+def read_context(text: str) -> list[ContextLine]:
     """The lines of the one VM:CONTEXT block in a text; raises InputError where it is no such block."""
     lines = text.split("\n")
     if lines.count(BEGIN) != 1 or lines.count(END) != 1 or lines.index(END) < lines.index(BEGIN):
@@ -78,7 +78,7 @@ def read_context(text: str) -> list[Line]:
     return [_read(lines[at], at + 1) for at in range(first, lines.index(END))]
 
 
-def medium(leaf: Leaf) -> str:
+def medium(leaf: PromptPage) -> str:
     """A picture, sound or film in words: its caption or transcript where there is one, and its measures."""
     shown = leaf.caption()
     words = None if shown.text is None else dumps(shown.text)
@@ -94,7 +94,7 @@ def medium(leaf: Leaf) -> str:
     return f"[{leaf.modality.name}: {', '.join(fact for fact in facts if fact)}]"
 
 
-def _body(leaf: Leaf) -> str:
+def _body(leaf: PromptPage) -> str:
     if leaf.is_media:
         return medium(leaf)
     text = leaf.text
@@ -119,14 +119,14 @@ def _mime(name: str) -> str:
     return "/".join(map(printed, name.split("/")))
 
 
-def _read(text: str, number: int) -> Line:
+def _read(text: str, number: int) -> ContextLine:
     found = LINE.fullmatch(text)
     if found is None or found["prefix"] not in PREFIXES:
         raise InputError(f'line {number}: no page stands here; a line is `U (p17): "text"`')
     level = Level.of(found["level"]) if found["level"] else Level.FULL
     if level is None:
         raise InputError(f"line {number}: no level {found['level']!r}; write full, reduced, abstract or reference")
-    return Line(found["prefix"], name_of(found["name"]), level.value, _words(found["body"], number))
+    return ContextLine(found["prefix"], name_of(found["name"]), level.value, _words(found["body"], number))
 
 
 def _words(body: str, number: int) -> str | None:

@@ -16,7 +16,7 @@ from vmstore.vm.protocol.context import context_text, line, medium
 from vmstore.vm.protocol.escape import printed, tagless, unlabelled
 from vmstore.vm.protocol.memo import Memo, shared
 from vmstore.vm.protocol.picture import Picture, picture
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.tool_calls import CallIds, asked, named, object_of, tool_name
 from vmstore.vm.protocol.tools import VM_TOOLS
 
@@ -25,13 +25,13 @@ UNANSWERED = "a call without its result"
 NOT_HERE = "(The text of this page is not in view.)"
 
 
-class Text(NamedTuple):
+class TextPart(NamedTuple):
     """Some words."""
 
     text: str
 
 
-class Call(NamedTuple):
+class CallPart(NamedTuple):
     """What the model asked a tool."""
 
     id: str
@@ -39,38 +39,38 @@ class Call(NamedTuple):
     arguments: dict[str, Any]
 
 
-class Result(NamedTuple):
+class ResultPart(NamedTuple):
     """What a tool answered to the call of that id."""
 
     id: str
     tool: str
-    parts: tuple[Text | Picture, ...]
+    parts: tuple[TextPart | Picture, ...]
 
 
-Part: TypeAlias = Text | Picture | Call | Result
+Part: TypeAlias = TextPart | Picture | CallPart | ResultPart
 
 
-class Turn(NamedTuple):
+class ChatMessage(NamedTuple):
     """One message: USER, ASSISTANT, or TOOL for the results of the calls right before it."""
 
     role: Role
     parts: tuple[Part, ...]
 
 
-class Conversation(NamedTuple):
+class PromptConversation(NamedTuple):
     """What instructs, the messages, and what cannot be sent and why."""
 
     instructions: tuple[str, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[ChatMessage, ...]
     left: tuple[tuple[str, str], ...]
 
 
-class Face:
+class PlacedPage:
     """A page with what its place in a conversation follows from, looked at once."""
 
     __slots__ = ("asks", "handed_in", "instructs", "key", "leaf", "message", "named", "role", "thought", "tool")
 
-    def __init__(self, leaf: Leaf) -> None:
+    def __init__(self, leaf: PromptPage) -> None:
         self.leaf = leaf
         self.message = leaf.message
         self.role = leaf.role
@@ -92,18 +92,18 @@ class Group(NamedTuple):
     """
 
     recalled: bool
-    faces: list[Face]
+    faces: list[PlacedPage]
     first: int
     instructions: int
     newest: int
 
 
-class Drawn(NamedTuple):
+class DrawnMessages(NamedTuple):
     """The messages of a group, what of it cannot be sent, and the pages it was made of."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[ChatMessage, ...]
     left: tuple[tuple[str, str], ...]
-    of: tuple[Face, ...]
+    of: tuple[PlacedPage, ...]
 
 
 class Begun(NamedTuple):
@@ -113,11 +113,11 @@ class Begun(NamedTuple):
     """
 
     labels: bool
-    leaves: list[Leaf]
+    leaves: list[PromptPage]
     cut: int
     newest: int
     instructions: tuple[str, ...]
-    turns: list[Turn]
+    turns: list[ChatMessage]
     left: list[tuple[str, str]]
     ids: frozenset[str]
     waiting: frozenset[tuple[str, str]]
@@ -126,7 +126,7 @@ class Begun(NamedTuple):
 NOTHING = Begun(True, [], 0, 0, (), [], [], frozenset(), frozenset())
 
 
-def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | None = None) -> Conversation:
+def conversation(leaves: Sequence[PromptPage], *, labels: bool = True, memo: Memo | None = None) -> PromptConversation:
     """The pages as messages, in their order; with `labels` each text begins with its page's name.
 
     What stands as it stood in the last request that `memo` was given for is not written again, and what
@@ -158,18 +158,18 @@ def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | No
         turns += drawn.turns
         left += drawn.left
     unsigned = [(leaf.name, UNSIGNED) for leaf in leaves if leaf.thought and _is_thought(leaf)]
-    return Conversation((*begun.instructions, *instructions), tuple(turns), (*unsigned, *left))
+    return PromptConversation((*begun.instructions, *instructions), tuple(turns), (*unsigned, *left))
 
 
-def _begun(memo: Memo, leaves: Sequence[Leaf], labels: bool) -> tuple[Begun, list[Face]]:
+def _begun(memo: Memo, leaves: Sequence[PromptPage], labels: bool) -> tuple[Begun, list[PlacedPage]]:
     """What the conversation begins with as the last one did, nothing where it begins otherwise; the pages after it.
 
     The first of those is the same too, so that it is no further part of the message before, and none of them
     answers a call in what it begins with.
     """
 
-    def faces(cut: int) -> list[Face]:
-        return [memo.of(("face", id(leaf)), partial(Face, leaf)) for leaf in leaves[cut:]]
+    def faces(cut: int) -> list[PlacedPage]:
+        return [memo.of(("face", id(leaf)), partial(PlacedPage, leaf)) for leaf in leaves[cut:]]
 
     begun: Begun = memo.last.pop("conversation", NOTHING)
     if begun.cut and begun.labels is labels and shared(begun.leaves, leaves) > begun.cut:
@@ -181,12 +181,16 @@ def _begun(memo: Memo, leaves: Sequence[Leaf], labels: bool) -> tuple[Begun, lis
 
 
 def _drawn(
-    recalled: bool, stands: Sequence[Face], calls: Mapping[int, str], pairs: Mapping[int, list[Face]], labels: bool
-) -> Drawn:
+    recalled: bool,
+    stands: Sequence[PlacedPage],
+    calls: Mapping[int, str],
+    pairs: Mapping[int, list[PlacedPage]],
+    labels: bool,
+) -> DrawnMessages:
     """Writes the messages of a group; `calls` are the ids of those of its calls that have a result."""
     of = (*stands, *(face for call in calls for face in pairs[call]))
     if recalled:
-        return Drawn((Turn(Role.USER, tuple(_recalled([face.leaf for face in stands]))),), (), of)
+        return DrawnMessages((ChatMessage(Role.USER, tuple(_recalled([face.leaf for face in stands]))),), (), of)
     results: list[Part] = []
     parts: list[Part] = []
     left: list[tuple[str, str]] = []
@@ -196,28 +200,28 @@ def _drawn(
             if id(face) not in calls:
                 left.append((leaf.name, UNANSWERED))
                 continue
-            call = Call(calls[id(face)], face.tool, object_of(asked(leaf)[1]))
+            call = CallPart(calls[id(face)], face.tool, object_of(asked(leaf)[1]))
             parts.append(call)
             labelled = labels and call.tool not in VM_TOOLS  # nobody cites what the memory itself answered
             found = [one.leaf for one in pairs[id(face)]]
-            results.append(Result(call.id, call.tool, tuple(_parts(found, labelled, may_show=True))))
+            results.append(ResultPart(call.id, call.tool, tuple(_parts(found, labelled, may_show=True))))
         else:
             # A result whose call is out is spoken of: no provider takes it as a result.
             may_show = leaf.role is not Role.ASSISTANT
-            parts += [Text(line(leaf))] if leaf.is_result else _parts([leaf], labels, may_show)
+            parts += [TextPart(line(leaf))] if leaf.is_result else _parts([leaf], labels, may_show)
     said = stands[0].role if stands else Role.TOOL
     role = Role.ASSISTANT if said is Role.ASSISTANT else Role.USER
-    turns = [Turn(role, tuple(parts))] if parts else []
-    turns += [Turn(Role.TOOL, tuple(results))] if results else []
-    return Drawn(tuple(turns), tuple(left), of)
+    turns = [ChatMessage(role, tuple(parts))] if parts else []
+    turns += [ChatMessage(Role.TOOL, tuple(results))] if results else []
+    return DrawnMessages(tuple(turns), tuple(left), of)
 
 
-def merged(turns: Iterable[Turn]) -> list[Turn]:
+def merged(turns: Iterable[ChatMessage]) -> list[ChatMessage]:
     """The messages with neighbours of one role made one, a user's words following the results before them."""
-    joined: list[Turn] = []
+    joined: list[ChatMessage] = []
     for turn in turns:
         if joined and joined[-1].role is turn.role:
-            joined[-1] = Turn(turn.role, joined[-1].parts + turn.parts)
+            joined[-1] = ChatMessage(turn.role, joined[-1].parts + turn.parts)
         else:
             joined.append(turn)
     return joined
@@ -225,10 +229,10 @@ def merged(turns: Iterable[Turn]) -> list[Turn]:
 
 def words(parts: Iterable[Part]) -> str:
     """The texts of a message, a blank line between them."""
-    return "\n\n".join(part.text for part in parts if isinstance(part, Text))
+    return "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-def _grouped(faces: Sequence[Face], begun: Begun) -> tuple[list[Group], list[str]]:
+def _grouped(faces: Sequence[PlacedPage], begun: Begun) -> tuple[list[Group], list[str]]:
     """The messages and what was recalled between them, in order, and the texts that instruct."""
     groups: list[Group] = []
     instructions: list[str] = []
@@ -252,25 +256,25 @@ def _grouped(faces: Sequence[Face], begun: Begun) -> tuple[list[Group], list[str
     return groups, instructions
 
 
-def _together(first: Face, face: Face) -> bool:
+def _together(first: PlacedPage, face: PlacedPage) -> bool:
     """Whether two pages stand in one message."""
     return first.message == face.message and first.role is face.role
 
 
-def _recalled(leaves: Sequence[Leaf]) -> list[Part]:
+def _recalled(leaves: Sequence[PromptPage]) -> list[Part]:
     """Pages that were recalled: pictures as they are, all else in one VM:CONTEXT."""
     shown = [(leaf, picture(leaf)) for leaf in leaves]
     parts: list[Part] = []
     for leaf, one in shown:
-        parts += [Text(_label(leaf)), one] if one is not None else []
+        parts += [TextPart(_label(leaf)), one] if one is not None else []
     said = [leaf for leaf, one in shown if one is None]
-    return [*parts, Text(context_text(said))] if said else parts
+    return [*parts, TextPart(context_text(said))] if said else parts
 
 
-def _paired(groups: Sequence[Group]) -> dict[int, list[Face]]:
+def _paired(groups: Sequence[Group]) -> dict[int, list[PlacedPage]]:
     """The pages of the result of each call, by the `id` of the call; each call has the first that came after it."""
     waiting: dict[tuple[str, str], list[int]] = {}
-    pairs: dict[int, list[Face]] = {}
+    pairs: dict[int, list[PlacedPage]] = {}
     for group in groups:
         if group.recalled:
             continue
@@ -287,7 +291,7 @@ def _paired(groups: Sequence[Group]) -> dict[int, list[Face]]:
     return pairs
 
 
-def _cut(groups: Sequence[Group], pairs: Mapping[int, Sequence[Face]]) -> int:
+def _cut(groups: Sequence[Group], pairs: Mapping[int, Sequence[PlacedPage]]) -> int:
     """The last group with no call before it that it, or one after it, answers."""
     results = {id(found[0]): call for call, found in pairs.items()}
     asked: dict[int, int] = {}  # of the calls, their groups
@@ -304,25 +308,25 @@ def _cut(groups: Sequence[Group], pairs: Mapping[int, Sequence[Face]]) -> int:
     return cut
 
 
-def _is_thought(leaf: Leaf) -> bool:
+def _is_thought(leaf: PromptPage) -> bool:
     return leaf.thought and leaf.message > 0 and not leaf.instructs
 
 
-def _is_handed_in(leaf: Leaf) -> bool:
+def _is_handed_in(leaf: PromptPage) -> bool:
     """Whether it is a picture the user gave without a word: words cannot show it."""
     return leaf.role is Role.USER and picture(leaf) is not None
 
 
-def _asks(leaf: Leaf) -> bool:
+def _asks(leaf: PromptPage) -> bool:
     return leaf.is_call and leaf.role is Role.ASSISTANT
 
 
-def _parts(leaves: Iterable[Leaf], labels: bool, may_show: bool) -> list[Text | Picture]:
-    parts: list[Text | Picture] = []
+def _parts(leaves: Iterable[PromptPage], labels: bool, may_show: bool) -> list[TextPart | Picture]:
+    parts: list[TextPart | Picture] = []
     for leaf in leaves:
         shown = picture(leaf) if may_show else None
         if shown is not None:
-            parts += [Text(_label(leaf)), shown] if labels or leaf.level else [shown]
+            parts += [TextPart(_label(leaf)), shown] if labels or leaf.level else [shown]
             continue
         said = medium(leaf) if leaf.is_media else leaf.text
         if said is None:
@@ -331,9 +335,9 @@ def _parts(leaves: Iterable[Leaf], labels: bool, may_show: bool) -> list[Text | 
         if labels or leaf.level:
             said = f"{_label(leaf)} {said}"
         if said.strip():  # providers refuse a text of blanks
-            parts.append(Text(tagless(said)))
+            parts.append(TextPart(tagless(said)))
     return parts
 
 
-def _label(leaf: Leaf) -> str:
+def _label(leaf: PromptPage) -> str:
     return f"[{printed(leaf.name)}, {Level(leaf.level).word}]" if leaf.level else f"[{printed(leaf.name)}]"

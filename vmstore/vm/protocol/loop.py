@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol
 from vmstore.core.page import Modality
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.vm.protocol.citation_filter import unmarked
-from vmstore.vm.protocol.dialects.dialect import Asked, Dialect
+from vmstore.vm.protocol.dialects.dialect import Dialect, ToolCall
 from vmstore.vm.protocol.escape import dumps, name_of
 from vmstore.vm.protocol.messages import dialect
-from vmstore.vm.protocol.tool_results import Budget, Found, Loaded, page_result, refusal, search_result
+from vmstore.vm.protocol.tool_results import Budget, LoadedPage, SearchResults, page_result, refusal, search_result
 from vmstore.vm.protocol.tools import VM_TOOLS, arguments_of
 
 ROUNDS_MAX = 10
@@ -28,7 +28,7 @@ HITS_MAX = 20
 ANSWERED, TOOLS, ROUNDS = "answered", "tools", "rounds"
 
 
-class Denied(NamedTuple):
+class DeniedFault(NamedTuple):
     """A fault that was not granted, and why, in a sentence the model can act on."""
 
     why: str
@@ -42,29 +42,29 @@ class Answer(NamedTuple):
     error: BaseException | None = None
 
 
-class Heard(NamedTuple):
+class ReceivedResponse(NamedTuple):
     """A response as a dict, and the provider's shape it is in."""
 
     body: Mapping[str, Any]
     shape: str
 
 
-class Session(Protocol):
+class ManagedSession(Protocol):
     """A session whose memory is managed, as the rounds use it."""
 
     def request(self) -> dict[str, Any]:
         """The request of the next call, logged as it is sent."""
         ...
 
-    def heard(self, answer: Answer) -> Heard:
+    def heard(self, answer: Answer) -> ReceivedResponse:
         """The response that was given; raises InputError where there is none."""
         ...
 
-    def take(self, answer: Answer, calls: Sequence[Asked]) -> None:
+    def take(self, answer: Answer, calls: Sequence[ToolCall]) -> None:
         """Logs what came back, an error or a part of a stream too; `calls` are those it makes, each with an id."""
         ...
 
-    def result(self, call: Asked, value: Any) -> None:
+    def result(self, call: ToolCall, value: Any) -> None:
         """Takes what a tool answers to a call; it is logged before anything else is, and by `settle`."""
         ...
 
@@ -72,11 +72,11 @@ class Session(Protocol):
         """Logs the results that wait, together: one by one each would be decided on among all before it."""
         ...
 
-    def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
+    def fault(self, page: str, level: int, reason: str) -> LoadedPage | DeniedFault:
         """Loads a page, by its name or address, at a level; raises UnknownError where there is no such page."""
         ...
 
-    def search(self, query: str, modality: Modality | None, limit: int) -> Found:
+    def search(self, query: str, modality: Modality | None, limit: int) -> SearchResults:
         """The pages that match best."""
         ...
 
@@ -85,7 +85,7 @@ class Session(Protocol):
         ...
 
 
-class Ran(NamedTuple):
+class RunResult(NamedTuple):
     """How a run ended: `stopped` says whether by an answer, at a tool of the host's, or at the round limit.
 
     `text` is what the model wrote last. `pending` are the calls of the last response that the host answers,
@@ -98,7 +98,7 @@ class Ran(NamedTuple):
     rounds: int
     request: Mapping[str, Any]
     response: Mapping[str, Any]
-    pending: tuple[Asked, ...] = ()
+    pending: tuple[ToolCall, ...] = ()
 
     @property
     def answer(self) -> str:
@@ -112,30 +112,32 @@ class Ask(NamedTuple):
     request: dict[str, Any]
 
 
-class Do(NamedTuple):
+class HostCalls(NamedTuple):
     """Calls of the host's functions to make, at once if it likes; what comes of them is a Done."""
 
-    calls: tuple[Asked, ...]
+    calls: tuple[ToolCall, ...]
 
 
-class Done(NamedTuple):
+class HostResults(NamedTuple):
     """What functions gave, a value for each call; `is_over` where they were interrupted, and the run ends."""
 
     values: Sequence[Any]
     is_over: bool = False
 
 
-class Words(NamedTuple):
+class ResponseText(NamedTuple):
     """What a response that did not stream says, for whoever listens."""
 
     text: str
 
 
-Step = Ask | Do | Words
-Rounds = Generator[Step, Any, Ran | None]
+Step = Ask | HostCalls | ResponseText
+Rounds = Generator[Step, Any, RunResult | None]
 
 
-def rounds(session: Session, *, own: Collection[str], rounds_max: int = ROUNDS_MAX, shape: str = "chat") -> Rounds:
+def rounds(
+    session: ManagedSession, *, own: Collection[str], rounds_max: int = ROUNDS_MAX, shape: str = "chat"
+) -> Rounds:
     """Gives out what is to be done until the model answers without a tool; None where a model call raised.
 
     `own` names the host's functions. Raises InputError for what is no response. Closed while a model call is
@@ -159,18 +161,18 @@ def rounds(session: Session, *, own: Collection[str], rounds_max: int = ROUNDS_M
         calls = _identified(said.calls, count)
         session.take(answer, calls)
         if said.text and not answer.streamed:
-            yield Words(said.text)
+            yield ResponseText(said.text)
         if not calls or was_refused:
             for call in calls:
                 session.result(call, _refused(session, 0, "no_rounds_left", NO_ROUNDS))
             session.settle()
-            return Ran(ROUNDS if calls else ANSWERED, said.text, count, request, body)
+            return RunResult(ROUNDS if calls else ANSWERED, said.text, count, request, body)
         pending = tuple(one for one in calls if one.tool in offered and one.tool not in (*VM_TOOLS, *own))
         was_refused = count >= rounds_max and len(pending) < len(calls)
         count += not was_refused
         desk = _Desk(session, offered, -1 if was_refused else rounds_max - count)
         mine = () if was_refused else tuple(one for one in calls if one.tool in own and one.tool in offered)
-        done: Done = (yield Do(mine)) if mine else Done(())
+        done: HostResults = (yield HostCalls(mine)) if mine else HostResults(())
         values = {call.id: value for call, value in zip(mine, done.values, strict=True)}
         waiting = {call.id for call in pending}
         for call in calls:
@@ -180,13 +182,13 @@ def rounds(session: Session, *, own: Collection[str], rounds_max: int = ROUNDS_M
         if done.is_over:
             return None
         if pending:
-            return Ran(TOOLS, said.text, count, request, body, pending)
+            return RunResult(TOOLS, said.text, count, request, body, pending)
 
 
 NO_ROUNDS = "no rounds of calls are left; answer with what you have"
 
 
-def _heard(session: Session, answer: Answer) -> tuple[Mapping[str, Any], Dialect]:
+def _heard(session: ManagedSession, answer: Answer) -> tuple[Mapping[str, Any], Dialect]:
     """The response and who reads it; what cannot be read is logged as a failed call.
 
     A body that is no answer says itself what failed: a provider's error, a prompt that was blocked.
@@ -207,7 +209,7 @@ def _heard(session: Session, answer: Answer) -> tuple[Mapping[str, Any], Dialect
     return body, speaks
 
 
-def _identified(calls: Sequence[Asked], count: int) -> tuple[Asked, ...]:
+def _identified(calls: Sequence[ToolCall], count: int) -> tuple[ToolCall, ...]:
     """The calls, each with an id of its own: a provider that gives none takes results in their order."""
     seen: Counter[str] = Counter()
     told = []
@@ -225,13 +227,13 @@ def _identified(calls: Sequence[Asked], count: int) -> tuple[Asked, ...]:
 class _Desk:
     """Answers the memory calls of one response; `left` are the rounds the model has left, -1 where it has none now."""
 
-    def __init__(self, session: Session, offered: Sequence[str], left: int) -> None:
+    def __init__(self, session: ManagedSession, offered: Sequence[str], left: int) -> None:
         self._session = session
         self._offered = offered
         self._rounds = left
         self._calls = 0
 
-    def answer(self, call: Asked) -> dict[str, Any]:
+    def answer(self, call: ToolCall) -> dict[str, Any]:
         """What the model is told."""
         self._calls += 1
         if self._rounds < 0 and call.tool in self._offered:
@@ -253,7 +255,7 @@ class _Desk:
 
     def _fault(self, page_id: str, target_level: int, reason: str) -> dict[str, Any]:
         loaded = self._session.fault(name_of(page_id), target_level, reason)
-        if isinstance(loaded, Denied):
+        if isinstance(loaded, DeniedFault):
             return self._no("denied", loaded.why)
         return page_result(loaded, self._budget())
 
@@ -270,10 +272,10 @@ class _Desk:
         return _budget(self._session, self._rounds)
 
 
-def _refused(session: Session, left: int, code: str, why: str) -> str:
+def _refused(session: ManagedSession, left: int, code: str, why: str) -> str:
     return dumps(refusal(code, why, _budget(session, left)))
 
 
-def _budget(session: Session, left: int) -> Budget:
+def _budget(session: ManagedSession, left: int) -> Budget:
     faults, tokens = session.left()
     return Budget(max(left, 0), max(faults, 0), max(tokens, 0))

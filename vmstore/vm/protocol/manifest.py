@@ -13,7 +13,7 @@ from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError
 from vmstore.vm.protocol.abi import UPGRADE_TOKENS, WEIGHTS_PPM
 from vmstore.vm.protocol.escape import dumps, loads, printed
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 
 ENTRIES_MAX = 64
 TOKENS_MAX = 2_048
@@ -37,8 +37,8 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
 
 def manifest(
     session: str,
-    mapped: Sequence[Leaf],
-    available: Sequence[Leaf],
+    mapped: Sequence[PromptPage],
+    available: Sequence[PromptPage],
     policies: Policies,
     *,
     entries_max: int = ENTRIES_MAX,
@@ -76,7 +76,9 @@ def manifest_json(found: dict[str, Any]) -> str:
     return text
 
 
-def _manifest(session: str, mapped: Sequence[Leaf], available: Sequence[Leaf], policies: Policies) -> dict[str, Any]:
+def _manifest(
+    session: str, mapped: Sequence[PromptPage], available: Sequence[PromptPage], policies: Policies
+) -> dict[str, Any]:
     return {
         "session_id": session,
         "working_set": [_mapped(leaf) for leaf in mapped],
@@ -85,7 +87,7 @@ def _manifest(session: str, mapped: Sequence[Leaf], available: Sequence[Leaf], p
     }
 
 
-def _mapped(leaf: Leaf) -> dict[str, Any]:
+def _mapped(leaf: PromptPage) -> dict[str, Any]:
     return {
         "page_id": printed(leaf.name),
         "modality": leaf.modality.word,
@@ -95,7 +97,7 @@ def _mapped(leaf: Leaf) -> dict[str, Any]:
     }
 
 
-def _available(leaf: Leaf) -> dict[str, Any]:
+def _available(leaf: PromptPage) -> dict[str, Any]:
     return {
         "page_id": printed(leaf.name),
         "modality": leaf.modality.word,
@@ -105,7 +107,9 @@ def _available(leaf: Leaf) -> dict[str, Any]:
     }
 
 
-def _by_turns(mapped: Sequence[Leaf], available: Sequence[Leaf]) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def _by_turns(
+    mapped: Sequence[PromptPage], available: Sequence[PromptPage]
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """The entries of both lists, one of each in turn, of each the most important and newest first."""
     ranked = [sorted(range(len(leaves)), key=_by_weight(leaves)) for leaves in (mapped, available)]
     for first, second in zip_longest(*ranked):
@@ -115,7 +119,7 @@ def _by_turns(mapped: Sequence[Leaf], available: Sequence[Leaf]) -> Iterator[tup
             yield 0, first, _mapped(mapped[first])
 
 
-def _by_weight(leaves: Sequence[Leaf]) -> Any:
+def _by_weight(leaves: Sequence[PromptPage]) -> Any:
     newest = max((leaf.turn for leaf in leaves), default=0)
 
     def weight(at: int) -> tuple[int, int]:

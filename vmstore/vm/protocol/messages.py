@@ -14,7 +14,7 @@ from vmstore.vm.protocol.dialects.gemini import Gemini
 from vmstore.vm.protocol.dialects.responses import Responses
 from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.memo import Memo
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault
 
 DIALECTS: dict[str, Dialect] = {
@@ -42,7 +42,7 @@ def dialect(shape: str) -> Dialect:
 
 
 def messages(
-    leaves: Sequence[Leaf],
+    leaves: Sequence[PromptPage],
     *,
     shape: str = "chat",
     rules: Rules = Rules.PASSIVE,

@@ -7,7 +7,7 @@ import binascii
 from typing import Any, NamedTuple
 
 from vmstore.core.page import Modality
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.tool_calls import object_of
 
 PICTURE_BYTES_MAX = 1_000_000
@@ -27,7 +27,7 @@ class Picture(NamedTuple):
         return base64.b64encode(self.content).decode("ascii")
 
 
-def picture(leaf: Leaf) -> Picture | None:
+def picture(leaf: PromptPage) -> Picture | None:
     """The page as an image, where it is one that providers take: by its bytes, not by what it is said to be."""
     content = leaf.content if leaf.modality is Modality.IMAGE else None
     if leaf.modality is Modality.IMAGE and (url := _url(object_of(leaf.text))):

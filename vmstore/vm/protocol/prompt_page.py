@@ -14,7 +14,7 @@ INSTRUCTING = (Role.SYSTEM, Role.DEVELOPER)
 MEDIA = (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 
 
-class Form(msgspec.Struct, frozen=True, kw_only=True):
+class PageForm(msgspec.Struct, frozen=True, kw_only=True):
     """One way to show a page: how much of it, in how many tokens, and the bytes where they are at hand."""
 
     level: int
@@ -35,7 +35,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         return self.content.decode("utf-8", "replace")
 
 
-class Leaf(msgspec.Struct, frozen=True, kw_only=True):
+class PromptPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page and one way it is shown: `level`, `tokens`, `content` and `mime` are that form, `others` the rest.
 
     `turn` is the turn it was last wanted in (said, faulted in), `segment` where it was said, 0 for
@@ -55,7 +55,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     content: bytes | None = None
     mime: str = "text/plain"
-    others: tuple[Form, ...] = ()
+    others: tuple[PageForm, ...] = ()
     version: int = 1
     hint: str = ""
     importance: int = IMPORTANCE
@@ -78,12 +78,12 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int = 0
 
     @property
-    def form(self) -> Form:
+    def form(self) -> PageForm:
         """How it is shown."""
-        return Form(level=self.level, tokens=self.tokens, content=self.content, mime=self.mime)
+        return PageForm(level=self.level, tokens=self.tokens, content=self.content, mime=self.mime)
 
     @property
-    def forms(self) -> list[Form]:
+    def forms(self) -> list[PageForm]:
         """Every way to show it, by level."""
         return sorted((self.form, *self.others), key=lambda form: form.level)
 
@@ -117,7 +117,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is a picture, a sound or a film."""
         return self.modality in MEDIA
 
-    def at(self, level: int) -> Leaf:
+    def at(self, level: int) -> PromptPage:
         """The same page at another of its levels."""
         forms = {form.level: form for form in self.forms}
         assert level in forms, f"{self.name} has levels {self.levels}"
@@ -126,13 +126,13 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
             self, level=level, tokens=to.tokens, content=to.content, mime=to.mime, others=tuple(forms.values())
         )
 
-    def lower(self) -> Leaf | None:
+    def lower(self) -> PromptPage | None:
         """The same page at the next level down that takes fewer tokens; None where there is none."""
         smaller = (form.level for form in self.forms if form.level > self.level and form.tokens < self.tokens)
         level = next(smaller, None)
         return None if level is None else self.at(level)
 
-    def caption(self) -> Leaf:
+    def caption(self) -> PromptPage:
         """The same page in its fullest form that is text; itself where it has none."""
         spoken = next((form.level for form in self.forms if form.is_text), None)
         return self if spoken is None or self.form.is_text else self.at(spoken)

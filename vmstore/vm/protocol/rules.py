@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from vmstore.core.page import Word
+from vmstore.core.page import WordEnum
 from vmstore.vm.protocol.context import PREFIXES, context_text
 from vmstore.vm.protocol.escape import tagless
 from vmstore.vm.protocol.manifest import Policies, manifest_json
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 
 REFUSAL = "I don't have that in the mapped context."
 
 
-class Rules(Word):
+class Rules(WordEnum):
     """How closely the model is held to what is mapped; PASSIVE tells it nothing of memory, SHORT the least it needs."""
 
     STRICT = 0
@@ -23,7 +23,7 @@ class Rules(Word):
     SHORT = 3
 
 
-class Paging(Word):
+class Paging(WordEnum):
     """Who brings pages in: the model by its tools, the runtime before each call, or both."""
 
     MODEL = 0
@@ -66,7 +66,7 @@ def developer_message(
     paging: Paging,
     policies: Policies,
     manifest: dict[str, Any] | None = None,
-    leaves: Sequence[Leaf] = (),
+    leaves: Sequence[PromptPage] = (),
     instructions: str = "",
 ) -> str:
     """The developer's message: its own instructions and the rules; as one text for all, also manifest and pages.

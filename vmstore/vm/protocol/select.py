@@ -13,7 +13,7 @@ from typing import NamedTuple
 from vmstore.core.page import Level, PageType, Role
 from vmstore.errors import InputError
 from vmstore.vm.protocol.abi import WEIGHTS_PPM
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 
 TURNS = 3
 SUMMARY_LEVEL = 2
@@ -24,7 +24,7 @@ LONELY = "its result is left out"
 SUMMARISED = "its segment has a summary"
 
 
-class Left(NamedTuple):
+class OmittedPage(NamedTuple):
     """A page left out: its tokens, why, and the page that stands for it where there is one."""
 
     name: str
@@ -33,7 +33,7 @@ class Left(NamedTuple):
     instead: str = ""
 
 
-class Lowered(NamedTuple):
+class LoweredPage(NamedTuple):
     """A page shown at a lower level than it came with."""
 
     name: str
@@ -44,14 +44,14 @@ class Lowered(NamedTuple):
 class Selection(NamedTuple):
     """What goes in, in the order it came in; what fell back a level; what stays out."""
 
-    shown: tuple[Leaf, ...]
-    lowered: tuple[Lowered, ...]
-    left: tuple[Left, ...]
+    shown: tuple[PromptPage, ...]
+    lowered: tuple[LoweredPage, ...]
+    left: tuple[OmittedPage, ...]
     tokens: int
     budget: int
 
 
-def select(leaves: Sequence[Leaf], budget: int, *, turns: int = TURNS) -> Selection:
+def select(leaves: Sequence[PromptPage], budget: int, *, turns: int = TURNS) -> Selection:
     """The pages for a window of `budget` tokens; the newest `turns` turns are shown as they are where they fit.
 
     Raises InputError where what may not be left out is too large in its smallest form.
@@ -68,14 +68,14 @@ def select(leaves: Sequence[Leaf], budget: int, *, turns: int = TURNS) -> Select
 class _Choice:
     """The choice while it is made: pages not yet decided, what is taken, the room that is left."""
 
-    def __init__(self, leaves: Sequence[Leaf], budget: int) -> None:
+    def __init__(self, leaves: Sequence[PromptPage], budget: int) -> None:
         self._budget = self._room = budget
         self._newest = max((leaf.turn for leaf in leaves), default=0)
         self._rank = {leaf.name: rank for rank, leaf in enumerate(leaves)}
         assert len(self._rank) == len(leaves), "a page is given once"
         self._results = {leaf.call_id for leaf in leaves if leaf.is_result}
-        self._taken: dict[str, Leaf] = {}
-        self._left: dict[str, Left] = {}
+        self._taken: dict[str, PromptPage] = {}
+        self._left: dict[str, OmittedPage] = {}
         self._open = {leaf.name: self._as_spoken(leaf) for leaf in self._one_of_each(leaves)}
 
     def take_required(self) -> None:
@@ -111,7 +111,7 @@ class _Choice:
         """One summary for each older segment, the newest segment first; the pages it stands for stay out."""
         if self._fits():
             return
-        newest: dict[int, Leaf] = {}
+        newest: dict[int, PromptPage] = {}
         for leaf in self._open.values():
             if leaf.type is PageType.SUMMARY and leaf.segment:
                 newest[leaf.segment] = leaf
@@ -140,23 +140,23 @@ class _Choice:
             has_result = leaf.is_call and leaf.call_id in self._results
             if has_result and leaf.call_id not in shown and not _is_required(leaf):
                 del self._taken[leaf.name]
-                self._left[leaf.name] = Left(leaf.name, leaf.tokens, LONELY)
+                self._left[leaf.name] = OmittedPage(leaf.name, leaf.tokens, LONELY)
 
-    def selection(self, leaves: Sequence[Leaf]) -> Selection:
+    def selection(self, leaves: Sequence[PromptPage]) -> Selection:
         """What was chosen, in the order the pages came in."""
         assert not self._open, "every page is decided"
         shown = tuple(self._taken[leaf.name] for leaf in leaves if leaf.name in self._taken)
         levels = ((leaf.name, leaf.level, self._taken[leaf.name].level) for leaf in leaves if leaf.name in self._taken)
-        lowered = tuple(Lowered(*one) for one in levels if one[2] > one[1])
+        lowered = tuple(LoweredPage(*one) for one in levels if one[2] > one[1])
         left = tuple(self._left[leaf.name] for leaf in leaves if leaf.name in self._left)
         tokens = sum(leaf.tokens for leaf in shown)
         assert tokens <= self._budget, "the window holds what was chosen"
         return Selection(shown, lowered, left, tokens, self._budget)
 
-    def _one_of_each(self, leaves: Sequence[Leaf]) -> list[Leaf]:
+    def _one_of_each(self, leaves: Sequence[PromptPage]) -> list[PromptPage]:
         """Of a page and what stands for it one alone: a pinned one, the page while its turn is new, a stand-in."""
         roots = _roots(leaves)
-        chosen: dict[str, Leaf] = {}
+        chosen: dict[str, PromptPage] = {}
         for leaf in leaves:
             other = chosen.get(roots[leaf.name])
             if other is None or self._preference(leaf) > self._preference(other):
@@ -165,48 +165,48 @@ class _Choice:
         for leaf in leaves:
             best = chosen[roots[leaf.name]]
             if best is not leaf:
-                self._left[leaf.name] = Left(leaf.name, leaf.tokens, SAME_ORIGIN, best.name)
+                self._left[leaf.name] = OmittedPage(leaf.name, leaf.tokens, SAME_ORIGIN, best.name)
         return kept
 
-    def _preference(self, leaf: Leaf) -> tuple[bool, bool, bool, int]:
+    def _preference(self, leaf: PromptPage) -> tuple[bool, bool, bool, int]:
         is_wanted = not leaf.origin and leaf.turn == self._newest
         return _is_required(leaf), is_wanted, bool(leaf.origin), self._rank[leaf.name]
 
-    def _as_spoken(self, leaf: Leaf) -> Leaf:
+    def _as_spoken(self, leaf: PromptPage) -> PromptPage:
         """Media in words, unless it was brought or asked for in the newest turn, or is pinned as it is."""
         if not leaf.is_media or leaf.turn == self._newest or leaf.pinned:
             return leaf
         spoken = leaf.caption()
         return spoken if spoken.level < Level.REFERENCE else leaf  # which only says what kind of thing it is
 
-    def _by_score(self, leaf: Leaf) -> tuple[int, int]:
+    def _by_score(self, leaf: PromptPage) -> tuple[int, int]:
         weighed = leaf.importance * WEIGHTS_PPM[leaf.modality] // 1_000_000
         return -(weighed // (1 + self._newest - leaf.turn)), -self._rank[leaf.name]
 
     def _fits(self) -> bool:
         return sum(leaf.tokens for leaf in self._open.values()) <= self._room
 
-    def _take_each(self, leaves: Iterable[Leaf]) -> None:
+    def _take_each(self, leaves: Iterable[PromptPage]) -> None:
         """Takes each page at the highest level that fits, and passes over those that fit at none."""
         for leaf in leaves:
-            form: Leaf | None = leaf
+            form: PromptPage | None = leaf
             while form is not None and form.tokens > self._room:
                 form = form.lower()
             if form is not None:
                 self._take([form])
 
-    def _take(self, leaves: Iterable[Leaf]) -> None:
+    def _take(self, leaves: Iterable[PromptPage]) -> None:
         for leaf in leaves:
             del self._open[leaf.name]
             self._taken[leaf.name] = leaf
             self._room -= leaf.tokens
 
-    def _leave(self, leaf: Leaf, why: str, instead: str = "") -> None:
+    def _leave(self, leaf: PromptPage, why: str, instead: str = "") -> None:
         del self._open[leaf.name]
-        self._left[leaf.name] = Left(leaf.name, leaf.tokens, why, instead)
+        self._left[leaf.name] = OmittedPage(leaf.name, leaf.tokens, why, instead)
 
 
-def _roots(leaves: Sequence[Leaf]) -> dict[str, str]:
+def _roots(leaves: Sequence[PromptPage]) -> dict[str, str]:
     """The page that each page stands for in the end: itself, or what its stand-ins lead to."""
     origins = {leaf.name: leaf.origin for leaf in leaves}
     roots = {}
@@ -219,7 +219,7 @@ def _roots(leaves: Sequence[Leaf]) -> dict[str, str]:
     return roots
 
 
-def _fitted(leaves: list[Leaf], room: int) -> list[Leaf] | None:
+def _fitted(leaves: list[PromptPage], room: int) -> list[PromptPage] | None:
     """The pages within some tokens, each step a level down for one of them, the first first; None where none helps."""
     fitted = list(leaves)
     over = sum(leaf.tokens for leaf in fitted) - room
@@ -234,23 +234,23 @@ def _fitted(leaves: list[Leaf], room: int) -> list[Leaf] | None:
     return fitted if over <= 0 else None
 
 
-def _is_required(leaf: Leaf) -> bool:
+def _is_required(leaf: PromptPage) -> bool:
     return leaf.instructs or leaf.task or leaf.pinned
 
 
-def _is_talk(leaf: Leaf) -> bool:
+def _is_talk(leaf: PromptPage) -> bool:
     return leaf.type in (PageType.TRANSCRIPT, PageType.ARTIFACT, PageType.RAW)
 
 
-def _is_told(leaf: Leaf) -> bool:
+def _is_told(leaf: PromptPage) -> bool:
     return _is_talk(leaf) or leaf.type is PageType.SUMMARY
 
 
-def _smallest(leaf: Leaf) -> Leaf:
+def _smallest(leaf: PromptPage) -> PromptPage:
     while (lower := leaf.lower()) is not None:
         leaf = lower
     return leaf
 
 
-def _abstract(leaf: Leaf) -> Leaf:
+def _abstract(leaf: PromptPage) -> PromptPage:
     return leaf.at(SUMMARY_LEVEL) if SUMMARY_LEVEL in leaf.levels and leaf.level < SUMMARY_LEVEL else leaf

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from vmstore.vm.protocol.escape import dumps, loads
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
@@ -39,12 +39,12 @@ class CallIds:
         return given
 
 
-def named(leaf: Leaf) -> str:
+def named(leaf: PromptPage) -> str:
     """What a call names itself: its own id where every provider takes it, else one made of its page's name."""
     return leaf.call_id if ID.fullmatch(leaf.call_id) else f"call_{UNFIT.sub('_', leaf.name)}"[:64]
 
 
-def asked(leaf: Leaf) -> tuple[str, Any]:
+def asked(leaf: PromptPage) -> tuple[str, Any]:
     """The tool a call's page names, and what stands for its arguments."""
     told = _object(leaf.text or "")
     inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), None)

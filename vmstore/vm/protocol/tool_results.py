@@ -8,32 +8,32 @@ from typing import Any, NamedTuple
 from vmstore.core.page import Modality, Tier
 from vmstore.vm.protocol.context import medium
 from vmstore.vm.protocol.escape import loads, printed
-from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.prompt_page import PromptPage
 
 
-class Loaded(NamedTuple):
+class LoadedPage(NamedTuple):
     """A fault that was granted: the page as it came, from where, and what had to go for it.
 
     `promoted` says whether it will stand in the next prompt too.
     """
 
-    leaf: Leaf
+    leaf: PromptPage
     source: Tier
     promoted: bool = True
     evictions: tuple[str, ...] = ()
 
 
-class Hit(NamedTuple):
+class SearchHit(NamedTuple):
     """A page that matches; `relevance` is in parts per million."""
 
-    leaf: Leaf
+    leaf: PromptPage
     relevance: int
 
 
-class Found(NamedTuple):
+class SearchResults(NamedTuple):
     """What a search found, best first, of how many pages there are."""
 
-    hits: Sequence[Hit]
+    hits: Sequence[SearchHit]
     total: int
 
 
@@ -45,7 +45,7 @@ class Budget(NamedTuple):
     fault_tokens: int
 
 
-def page_result(loaded: Loaded, budget: Budget | None = None) -> dict[str, Any]:
+def page_result(loaded: LoadedPage, budget: Budget | None = None) -> dict[str, Any]:
     """The envelope of a page that was loaded: what it is, and that it stands in the context now.
 
     Its text is not said again: the context shows the page as long as it is mapped.
@@ -67,7 +67,7 @@ def page_result(loaded: Loaded, budget: Budget | None = None) -> dict[str, Any]:
     return _with({"page": page, "effects": effects}, budget)
 
 
-def search_result(found: Found, budget: Budget | None = None) -> dict[str, Any]:
+def search_result(found: SearchResults, budget: Budget | None = None) -> dict[str, Any]:
     """The envelope of pages that match: what they are, never what they say."""
     results = [
         {
@@ -95,7 +95,7 @@ def _with(answer: dict[str, Any], budget: Budget | None) -> dict[str, Any]:
     return answer
 
 
-def _meta(loaded: Loaded) -> dict[str, Any]:
+def _meta(loaded: LoadedPage) -> dict[str, Any]:
     leaf = loaded.leaf
     meta: dict[str, Any] = {"mime_type": leaf.mime, "source_tier": loaded.source.name}
     if leaf.content is not None:
@@ -109,7 +109,7 @@ def _meta(loaded: Loaded) -> dict[str, Any]:
     return meta
 
 
-def _where(leaf: Leaf) -> dict[str, Any]:
+def _where(leaf: PromptPage) -> dict[str, Any]:
     """Where a page is read now; of a medium also its words, which are few."""
     told = CONTENTS.get(leaf.modality)
     place = f"{printed(leaf.name)} is in the context above"
@@ -118,12 +118,12 @@ def _where(leaf: Leaf) -> dict[str, Any]:
     return {"data": {"text": place}} if leaf.modality is Modality.STRUCTURED else {"text": place}
 
 
-def _image(leaf: Leaf) -> dict[str, Any]:
+def _image(leaf: PromptPage) -> dict[str, Any]:
     # Its bytes go beside the envelope, as a picture: in base64 they would cost a hundred times the tokens.
     return {"caption": leaf.caption().text or medium(leaf)}
 
 
-def _audio(leaf: Leaf) -> dict[str, Any]:
+def _audio(leaf: PromptPage) -> dict[str, Any]:
     told = _object(leaf.caption().text)
     content: dict[str, Any] = {"transcript": str(told.get("transcript") or leaf.caption().text or "")}
     times = [
@@ -136,7 +136,7 @@ def _audio(leaf: Leaf) -> dict[str, Any]:
     return {**content, "duration_seconds": leaf.duration_ms / 1000}
 
 
-def _video(leaf: Leaf) -> dict[str, Any]:
+def _video(leaf: PromptPage) -> dict[str, Any]:
     words = leaf.caption().text
     told = _object(words)
     scenes: list[dict[str, Any]] = []
@@ -165,7 +165,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-CONTENTS: dict[Modality, Callable[[Leaf], dict[str, Any]]] = {
+CONTENTS: dict[Modality, Callable[[PromptPage], dict[str, Any]]] = {
     Modality.IMAGE: _image,
     Modality.AUDIO: _audio,
     Modality.VIDEO: _video,

@@ -16,7 +16,7 @@ MARKDOWN_INDENT = 4
 WRAPPED_CHARS = 60  # lines that are wrapped are at least so long
 
 
-class Kind(IntEnum):
+class PieceKind(IntEnum):
     """What a piece of a text is."""
 
     SENTENCE = 0
@@ -26,10 +26,10 @@ class Kind(IntEnum):
     CODE = 4
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """One piece of a text, as it stands there."""
 
-    kind: Kind
+    kind: PieceKind
     text: str
     line: int  # the line it begins in, from 0: pieces of one line are set beside each other
 
@@ -57,14 +57,14 @@ def bounded(text: str, chars_max: int = CHARS_MAX) -> tuple[str, str]:
     return text[: chars_max - tail], text[-tail:]
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str) -> list[TextPiece]:
     """The pieces of a text in order."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     for kind, first, lines in _blocks(text.split("\n")):
-        if kind is Kind.SENTENCE:
+        if kind is PieceKind.SENTENCE:
             found += _sentences_of(first, lines)
         elif block := "\n".join(lines).strip("\n"):
-            found.append(Piece(kind, block if kind is Kind.CODE else block.strip(), first))
+            found.append(TextPiece(kind, block if kind is PieceKind.CODE else block.strip(), first))
     return found
 
 
@@ -107,7 +107,7 @@ def runs_on(line: str, following: str) -> bool:
     return len(line) >= WRAPPED_CHARS or (len(line) >= WRAPPED_CHARS // 2 and goes_on[1][0].islower())
 
 
-def _blocks(lines: list[str]) -> Iterator[tuple[Kind, int, list[str]]]:
+def _blocks(lines: list[str]) -> Iterator[tuple[PieceKind, int, list[str]]]:
     """Runs of lines of one kind, each with the number of its first line."""
     at = 0
     while at < len(lines):
@@ -120,21 +120,21 @@ def _blocks(lines: list[str]) -> Iterator[tuple[Kind, int, list[str]]]:
         at = end
 
 
-def _kind(line: str, after_blank: bool) -> Kind | None:
+def _kind(line: str, after_blank: bool) -> PieceKind | None:
     bare = line.lstrip()
     if not bare:
         return None
     if _FENCE.match(line):
-        return Kind.CODE
+        return PieceKind.CODE
     if _HEADING.match(bare):
-        return Kind.HEADING
+        return PieceKind.HEADING
     if bare.startswith(">") and not bare.startswith(">>>"):
-        return Kind.QUOTE
+        return PieceKind.QUOTE
     if _ITEM.match(bare):
-        return Kind.ITEM
+        return PieceKind.ITEM
     if looks_like_code(line) or (after_blank and len(line) - len(bare) >= MARKDOWN_INDENT):
-        return Kind.CODE
-    return Kind.SENTENCE
+        return PieceKind.CODE
+    return PieceKind.SENTENCE
 
 
 def _fence_end(lines: list[str], at: int) -> int:
@@ -145,22 +145,26 @@ def _fence_end(lines: list[str], at: int) -> int:
     return len(lines)
 
 
-def _run_end(lines: list[str], at: int, kind: Kind) -> int:
+def _run_end(lines: list[str], at: int, kind: PieceKind) -> int:
     """Where the run that begins at a line ends: headings and items are one each, with an item's indented lines."""
     end = at + 1
-    if kind is Kind.HEADING:
+    if kind is PieceKind.HEADING:
         return end
     while end < len(lines):
         line = lines[end]
-        if kind is Kind.CODE and not line.strip():
+        if kind is PieceKind.CODE and not line.strip():
             # A blank line is of the code where code follows at once.
-            if end + 1 >= len(lines) or _kind(lines[end + 1], True) is not Kind.CODE or _FENCE.match(lines[end + 1]):
+            if (
+                end + 1 >= len(lines)
+                or _kind(lines[end + 1], True) is not PieceKind.CODE
+                or _FENCE.match(lines[end + 1])
+            ):
                 break
-        elif kind is Kind.CODE:
+        elif kind is PieceKind.CODE:
             if _FENCE.match(line) or not (looks_like_code(line) or line[:1] in (" ", "\t")):
                 break
-        elif kind is Kind.ITEM:
-            if not line.strip() or line[:1] not in (" ", "\t") or _kind(line, False) is not Kind.SENTENCE:
+        elif kind is PieceKind.ITEM:
+            if not line.strip() or line[:1] not in (" ", "\t") or _kind(line, False) is not PieceKind.SENTENCE:
                 break
         elif _kind(line, False) is not kind:
             break
@@ -168,14 +172,14 @@ def _run_end(lines: list[str], at: int, kind: Kind) -> int:
     return end
 
 
-def _sentences_of(first: int, lines: list[str]) -> Iterator[Piece]:
+def _sentences_of(first: int, lines: list[str]) -> Iterator[TextPiece]:
     """The sentences of some lines of prose, joined where a sentence runs on in the next line."""
     start = 0
     for at in range(len(lines)):
         if at + 1 == len(lines) or not runs_on(lines[at], lines[at + 1]):
             paragraph = "\n".join(lines[start : at + 1])
             for sentence in sentences(paragraph):
-                yield Piece(Kind.SENTENCE, sentence, first + start)
+                yield TextPiece(PieceKind.SENTENCE, sentence, first + start)
             start = at + 1
 
 

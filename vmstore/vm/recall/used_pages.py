@@ -24,7 +24,7 @@ class Evidence(IntEnum):
     SAME = 3
 
 
-class Written(NamedTuple):
+class WrittenPage(NamedTuple):
     """A page as it was written: its number, its text, and the ids that others cite it by."""
 
     page: int
@@ -32,7 +32,7 @@ class Written(NamedTuple):
     ids: tuple[str, ...] = ()
 
 
-class Used(NamedTuple):
+class PageUse(NamedTuple):
     """An earlier page that `by` used, and the strongest evidence of it."""
 
     by: int
@@ -40,7 +40,7 @@ class Used(NamedTuple):
     evidence: Evidence
 
 
-def references(pages: Iterable[Written]) -> Iterator[Used]:
+def references(pages: Iterable[WrittenPage]) -> Iterator[PageUse]:
     """The uses of earlier pages by each page, in the order the pages were written; within one, older pages first.
 
     A page is used by a later one that
@@ -56,7 +56,7 @@ def references(pages: Iterable[Written]) -> Iterator[Used]:
     index = _Index()
     for written in pages:
         found = index.find(written)
-        yield from (Used(written.page, page, found[page]) for page in sorted(found))
+        yield from (PageUse(written.page, page, found[page]) for page in sorted(found))
         index.add(written)
 
 
@@ -69,7 +69,7 @@ class _Index:
         self._same: dict[str, int] = {}
         self._reading: tuple[int, list[str], list[str]] = (-1, [], [])
 
-    def find(self, written: Written) -> dict[int, Evidence]:
+    def find(self, written: WrittenPage) -> dict[int, Evidence]:
         """The earlier pages a page uses, each with the strongest evidence."""
         names, runs = names_of(written.text), runs_of(written.text)
         self._reading = (written.page, names, runs)
@@ -86,7 +86,7 @@ class _Index:
             found[same] = Evidence.SAME
         return found
 
-    def add(self, written: Written) -> None:
+    def add(self, written: WrittenPage) -> None:
         """Takes in a page that was just looked up."""
         page, names, runs = self._reading
         assert page == written.page, "a page is read before it is taken in"

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from vmstore.vmql.diagnostics.lookahead import SPOKEN, asked, at, column_before, following
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.lalr import Stuck, automaton, run
+from vmstore.vmql.syntax.lalr import ParseFailure, automaton, run
 
 # Tokens that may go on where the text ends; a word in them is completed, not followed.
 OPEN: Final = frozenset(("NAME", "REFERENCE", *SPOKEN))
@@ -46,7 +46,7 @@ def completions(text: str) -> Expect:
         run(settled, place, start)
     except QueryError:
         return Expect(prefix=prefix, start=start, quoted=quoted)
-    except Stuck as stuck:
+    except ParseFailure as stuck:
         second = _second_words(text, place, start)
         if stuck.token.kind != "HERE":
             return Expect(keywords=tuple(second), prefix=prefix, start=start, quoted=quoted)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from vmstore.vmql.syntax.build_expr import spelled
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.grammar_tables import Tables, load
-from vmstore.vmql.syntax.lalr import Stuck, run
+from vmstore.vmql.syntax.lalr import ParseFailure, run
 from vmstore.vmql.syntax.nodes import Word
 
 # By the rule that takes a name: what kind of name it is.
@@ -36,7 +36,7 @@ VALUES: Final = {"INT": "number", "STRING": "text", "PARAM": "parameter"}
 END: Final = "$END"
 
 
-class Place(NamedTuple):
+class Continuations(NamedTuple):
     """What can stand at a place: keywords and signs, kinds of names, kinds of values; whether it can end there."""
 
     keywords: tuple[str, ...]
@@ -102,21 +102,21 @@ ARTICLES: Final = {
 }
 
 
-NOTHING: Final = Place((), (), (), (), False)
+NOTHING: Final = Continuations((), (), (), (), False)
 
 
-def following(text: str, place: int, until: int) -> Place:
+def following(text: str, place: int, until: int) -> Continuations:
     """What can stand at `until` of the statement that begins at a place; nothing where it is refused before."""
     try:
         run(text, place, until)
-    except Stuck as stuck:
+    except ParseFailure as stuck:
         return at(stuck.states, stuck.values) if stuck.token.kind == "HERE" else NOTHING
     except QueryError:
         return NOTHING
     raise AssertionError("a parser that is told to stop does so")
 
 
-def at(states: list[int], values: list[Any]) -> Place:
+def at(states: list[int], values: list[Any]) -> Continuations:
     """What can follow a stack of states and values."""
     tables = load()
     signs_by_name = {name: text for text, name in tables.fixed.items()}
@@ -126,7 +126,7 @@ def at(states: list[int], values: list[Any]) -> Place:
     names = _names(tables, states) if "NAME" in taken else ()
     if column_before(values) is not None:
         names = tuple("value" if name == "column" else name for name in names if name != "function")
-    return Place(
+    return Continuations(
         keywords=tuple(sorted({text for text in texts if text[0].isalpha()})),
         signs=tuple(text for text in texts if not text[0].isalpha()),
         names=names,

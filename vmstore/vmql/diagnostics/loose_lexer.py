@@ -6,25 +6,25 @@ import re
 from typing import Final, NamedTuple
 
 from vmstore.vmql.syntax.grammar_tables import load
-from vmstore.vmql.syntax.nodes import Span
+from vmstore.vmql.syntax.nodes import SourceSpan
 
 QUOTES: Final = re.compile(r"\"([^\"]*)\"|`([^`]*)`|“([^”]*)”|\u2018([^\u2019]*)\u2019")
 DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])")
 PLACEHOLDER: Final = re.compile(r":([^\W\d]\w*)|\{([^\W\d]\w*)\}|@([^\W\d]\w*)")
 
 
-class Piece(NamedTuple):
+class LooseToken(NamedTuple):
     """A token as a loose reading finds it: its kind, its text in upper case, where it stands."""
 
     kind: str
     word: str
-    span: Span
+    span: SourceSpan
 
 
-def pieces(text: str, place: int) -> list[Piece]:
+def pieces(text: str, place: int) -> list[LooseToken]:
     """The tokens of the statement that begins at a place, read without a parser; the last is its end."""
     match = load().scanner().match
-    found: list[Piece] = []
+    found: list[LooseToken] = []
     while True:
         token = match(text, place)
         assert token is not None and token.lastgroup is not None, "the last group takes any character"
@@ -33,7 +33,7 @@ def pieces(text: str, place: int) -> list[Piece]:
         other = _other(text, start, kind)
         if other is not None:
             kind, end = other
-        found.append(Piece(kind, text[start:end].upper(), Span(start, end)))
+        found.append(LooseToken(kind, text[start:end].upper(), SourceSpan(start, end)))
         if kind in ("STOP", "END"):
             return found
         place = end

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from vmstore.vmql.diagnostics.lookahead import Place, following
+from vmstore.vmql.diagnostics.lookahead import Continuations, following
 from vmstore.vmql.diagnostics.sql_habits import CLAUSES, edits, made
-from vmstore.vmql.diagnostics.typos import Edit
+from vmstore.vmql.diagnostics.typos import TypoFix
 from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.grammar_tables import load
-from vmstore.vmql.syntax.lalr import Stuck, Token, run
-from vmstore.vmql.syntax.nodes import Span, Statement
+from vmstore.vmql.syntax.lalr import ParseFailure, Token, run
+from vmstore.vmql.syntax.nodes import SourceSpan, Statement
 from vmstore.vmql.syntax.printer import show
 
 TEXT_CHARS_MAX: Final = 1_000_000
@@ -33,11 +33,11 @@ def unfit(text: object) -> QueryError | None:
     if found := UNFIT.search(text):
         message = f"character {found.start() + 1} is U+{ord(found[0]):04X}, which no query holds"
         hint = "pass bytes and control characters as a parameter"
-        return QueryError(message, code="not-text", text=text, span=Span(*found.span()), hint=hint)
+        return QueryError(message, code="not-text", text=text, span=SourceSpan(*found.span()), hint=hint)
     return None
 
 
-def explained(text: str, place: int, stuck: Stuck) -> QueryError:
+def explained(text: str, place: int, stuck: ParseFailure) -> QueryError:
     """What is wrong with the statement that begins at a place, given where the parser stopped."""
     token = stuck.token
     if stuck.before.start < 0 and (early := _no_statement(text, place, token)):
@@ -52,7 +52,7 @@ def explained(text: str, place: int, stuck: Stuck) -> QueryError:
 
 def second(text: str, place: int) -> QueryError:
     """What is wrong with a text that has more after the `;` of its statement, which ends at `place`."""
-    span = Span(place - 1, place)
+    span = SourceSpan(place - 1, place)
     meant = _parsed(text[: place - 1] + " " + text[place:])
     if meant is not None and _parsed(text[place:]) is None:
         message = "this ; ends the statement before its last clause"
@@ -81,7 +81,7 @@ def _stray(text: str, place: int, token: Token) -> QueryError | None:
     if before < 0 or first not in CLAUSES | {"ORDER", "AS", "IN", "AT", "RENDER", "MESSAGES", "DEPTH"}:
         return None
     message = f"the ; before {_quoted(token)} ends the statement; take it out"
-    return QueryError(message, code="stray-semicolon", text=text, span=Span(before, before + 1))
+    return QueryError(message, code="stray-semicolon", text=text, span=SourceSpan(before, before + 1))
 
 
 def _unbegun(text: str, place: int, token: Token) -> QueryError | None:
@@ -98,7 +98,7 @@ def _unbegun(text: str, place: int, token: Token) -> QueryError | None:
 # ---- habits
 
 
-def _habit(text: str, place: int, stuck: Stuck) -> QueryError | None:
+def _habit(text: str, place: int, stuck: ParseFailure) -> QueryError | None:
     """The first habit in the statement, with all of them mended, where that is what was meant."""
     found = _mended(text, place)
     if not found:
@@ -113,15 +113,15 @@ def _habit(text: str, place: int, stuck: Stuck) -> QueryError | None:
     return _told(text, here[0], _locally(here[0])) if here else None
 
 
-def _mended(text: str, place: int) -> list[Edit]:
+def _mended(text: str, place: int) -> list[TypoFix]:
     return edits(text, place) if len(text) - place <= MENDED_CHARS_MAX else []
 
 
-def _told(text: str, edit: Edit, hint: str | None) -> QueryError:
+def _told(text: str, edit: TypoFix, hint: str | None) -> QueryError:
     return QueryError(edit.message, code=edit.code, text=text, span=edit.span, hint=hint)
 
 
-def _locally(edit: Edit) -> str | None:
+def _locally(edit: TypoFix) -> str | None:
     return edit.advice if edit.replacement is None else f"write {edit.replacement}"
 
 
@@ -129,14 +129,14 @@ def _parsed(text: str) -> Statement | None:
     try:
         statement, _, place = run(text)
         return statement if not text[place:].strip() else None
-    except (Stuck, QueryError):
+    except (ParseFailure, QueryError):
         return None
 
 
 # ---- the parser's own words
 
 
-def _said(token: Token, here: Place) -> tuple[str, str]:
+def _said(token: Token, here: Continuations) -> tuple[str, str]:
     """The message and its code."""
     wanted = _listed(here.said)
     if token.kind == "$END":
@@ -163,7 +163,7 @@ def _quoted(token: Token) -> str:
     return text if text.startswith("'") else f"`{text}`"
 
 
-def _near(text: str, place: int, stuck: Stuck, here: Place) -> tuple[str | None, Span]:
+def _near(text: str, place: int, stuck: ParseFailure, here: Continuations) -> tuple[str | None, SourceSpan]:
     """A keyword that was probably meant, of the token or of the word before it, and where it belongs."""
     token, before = stuck.token, stuck.before
     if word := _keyword_near(token.text, here):
@@ -177,7 +177,7 @@ def _near(text: str, place: int, stuck: Stuck, here: Place) -> tuple[str | None,
     return _insertion(text, place, token, here), token.span
 
 
-def _keyword_near(written: str, here: Place) -> str | None:
+def _keyword_near(written: str, here: Continuations) -> str | None:
     """A keyword that a word was probably meant to be, or to begin where it is one of two words."""
     if written.upper() in here.keywords:
         return None
@@ -186,7 +186,7 @@ def _keyword_near(written: str, here: Place) -> str | None:
     return None if found is None else keywords[found]
 
 
-def _insertion(text: str, place: int, token: Token, here: Place) -> str | None:
+def _insertion(text: str, place: int, token: Token, here: Continuations) -> str | None:
     """The statement with the one word or sign that it lacks, where there is only one that makes it whole."""
     candidates = here.signs if token.kind == "$END" else (*here.keywords, *here.signs)
     meant_so = token.text.upper() in load().fixed  # a keyword is not the name of anything
@@ -197,12 +197,12 @@ def _insertion(text: str, place: int, token: Token, here: Place) -> str | None:
     return f"write {show(mended[0])}" if len(mended) == 1 else None
 
 
-def _gets_past(text: str, place: int, before: Span, word: str, token: Token) -> bool:
+def _gets_past(text: str, place: int, before: SourceSpan, word: str, token: Token) -> bool:
     """Whether a word in the place of another lets the parser take the token that stopped it."""
     mended = text[place : before.start] + word + text[before.end : token.end]
     try:
         run(mended)
-    except Stuck as stuck:
+    except ParseFailure as stuck:
         return stuck.token.kind == "$END"
     except QueryError:
         pass

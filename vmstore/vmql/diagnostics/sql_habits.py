@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from vmstore.vmql.diagnostics.loose_lexer import Piece, pieces
-from vmstore.vmql.diagnostics.typos import SLIPS, UNITS, Edit
+from vmstore.vmql.diagnostics.loose_lexer import LooseToken, pieces
+from vmstore.vmql.diagnostics.typos import SLIPS, UNITS, TypoFix
 from vmstore.vmql.syntax.errors import near
-from vmstore.vmql.syntax.nodes import Span
+from vmstore.vmql.syntax.nodes import SourceSpan
 from vmstore.vmql.syntax.printer import quoted
 
 RELATIONS: Final = (
@@ -38,7 +38,7 @@ ENDS: Final = frozenset(("END", "STOP", "_AS_OF", "_ORDER_BY"))  # a clause of t
 CHUNK: Final = re.compile(r"(?:(?!--)[^\s,;()='\"<>!&|*+`])+")
 
 
-def _select(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _select(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     if read[0].word != "SELECT":
         return
     message = "VMQL has no SELECT: the relation comes first, then its columns, none for all of them"
@@ -46,16 +46,16 @@ def _select(text: str, read: list[Piece]) -> Iterator[Edit]:
     named = read[source + 1].word if source is not None and source + 1 < len(read) else ""
     relation = named if named in RELATIONS else near(named, RELATIONS)
     if source is None or relation is None:
-        yield Edit(
+        yield TypoFix(
             "sql-select", message, read[0].span, advice="write for example PAGES page, tokens WHERE tokens > 500"
         )
         return
     shown = text[read[1].span.start : read[source].span.start].strip()
     columns = "" if shown == "*" else f" {_edited(text, read[1:source])}"
-    yield Edit("sql-select", message, Span(read[0].span.start, read[source + 1].span.end), relation + columns)
+    yield TypoFix("sql-select", message, SourceSpan(read[0].span.start, read[source + 1].span.end), relation + columns)
 
 
-def _edited(text: str, read: list[Piece]) -> str:
+def _edited(text: str, read: list[LooseToken]) -> str:
     """The columns of a SELECT, with the habits among them mended too."""
     inner = [edit for habit in (_empty_call, _quoted) for edit in habit(text, read)]
     place, parts = read[0].span.start, []
@@ -65,11 +65,14 @@ def _edited(text: str, read: list[Piece]) -> str:
     return "".join([*parts, text[place : read[-1].span.end]])
 
 
-def _group_by(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _group_by(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for first, second in pairwise(read):
         if (first.word, second.word) == ("GROUP", "BY"):
-            yield Edit(
-                "sql-group-by", "groups are asked for with BY alone", Span(first.span.start, second.span.end), "BY"
+            yield TypoFix(
+                "sql-group-by",
+                "groups are asked for with BY alone",
+                SourceSpan(first.span.start, second.span.end),
+                "BY",
             )
 
 
@@ -81,36 +84,38 @@ SIGNS: Final = {
 }
 
 
-def _signs(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _signs(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for first, second in pairwise(read):
         sign = first.word + second.word
         if first.span.end == second.span.start and sign in SIGNS:
             code, message, meant = SIGNS[sign]
-            yield Edit(code, message, Span(first.span.start, second.span.end), meant)
+            yield TypoFix(code, message, SourceSpan(first.span.start, second.span.end), meant)
 
 
-def _quoted(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _quoted(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for piece in read:
         if piece.kind == "QUOTED":
             inner = text[piece.span.start + 1 : piece.span.end - 1].replace("'", "''")
-            yield Edit("double-quotes", "a text stands in single quotes", piece.span, f"'{inner}'")
+            yield TypoFix("double-quotes", "a text stands in single quotes", piece.span, f"'{inner}'")
 
 
-def _bare_moment(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _bare_moment(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for first, second in pairwise(read):
         given = text[second.span.start : second.span.end]
         if first.kind in MOMENTS or first.word in MOMENTS:
             if second.kind == "INT":
                 message = f"{given} can be a turn, a call or a position; say which"
-                yield Edit("moment-without-unit", message, second.span, f"TURN {given}")
+                yield TypoFix("moment-without-unit", message, second.span, f"TURN {given}")
             elif second.kind in ("STRING", "DATE"):
                 time = given if second.kind == "STRING" else f"'{given}'"
-                yield Edit("moment-without-unit", "a time is written with TIME before it", second.span, f"TIME {time}")
+                yield TypoFix(
+                    "moment-without-unit", "a time is written with TIME before it", second.span, f"TIME {time}"
+                )
         elif second.kind == "DATE":
-            yield Edit("bare-date", "a time stands in single quotes", second.span, f"'{given}'")
+            yield TypoFix("bare-date", "a time stands in single quotes", second.span, f"'{given}'")
 
 
-def _bare_between(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _bare_between(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for place, piece in enumerate(read[:-3]):
         if piece.word == "WHERE":  # in a condition numbers are what they are
             return
@@ -118,31 +123,31 @@ def _bare_between(text: str, read: list[Piece]) -> Iterator[Edit]:
         if piece.word == "BETWEEN" and joint.word == "AND" and low.kind == high.kind == "INT":
             message = f"{low.word} and {high.word} can be turns, calls or positions; say which"
             meant = f"TURN {low.word} AND TURN {high.word}"
-            yield Edit("moment-without-unit", message, Span(low.span.start, high.span.end), meant)
+            yield TypoFix("moment-without-unit", message, SourceSpan(low.span.start, high.span.end), meant)
 
 
-def _second_moment(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _second_moment(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for place, unit in enumerate(read[:-3]):
         first, joint, second = read[place + 1 : place + 4]
         if unit.word in UNITS and joint.word in ("TO", "AND") and first.kind == second.kind == "INT":
             meant = f"{unit.word} {second.word}"
-            yield Edit("moment-without-unit", "each moment says its unit", second.span, meant)
+            yield TypoFix("moment-without-unit", "each moment says its unit", second.span, meant)
 
 
-def _session(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _session(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for first, second in pairwise(read):
         if first.kind == "_IN_SESSION" and (second.word in CLAUSES or second.kind in ENDS):
             message = "IN SESSION is followed by the name of a session"
-            span = Span(first.span.start, second.span.end)
-            yield Edit("missing-session", message, span, advice="write IN SESSION 'name'; SESSIONS lists them")
+            span = SourceSpan(first.span.start, second.span.end)
+            yield TypoFix("missing-session", message, span, advice="write IN SESSION 'name'; SESSIONS lists them")
         elif first.word == "WHERE":
             return
         elif first.word == "IN" and second.kind in ("NAME", "STRING") and second.word != "CONTEXT":
             name = text[second.span.start : second.span.end]
-            yield Edit("missing-session", "a session is named after IN SESSION", second.span, f"SESSION {name}")
+            yield TypoFix("missing-session", "a session is named after IN SESSION", second.span, f"SESSION {name}")
 
 
-def _limit(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _limit(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     message = "VMQL does not count rows to skip: LIMIT n AFTER the cursor of the last answer goes on from it"
     for place, piece in enumerate(read[:-3]):
         first, second, third = read[place + 1 : place + 4]
@@ -150,18 +155,18 @@ def _limit(text: str, read: list[Piece]) -> Iterator[Edit]:
             continue
         if second.word in (",", "OFFSET"):
             kept = third if second.word == "," else first
-            yield Edit("sql-offset", message, Span(first.span.start, third.span.end), kept.word)
+            yield TypoFix("sql-offset", message, SourceSpan(first.span.start, third.span.end), kept.word)
 
 
-def _empty_call(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _empty_call(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for name, opened, closed in zip(read, read[1:], read[2:], strict=False):
         if name.kind == "NAME" and opened.word == "(" and closed.word == ")":
             called = text[name.span.start : name.span.end]
-            span = Span(name.span.start, closed.span.end)
-            yield Edit("empty-call", f"{called}() counts nothing; count(*) counts rows", span, f"{called}(*)")
+            span = SourceSpan(name.span.start, closed.span.end)
+            yield TypoFix("empty-call", f"{called}() counts nothing; count(*) counts rows", span, f"{called}(*)")
 
 
-def _unquoted(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _unquoted(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     end = 0
     for piece in read:
         if piece.kind not in ("NAME", "REFERENCE", "INT", "FLOAT") or piece.span.start < end:
@@ -170,40 +175,40 @@ def _unquoted(text: str, read: list[Piece]) -> Iterator[Edit]:
         if found is not None and found.end() > piece.span.end:
             end = found.end()
             message = f"{found[0]} is no plain name, so it stands in single quotes"
-            yield Edit("unquoted-name", message, Span(*found.span()), quoted(found[0]))
+            yield TypoFix("unquoted-name", message, SourceSpan(*found.span()), quoted(found[0]))
 
 
-def _star(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _star(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for relation, star in pairwise(read):
         if relation.word in RELATIONS and star.word == "*":
-            yield Edit("sql-star", "without columns a relation has all of them", star.span, "")
+            yield TypoFix("sql-star", "without columns a relation has all of them", star.span, "")
 
 
-def _is_value(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _is_value(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for place, piece in enumerate(read[:-1]):
         no = read[place + 1].word == "NOT"
         value = read[place + 2 if no else place + 1]
         if piece.word == "IS" and value.kind in ("NAME", "STRING", "INT", "FLOAT", "QUOTED") and value.word != "NULL":
-            span = Span(piece.span.start, read[place + 1].span.end if no else piece.span.end)
-            yield Edit("is-value", "IS asks for NULL alone; values are compared with =", span, "!=" if no else "=")
+            span = SourceSpan(piece.span.start, read[place + 1].span.end if no else piece.span.end)
+            yield TypoFix("is-value", "IS asks for NULL alone; values are compared with =", span, "!=" if no else "=")
 
 
-def _placeholder(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _placeholder(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for piece in read:
         if piece.kind == "PLACEHOLDER":
             name = text[piece.span.start : piece.span.end].strip(":@{}")
-            yield Edit("placeholder", "a parameter is written $name", piece.span, f"${name}")
+            yield TypoFix("placeholder", "a parameter is written $name", piece.span, f"${name}")
 
 
-def _reserved(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _reserved(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for before, piece, after in zip(read, read[1:], read[2:], strict=False):
         if piece.word in CLAUSES and (before.word == "," or (before.word in RELATIONS and after.word == ",")):
             message = f"{piece.word} begins a clause, so nothing shown can be called that"
             advice = "DESCRIBE lists the columns of a relation"
-            yield Edit("reserved-word", message, piece.span, advice=advice)
+            yield TypoFix("reserved-word", message, piece.span, advice=advice)
 
 
-HABITS: Final[tuple[Callable[[str, list[Piece]], Iterator[Edit]], ...]] = (
+HABITS: Final[tuple[Callable[[str, list[LooseToken]], Iterator[TypoFix]], ...]] = (
     _select,
     _group_by,
     _signs,
@@ -223,20 +228,20 @@ HABITS: Final[tuple[Callable[[str, list[Piece]], Iterator[Edit]], ...]] = (
 )
 
 
-def edits(text: str, place: int) -> list[Edit]:
+def edits(text: str, place: int) -> list[TypoFix]:
     """Every habit found in the statement that begins at a place, in the order of the text, none within another."""
     read = pieces(text, place)
-    found: list[Edit] = []
+    found: list[TypoFix] = []
     for habit in HABITS:
         found += habit(text, read)
-    kept: list[Edit] = []
+    kept: list[TypoFix] = []
     for edit in sorted(found, key=lambda edit: (edit.span.start, -edit.span.end)):
         if not kept or edit.span.start >= kept[-1].span.end:
             kept.append(edit)
     return kept
 
 
-def made(text: str, place: int, found: list[Edit]) -> str:
+def made(text: str, place: int, found: list[TypoFix]) -> str:
     """The statement at a place with its edits made."""
     end = pieces(text, place)[-1].span.start
     parts = []

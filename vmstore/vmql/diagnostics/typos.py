@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from vmstore.vmql.diagnostics.loose_lexer import Piece
-from vmstore.vmql.syntax.nodes import Span
+from vmstore.vmql.diagnostics.loose_lexer import LooseToken
+from vmstore.vmql.syntax.nodes import SourceSpan
 
 UNITS: Final = frozenset(("TURN", "CALL", "POSITION"))
 NAMED: Final = frozenset(("NAME", "REFERENCE", "STRING", "PARAM", "INT"))
 COUNTED: Final = {"CALLS": "call", "TURNS": "turn"}
 
 
-class Edit(NamedTuple):
+class TypoFix(NamedTuple):
     """One habit in a text: its code, what is said of it, where it is, and what stands there in VMQL.
 
     Without a replacement nothing can be told for sure about what was meant; `advice` then says what to do.
@@ -22,18 +22,18 @@ class Edit(NamedTuple):
 
     code: str
     message: str
-    span: Span
+    span: SourceSpan
     replacement: str | None = None
     advice: str | None = None
 
 
-def _over(text: str, read: list[Piece], meant: str, message: str, code: str = "left-out") -> Edit:
+def _over(text: str, read: list[LooseToken], meant: str, message: str, code: str = "left-out") -> TypoFix:
     """An edit of all that some pieces cover; `{}` in what was meant is what stands there."""
-    span = Span(read[0].span.start, read[-1].span.end)
-    return Edit(code, message, span, meant.replace("{}", text[span.start : span.end]))
+    span = SourceSpan(read[0].span.start, read[-1].span.end)
+    return TypoFix(code, message, span, meant.replace("{}", text[span.start : span.end]))
 
 
-def _at(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _at(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """CONTEXT CALL 42."""
     for before, context, unit, number in zip([None, *read], read, read[1:], read[2:], strict=False):
         if context.word != "CONTEXT" or (before is not None and before.word == "DIFF"):
@@ -44,7 +44,7 @@ def _at(text: str, read: list[Piece]) -> Iterator[Edit]:
             yield _over(text, [unit], "AT TURN {}", "the moment of a context stands after AT, and says its unit")
 
 
-def _diff(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _diff(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """DIFF CALL 40 TO CALL 42, DIFF CONTEXT 40 TO 42."""
     if read[0].word != "DIFF":
         return
@@ -56,7 +56,7 @@ def _diff(text: str, read: list[Piece]) -> Iterator[Edit]:
             yield _over(text, [piece], "TURN {}", message, "moment-without-unit")
 
 
-def _why(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _why(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """WHY p8 AT CALL 3, WHY p8 NOT IN CONTEXT."""
     if read[0].word != "WHY":
         return
@@ -71,7 +71,7 @@ def _why(text: str, read: list[Piece]) -> Iterator[Edit]:
         yield _over(text, read[page : page + 1], "{} IN CONTEXT", "a page is asked for in a context")
 
 
-def _words(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _words(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """SEARCH postgres decision, CONTEXT MATCHES postgres, TIME yesterday."""
     for place, piece in enumerate(read):
         wants = piece.kind == "_CONTEXT_MATCHES" or piece.word == "TIME" or (place == 0 and piece.word == "SEARCH")
@@ -80,7 +80,7 @@ def _words(text: str, read: list[Piece]) -> Iterator[Edit]:
             yield _over(text, bare[: 1 if piece.word == "TIME" else None], "'{}'", "words stand in single quotes")
 
 
-def _run(read: list[Piece]) -> Iterator[Piece]:
+def _run(read: list[LooseToken]) -> Iterator[LooseToken]:
     """The bare words at a place that no clause begins with."""
     for piece in read:
         if piece.kind != "NAME" or piece.word in STARTS:
@@ -93,7 +93,7 @@ STARTS: Final = frozenset(
 )
 
 
-def _listed(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _listed(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """type IN 'claim'."""
     where = False
     for joint, value in pairwise(read):
@@ -102,7 +102,7 @@ def _listed(text: str, read: list[Piece]) -> Iterator[Edit]:
             yield _over(text, [value], "({})", "what follows IN stands in parentheses")
 
 
-def _contains(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _contains(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """text CONTAINS 'postgres'."""
     for piece, value in pairwise(read):
         if piece.word in ("CONTAINS", "MATCH", "ILIKE") and value.kind == "STRING":
@@ -110,7 +110,7 @@ def _contains(text: str, read: list[Piece]) -> Iterator[Edit]:
             yield _over(text, [piece], meant, f"VMQL has no {piece.word}", "sql-contains")
 
 
-def _in_session(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _in_session(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """CONTEXT SESSION trip, PAGES FROM SESSION trip."""
     if read[0].word in ("FORK", "VERIFY", "DIFF", "SET"):
         return
@@ -120,25 +120,25 @@ def _in_session(text: str, read: list[Piece]) -> Iterator[Edit]:
             yield _over(text, begun, "IN SESSION", "a session is named after IN SESSION")
 
 
-def _numbered(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _numbered(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """CALLS 317."""
     column = COUNTED.get(read[0].word)
     if column is not None and read[1].kind == "INT":
         yield _over(text, read[1:2], f"WHERE {column} = {{}}", "rows are chosen after WHERE")
 
 
-def _writes(text: str, read: list[Piece]) -> Iterator[Edit]:
+def _writes(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     """DELETE FROM pages."""
     if read[0].word in ("INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER"):
         message = "VMQL asks, and changes nothing that was written; FORK alone makes something"
-        yield Edit("sql-write", message, read[0].span, advice="`vmstore annotate` says more of a page")
+        yield TypoFix("sql-write", message, read[0].span, advice="`vmstore annotate` says more of a page")
 
 
-def _text(text: str, piece: Piece) -> str:
+def _text(text: str, piece: LooseToken) -> str:
     return text[piece.span.start : piece.span.end]
 
 
-SLIPS: Final[tuple[Callable[[str, list[Piece]], Iterator[Edit]], ...]] = (
+SLIPS: Final[tuple[Callable[[str, list[LooseToken]], Iterator[TypoFix]], ...]] = (
     _at,
     _diff,
     _why,

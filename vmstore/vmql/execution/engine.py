@@ -7,21 +7,21 @@ from weakref import WeakSet
 
 from vmstore.vmql.execution.executor import Runner
 from vmstore.vmql.execution.query import Query
-from vmstore.vmql.execution.result import Result, Watch
+from vmstore.vmql.execution.result import Cancellation, Result
 from vmstore.vmql.execution.statements import answer
-from vmstore.vmql.host import World
+from vmstore.vmql.host import Host
 from vmstore.vmql.parse import parse
 from vmstore.vmql.planner.scope import Params
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import Statement
 
 
-class Asker:
+class QueryEngine:
     """Answers the queries of one namespace; any thread may ask."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Host) -> None:
         self._runner = Runner(world)
-        self._asked: WeakSet[Watch] = WeakSet()
+        self._asked: WeakSet[Cancellation] = WeakSet()
         self._adding = threading.Lock()
 
     def ask(self, text: str | Statement, *, session: str | None, params: Params) -> Result:

@@ -10,11 +10,11 @@ import apsw
 from vmstore.errors import VmstoreError
 from vmstore.vmql import functions
 from vmstore.vmql.execution import virtual_table
-from vmstore.vmql.execution.result import Watch, cancelled
-from vmstore.vmql.host import World
+from vmstore.vmql.execution.result import Cancellation, cancelled
+from vmstore.vmql.host import Host
 from vmstore.vmql.planner.plan import Plan, plan
 from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.syntax.nodes import Column as Asked
+from vmstore.vmql.syntax.nodes import SelectItem as Asked
 from vmstore.vmql.syntax.nodes import Tail
 
 STEPS = 20_000  # of SQLite's machine between two looks at whether a query was cancelled
@@ -31,21 +31,21 @@ def _raised(error: apsw.Error, wrong: Wrong) -> Exception:
     return cancelled() if isinstance(error, apsw.InterruptError) else wrong(error) or error
 
 
-class Prepared(NamedTuple):
+class PreparedConnection(NamedTuple):
     """A connection that knows the functions of VMQL, and what these read for a statement."""
 
     db: apsw.Connection
-    contents: functions.Contents
+    contents: functions.CellReader
 
 
 class Runner:
     """Plans and runs the queries of one namespace."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Host) -> None:
         self.world = world
         self._plans: dict[Any, Plan] = {}
-        self._ready: Prepared | None = None
-        self._spare: list[Prepared] = []  # for rows that are made
+        self._ready: PreparedConnection | None = None
+        self._spare: list[PreparedConnection] = []  # for rows that are made
 
     def planned(
         self, key: Any, relation: Relation, columns: Sequence[Asked], tail: Tail, shape: str, path: str | None
@@ -64,11 +64,11 @@ class Runner:
         """The views, which know the functions of VMQL and nothing that was read before."""
         db = self.world.views
         if self._ready is None or self._ready.db is not db:
-            self._ready = Prepared(db, functions.register(db, self.world))
+            self._ready = PreparedConnection(db, functions.register(db, self.world))
         self._ready.contents.forget()
         return db
 
-    def viewed(self, sql: str, values: dict[str, Any], watch: Watch, wrong: Wrong = _as_it_is) -> list[Row]:
+    def viewed(self, sql: str, values: dict[str, Any], watch: Cancellation, wrong: Wrong = _as_it_is) -> list[Row]:
         """The rows of a statement over the views, all of them: the moment is held only while it runs.
 
         `wrong` gives what to raise for an error of SQLite, None for that itself.
@@ -83,7 +83,7 @@ class Runner:
         finally:
             db.set_progress_handler(None)
 
-    def made(self, sql: str, values: dict[str, Any], watch: Watch, wrong: Wrong = _as_it_is) -> Iterator[Row]:
+    def made(self, sql: str, values: dict[str, Any], watch: Cancellation, wrong: Wrong = _as_it_is) -> Iterator[Row]:
         """The rows of a statement over rows that are made, as they are taken.
 
         It reads no view, so it has a database of its own, and holds nobody up however slowly it is
@@ -101,7 +101,7 @@ class Runner:
             db.set_progress_handler(None)
             self._spare.append(prepared)
 
-    def _fresh(self) -> Prepared:
+    def _fresh(self) -> PreparedConnection:
         db = apsw.Connection(":memory:")
         virtual_table.register(db)
-        return Prepared(db, functions.register(db, self.world))
+        return PreparedConnection(db, functions.register(db, self.world))

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from vmstore.views.branch import Lane, Stretch
+from vmstore.views.branch import Branch, BranchRange
 from vmstore.vmql.execution import duckdb_executor
-from vmstore.vmql.execution.query import Noted, Query, Row, names_in
+from vmstore.vmql.execution.query import PlannedStatement, Query, Row, names_in
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.execution.streams import rows_of
 from vmstore.vmql.planner.plan import Plan, tables_in
@@ -67,7 +67,7 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
         )
 
 
-def _steps(query: Query, noted: Noted, analyze: bool) -> Iterator[Row]:
+def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row]:
     found, scope, tail = noted
     yield 1, "whose", _whose(scope), None, None, None
     way = WAYS[found.path.name]
@@ -130,7 +130,7 @@ def _expected(query: Query, found: Plan, scope: Scope) -> int | None:
     return total
 
 
-def _stretches(lane: Lane, scope: Scope) -> list[Stretch]:
+def _stretches(lane: Branch, scope: Scope) -> list[BranchRange]:
     return lane.stretches[:1] if scope.shape == ACROSS else lane.stretches
 
 

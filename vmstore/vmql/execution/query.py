@@ -13,20 +13,20 @@ import apsw
 from vmstore.errors import VmstoreError
 from vmstore.vmql.execution import duckdb_executor as wide
 from vmstore.vmql.execution.executor import Runner, Wrong
-from vmstore.vmql.execution.result import Column, Result, Watch
+from vmstore.vmql.execution.result import Cancellation, Column, Result
 from vmstore.vmql.execution.search import calls_showing
 from vmstore.vmql.planner import limits
 from vmstore.vmql.planner.plan import Plan, after, cursor, limit
 from vmstore.vmql.planner.scope import Params, Scope, scope_of
 from vmstore.vmql.planner.values import kept
 from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.syntax.nodes import Column as Asked
+from vmstore.vmql.syntax.nodes import SelectItem as Asked
 from vmstore.vmql.syntax.nodes import Statement, Tail
 
 Row = tuple[Any, ...]
 
 
-class Noted(NamedTuple):
+class PlannedStatement(NamedTuple):
     """What a query was about to run."""
 
     plan: Plan
@@ -44,11 +44,11 @@ class Query:
         self.session = session
         self.params = params
         self.text = text
-        self.watch = Watch()
+        self.watch = Cancellation()
         self.began = self.world.ticks()
         self.following: str | None = None
         self.dry = False
-        self.noted: list[Noted] | None = None  # where a statement is only explained: what would be run
+        self.noted: list[PlannedStatement] | None = None  # where a statement is only explained: what would be run
 
     def scope(self, tail: Tail, *, wide: bool = False) -> Scope:
         """Whose rows are meant."""
@@ -76,7 +76,7 @@ class Query:
         found = self.runner.planned(key, relation, columns, tail, scope.shape, path)
         source = None if make is None else make(found)
         if self.noted is not None:
-            self.noted.append(Noted(found, scope, tail))
+            self.noted.append(PlannedStatement(found, scope, tail))
             if self.dry:
                 return self.result(kind, basis or scope.basis, found, iter(()))
         if source is None or found.plain is None:

@@ -19,7 +19,7 @@ class Column(NamedTuple):
     type: str
 
 
-class Watch:
+class Cancellation:
     """Whether somebody wants a query to stop; the query looks as it goes."""
 
     __slots__ = ("__weakref__", "asker", "stopped")
@@ -55,7 +55,7 @@ class Result:
         columns: Sequence[Column],
         rows: Iterator[Row],
         *,
-        watch: Watch,
+        watch: Cancellation,
         ticks: Callable[[], int],
         began: int,
         statement: Any = None,

@@ -15,7 +15,7 @@ from vmstore.core.text.tokenizer import readable
 from vmstore.search.rank import ranked
 from vmstore.views.erased_cells import erased_at, seen
 from vmstore.vmql.functions import matches
-from vmstore.vmql.host import World
+from vmstore.vmql.host import Host
 from vmstore.vmql.planner.scope import OneSession, Params, Scope, given
 from vmstore.vmql.relations.ctes import TABLES
 from vmstore.vmql.relations.relation import ACROSS
@@ -77,7 +77,7 @@ def _contents(scope: Scope) -> Iterator[Content]:
 _ALL = "SELECT position, cell, commitment FROM versions WHERE session = ? AND position <= ?"
 
 
-def texts(world: World, contents: Iterable[Content]) -> Iterator[tuple[Place, str]]:
+def texts(world: Host, contents: Iterable[Content]) -> Iterator[tuple[Place, str]]:
     """The text of each content that is one, many read at once; what was erased is left out."""
     waiting = iter(contents)
     while some := list(islice(waiting, READ_AT_ONCE)):

@@ -20,7 +20,7 @@ from vmstore.vmql.execution.search import best
 from vmstore.vmql.execution.streams import MAKERS, rows_of, watch
 from vmstore.vmql.execution.why import chain
 from vmstore.vmql.functions import as_text
-from vmstore.vmql.host import Seen
+from vmstore.vmql.host import StoredContext
 from vmstore.vmql.planner.clause_checks import check_context, check_diff
 from vmstore.vmql.planner.plan import Plan
 from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, told
@@ -40,20 +40,20 @@ from vmstore.vmql.syntax.nodes import (
     Explain,
     Fork,
     InSession,
-    Lineage,
+    LineageQuery,
     Moment,
     OfPage,
-    Relation,
+    RelationQuery,
     Replay,
-    Search,
+    SearchQuery,
     Set,
     Show,
-    Span,
+    SourceSpan,
     Tail,
     Value,
     Verify,
     Watch,
-    Why,
+    WhyQuery,
 )
 
 
@@ -61,13 +61,13 @@ def one(query: Query, tail: Tail) -> OneSession:
     """The one session a statement is asked of."""
     scope = query.scope(tail)
     if not isinstance(scope, OneSession):
-        span = tail.scope.span if tail.scope is not None else Span(0, 0)
+        span = tail.scope.span if tail.scope is not None else SourceSpan(0, 0)
         raise QueryError("this is asked of one session", code="which-session", span=span, hint="name one: IN SESSION …")
     return scope
 
 
 @contextmanager
-def faults_at(span: Span, code: str) -> Iterator[None]:
+def faults_at(span: SourceSpan, code: str) -> Iterator[None]:
     """What the store refuses within is a fault of the text, at a place of it."""
     try:
         yield
@@ -78,7 +78,7 @@ def faults_at(span: Span, code: str) -> Iterator[None]:
 # ---- relations
 
 
-def relation(query: Query, statement: Relation) -> Result:
+def relation(query: Query, statement: RelationQuery) -> Result:
     """The rows of a relation."""
     name = statement.name.upper()
     found = RELATIONS.get(name)
@@ -131,7 +131,7 @@ def context(query: Query, statement: ContextAt) -> Result:
         )
 
 
-def _seen(query: Query, scope: OneSession, moment: Moment | None, span: Span) -> Seen:
+def _seen(query: Query, scope: OneSession, moment: Moment | None, span: SourceSpan) -> StoredContext:
     """The context of a call."""
     when = as_of(moment, query.params, query.world.now())
     with faults_at(moment.span if moment is not None else span, "no-such-moment"):
@@ -223,7 +223,7 @@ def history(query: Query, statement: OfPage) -> Result:
         return query.select(python_rows.HISTORY, (), statement.tail, scope, make=rows_of(listed), kind="history")
 
 
-def lineage(query: Query, statement: Lineage) -> Result:
+def lineage(query: Query, statement: LineageQuery) -> Result:
     """The links met on a walk from a page, as the log had them at the moment."""
     with query.world.asking():
         scope = one(query, statement.tail)
@@ -242,7 +242,7 @@ def lineage(query: Query, statement: Lineage) -> Result:
         return query.select(python_rows.LINEAGE, (), statement.tail, scope, make=rows_of(listed), kind="lineage")
 
 
-def why(query: Query, statement: Why) -> Result:
+def why(query: Query, statement: WhyQuery) -> Result:
     """Why a page is in the context of a call, or is not."""
     with query.world.asking():
         scope = one(query, Tail(scope=statement.scope))
@@ -353,7 +353,7 @@ def _told(query: Query, of: Catalogued, listed: list[Row]) -> Result:
     return query.result("table", {}, found, iter(listed))
 
 
-def search(query: Query, statement: Search) -> Result:
+def search(query: Query, statement: SearchQuery) -> Result:
     """Pages that hold words, the best first."""
     words = str(given(statement.query, query.params))
     with query.world.asking():
@@ -369,20 +369,20 @@ def answer(query: Query, statement: Any) -> Result:
 
 
 ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
-    Relation: relation,
+    RelationQuery: relation,
     ContextAt: context,
     DiffContext: diff_context,
     DiffSession: diff_session,
     OfPage: of_page,
-    Lineage: lineage,
+    LineageQuery: lineage,
     Fork: fork,
     Replay: replay,
     Verify: verify,
     Watch: watch,
-    Search: search,
+    SearchQuery: search,
     Show: show,
     Describe: describe,
     Set: set_,
-    Why: why,
+    WhyQuery: why,
     Explain: lambda query, statement: explain(query, statement, answer),
 }

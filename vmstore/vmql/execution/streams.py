@@ -20,10 +20,10 @@ from vmstore.vmql.planner.values import LISTS, word_of
 from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.actors import namer
 from vmstore.vmql.relations.faults import faults_of, moves_of
-from vmstore.vmql.relations.mutations import Stream, Written
+from vmstore.vmql.relations.mutations import SessionStream, Stream
 from vmstore.vmql.relations.relation import ACROSS
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import And, Compare, Expr, In, Param, Span, Tail, Value, Watch, Word
+from vmstore.vmql.syntax.nodes import And, Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word
 
 Make = Callable[[Plan], Callable[[], Iterable[Row]]]
 """From a plan, which says the values that are wanted, to what makes the rows."""
@@ -81,7 +81,7 @@ def _asker(query: Query) -> Callable[[int, int], str | None]:
     return asked
 
 
-def ordinals(query: Query, written: Written, after: int, most: int) -> list[int]:
+def ordinals(query: Query, written: SessionStream, after: int, most: int) -> list[int]:
     """The ordinals of a session's commits that end after a position."""
     with query.world.asking():
         reader = LogReader(query.world.log, query.world.views)
@@ -139,11 +139,11 @@ def watch(query: Query, statement: Watch) -> Result:
             return lambda: _after(stream.of_all(writer, max(after - 1, 0), end, before), after, skip)
 
         @cache
-        def writer(session: int) -> Written | None:  # looked up when met: what is new is of few
+        def writer(session: int) -> SessionStream | None:  # looked up when met: what is new is of few
             with query.world.asking():
                 return next((one for one in scope.written(session) if one.session == session), None)
 
-        def before(one: Written, position: int) -> tuple[int, int]:
+        def before(one: SessionStream, position: int) -> tuple[int, int]:
             with query.world.asking():
                 return moment_at(query.world.lane(one.session), position - 1)
 
@@ -151,7 +151,7 @@ def watch(query: Query, statement: Watch) -> Result:
         return query.select(python_rows.MUTATIONS, statement.columns, statement.tail, scope, make=make, ready=True)
 
 
-def _no_cursor(message: str, span: Span) -> QueryError:
+def _no_cursor(message: str, span: SourceSpan) -> QueryError:
     return QueryError(message, code="no-cursor", span=span, hint="pass the `next` of a WATCH of this store")
 
 

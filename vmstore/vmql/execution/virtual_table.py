@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 Make = Callable[[], Iterable[Row]]
 
 
-class Rows:
+class RelationTable:
     """The table of one relation: its fields in order, `row` (from 1) and, hidden, what makes them."""
 
     def __init__(self, relation: Relation) -> None:
@@ -26,7 +26,7 @@ class Rows:
         names = ", ".join(f'"{name}"' for name in relation.fields)
         self.schema = f'CREATE TABLE made({names}, "row", made HIDDEN)'
 
-    def Connect(self, *_: Any) -> tuple[str, Rows]:  # noqa: N802  the names are SQLite's
+    def Connect(self, *_: Any) -> tuple[str, RelationTable]:  # noqa: N802  the names are SQLite's
         """Nothing is kept between statements."""
         return self.schema, self
 
@@ -41,9 +41,9 @@ class Rows:
         info.estimatedCost = 1e6
         return True
 
-    def Open(self) -> Taking:  # noqa: N802
+    def Open(self) -> RowCursor:  # noqa: N802
         """A cursor."""
-        return Taking(self.fields)
+        return RowCursor(self.fields)
 
     def Disconnect(self) -> None:  # noqa: N802
         """Nothing to let go of."""
@@ -51,7 +51,7 @@ class Rows:
     Destroy = Disconnect
 
 
-class Taking:
+class RowCursor:
     """A cursor over rows as they are made."""
 
     def __init__(self, fields: int) -> None:
@@ -94,5 +94,5 @@ def register(db: apsw.Connection) -> None:
     """Has a connection know the tables."""
     for relation in MADE:
         name = f"vm_{relation.name.lower()}"
-        table: Any = Rows(relation)
+        table: Any = RelationTable(relation)
         db.create_module(name, table, use_bestindex_object=True, eponymous_only=True, read_only=True)

@@ -15,7 +15,7 @@ from vmstore.core.asof import Position
 from vmstore.core.decision import Holder, Why
 from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultDenied, Unpin
 from vmstore.core.page import Level, LinkKind, PageType, Role
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.projectors.calls import last_call
 from vmstore.views.projectors.decisions import (
     MOVES,
@@ -29,21 +29,21 @@ from vmstore.views.projectors.decisions import (
 )
 from vmstore.views.projectors.lineage import ended
 from vmstore.views.projectors.residency import residents_at
-from vmstore.views.reads.context import Shown, contents
+from vmstore.views.reads.context import ShownPage, contents
 from vmstore.views.reads.faults import before, gone
 from vmstore.views.reads.reasons import contest, policy_name, reason_of, word_of
 from vmstore.views.reads.resolve_asof import moment_at
-from vmstore.vmql.host import Seen
+from vmstore.vmql.host import StoredContext
 from vmstore.vmql.planner.scope import OneSession
 
 Row = tuple[Any, ...]
 SHOWN_MAX = 5  # of the pages that came instead
 UNDECIDED = "the log holds no decision here"
-_TYPE = Shown._fields.index("type") - Shown._fields.index("message")
-_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+_TYPE = ShownPage._fields.index("type") - ShownPage._fields.index("message")
+_TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
 
 
-def chain(scope: OneSession, page: int, seen: Seen) -> Iterator[Row]:
+def chain(scope: OneSession, page: int, seen: StoredContext) -> Iterator[Row]:
     """What brought a page into a context, what kept it, or what put it out: oldest first, the answer last."""
     at = seen.basis
     here = (at.position, at.turn, at.call)
@@ -53,7 +53,7 @@ def chain(scope: OneSession, page: int, seen: Seen) -> Iterator[Row]:
         yield (page, turn, call, "create", page, made, None)
         yield (*here, "out", page, f"not in the context of call {at.call}: it was not there yet", None)
         return
-    told = Told(scope.lane, page, at.position)
+    told = PageDecisions(scope.lane, page, at.position)
     entered = None
     for event in scope.world.session(scope.name).lineage.history(f"p{page}", Position(at.position)):
         if event.event == "enter":
@@ -66,10 +66,10 @@ def chain(scope: OneSession, page: int, seen: Seen) -> Iterator[Row]:
     yield (*here, *_answer(page, seen, entered, told))
 
 
-class Told:
+class PageDecisions:
     """What the log's decisions say of a page up to a position."""
 
-    def __init__(self, lane: Lane, page: int, position: int) -> None:
+    def __init__(self, lane: Branch, page: int, position: int) -> None:
         self.lane, self.page, self.position = lane, page, position
         self.decisions = {one.position: one for one in decisions_of(lane, page, position)}
         causes = {one.cause for one in self.decisions.values() if one.cause}
@@ -147,7 +147,7 @@ class Told:
         return f"; asked for since, and denied at position {last.position}, {reason_of(last, self.causes.get)}"
 
 
-def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, str, str | None]:
+def _answer(page: int, seen: StoredContext, entered: Any, told: PageDecisions) -> tuple[str, int, str, str | None]:
     """Whether a page is in a context, and what keeps it there or had put it out."""
     call = seen.basis.call
     if page in seen.page_ids:
@@ -173,7 +173,7 @@ def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, 
     return "out", page, reason, None
 
 
-def _holders(told: Told, turn: int) -> str:
+def _holders(told: PageDecisions, turn: int) -> str:
     """Who holds a page in a turn; the last turns are held by a setting, and yield where they must."""
     listed = [word_of(Holder, one) or "" for one in holders(told.lane, told.position, [told.page]).get(told.page, ())]
     window = (settings_at(told.lane, told.position) or {}).get("pinned_turns")
@@ -184,7 +184,7 @@ def _holders(told: Told, turn: int) -> str:
     return f"held by {', '.join(listed)}" if listed else "nobody holds it"
 
 
-def _near(told: Told, last: Decision | None) -> str:
+def _near(told: PageDecisions, last: Decision | None) -> str:
     """How near a page was to going when pages last gave way."""
     if last is None or last.why is None:
         return "nothing has had to give way yet"
@@ -203,7 +203,7 @@ def _score(page: int, last: Decision | None) -> int | None:
     return None if last is None or last.why is None else {p: score for score, p in last.why.losers}.get(page)
 
 
-def _reason(lane: Lane, page: int, event: Any, told: Told) -> str:
+def _reason(lane: Branch, page: int, event: Any, told: PageDecisions) -> str:
     """What the log says about an event, or what is known."""
     if event.event == "enter":
         came = f"the request of call {event.call} had it"
@@ -230,7 +230,7 @@ def _reason(lane: Lane, page: int, event: Any, told: Told) -> str:
     return str(event.detail)
 
 
-def _because(told: Told, decision: Decision | None, made: int | None = None, pack: int = 0) -> str:
+def _because(told: PageDecisions, decision: Decision | None, made: int | None = None, pack: int = 0) -> str:
     """Which decision a pack shows; what is new is in the prompt without one where a kernel is at work."""
     if decision is not None:
         said = reason_of(decision, told.causes.get)
@@ -253,7 +253,7 @@ def contest_json(decision: Decision | None) -> str | None:
     return json.dumps(told if decision.score is None else {**told, "score": decision.score})
 
 
-def _instead(lane: Lane, page: int, event: Any) -> Iterator[Row]:
+def _instead(lane: Branch, page: int, event: Any) -> Iterator[Row]:
     """What entered with the pack that left a page out: those made from it, then the largest."""
     came = [
         (other, content) for _, other, since, content in residents_at(lane, event.position) if since == event.position
@@ -273,7 +273,7 @@ def _instead(lane: Lane, page: int, event: Any) -> Iterator[Row]:
         yield (event.position, event.turn, event.call, "enter", None, more, None)
 
 
-def _made_from(lane: Lane, page: int, position: int) -> set[int]:
+def _made_from(lane: Branch, page: int, position: int) -> set[int]:
     found: set[int] = set()
     gone = ended(lane, position)
     for stretch in lane.upto(position):

@@ -10,9 +10,9 @@ import re
 from typing import NamedTuple
 
 from vmstore.core.address import page_position
-from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, Form
+from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, ColumnType
 from vmstore.vmql.functions import AGGREGATES
-from vmstore.vmql.planner.values import Place, a_type, check, fault, no_word
+from vmstore.vmql.planner.values import ValueSlot, a_type, check, fault, no_word
 from vmstore.vmql.relations.relation import ACROSS, Field, Relation, Shape
 from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.nodes import (
@@ -29,7 +29,7 @@ from vmstore.vmql.syntax.nodes import (
     Not,
     Or,
     Param,
-    Span,
+    SourceSpan,
     Value,
     Word,
 )
@@ -42,7 +42,7 @@ class Term(NamedTuple):
     """An expression: its SQL, how its values are kept, and whether it sums over a group."""
 
     sql: str
-    form: Form
+    form: ColumnType
     name: str
     sums: bool = False
 
@@ -69,7 +69,7 @@ class Binder:
         self.relation = relation
         self.order = relation.order if shape != ACROSS else (*relation.across, *relation.order)
         self.needs: dict[str, None] = {}  # joins, in the order they were asked for
-        self.places: list[Place] = []
+        self.places: list[ValueSlot] = []
         self.patterns: list[tuple[str, Value | Param | Word]] = []  # of CONTEXT MATCHES
 
     # ---- values of a row
@@ -302,17 +302,17 @@ class Binder:
         raise fault(f"{of.name} is compared with a value", "not-a-value", expr.span)
 
     @staticmethod
-    def _is_word_of(word: Word, form: Form) -> bool:
+    def _is_word_of(word: Word, form: ColumnType) -> bool:
         return form.words is not None and len(word.path) == 1 and form.words.of(word.path[0]) is not None
 
-    def place(self, node: Value | Param | Word, form: Form, what: str) -> str:
+    def place(self, node: Value | Param | Word, form: ColumnType, what: str) -> str:
         """A named place for a value."""
         name = f"v{len(self.places)}"
-        self.places.append(Place(name, node, form, what))
+        self.places.append(ValueSlot(name, node, form, what))
         return f":{name}"
 
 
-def _comparable(one: Form, other: Form) -> bool:
+def _comparable(one: ColumnType, other: ColumnType) -> bool:
     if "json" in (one.type, other.type):
         return True
     if one.words is not other.words or one.name != other.name:
@@ -322,7 +322,9 @@ def _comparable(one: Form, other: Form) -> bool:
 
 def _sorted(of: Term) -> str:
     if of.form.words is not None and of.form.text is not None:
-        raise fault(f"the words of {of.name} have no order", "wrong-type", Span(0, 0), hint=f"write {of.name} IN (…)")
+        raise fault(
+            f"the words of {of.name} have no order", "wrong-type", SourceSpan(0, 0), hint=f"write {of.name} IN (…)"
+        )
     return of.sql
 
 
@@ -330,7 +332,7 @@ def _nothing(of: Term) -> str:
     return f"nullif({of.sql}, 0)" if of.form.name == "message" else of.sql
 
 
-def _form_of(value: object) -> Form:
+def _form_of(value: object) -> ColumnType:
     if isinstance(value, bool):
         return BOOLEAN
     if isinstance(value, int):

@@ -8,7 +8,7 @@ import apsw
 
 from vmstore.errors import InternalError, VmstoreError
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import Column, Span, Tail
+from vmstore.vmql.syntax.nodes import SelectItem, SourceSpan, Tail
 
 WHERE, COLUMNS, ORDER = "where", "columns", "order"
 _PASSED = (
@@ -23,7 +23,7 @@ _PASSED = (
 )
 
 
-def refusal(error: apsw.Error, columns: Sequence[Column], tail: Tail, text: str) -> QueryError | None:
+def refusal(error: apsw.Error, columns: Sequence[SelectItem], tail: Tail, text: str) -> QueryError | None:
     """What to say of a statement that SQLite found too large; None where that is not what was wrong."""
     for said, where, message, hint in _PASSED:
         if said in str(error):
@@ -39,13 +39,13 @@ def fault(error: apsw.Error, text: str) -> VmstoreError:
     )
 
 
-def _place(where: str, columns: Sequence[Column], tail: Tail) -> Span:
+def _place(where: str, columns: Sequence[SelectItem], tail: Tail) -> SourceSpan:
     """Where in the text stands what is too large."""
     order = tail.order or tail.by
     if where == ORDER and order:
-        return Span(order[0].span.start, order[-1].span.end)
+        return SourceSpan(order[0].span.start, order[-1].span.end)
     if where == COLUMNS and (shown := max(columns, tail.by, key=len)):
-        return Span(shown[0].span.start, shown[-1].span.end)
+        return SourceSpan(shown[0].span.start, shown[-1].span.end)
     if tail.where is not None:
         return tail.where.span
-    return Span(columns[0].span.start, columns[-1].span.end) if columns else tail.span
+    return SourceSpan(columns[0].span.start, columns[-1].span.end) if columns else tail.span

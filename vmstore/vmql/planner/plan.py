@@ -10,25 +10,25 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.page import Level, PageType, Tier
-from vmstore.core.page import Word as Words
-from vmstore.vmql.column_types import Form
+from vmstore.core.page import WordEnum as Words
+from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.planner.bind import Binder, Term
 from vmstore.vmql.planner.scope import Params, given
-from vmstore.vmql.planner.values import Place
+from vmstore.vmql.planner.values import ValueSlot
 from vmstore.vmql.relations.ctes import TABLES
 from vmstore.vmql.relations.relation import Path, Relation, Shape
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import And, Column, Compare, Expr, IsNull, Param, Tail, Value, Word
+from vmstore.vmql.syntax.nodes import And, Compare, Expr, IsNull, Param, SelectItem, Tail, Value, Word
 
 
-class Shown(NamedTuple):
+class PlannedColumn(NamedTuple):
     """A column of an answer: its name and how its values are kept."""
 
     name: str
-    form: Form
+    form: ColumnType
 
 
-class Key(NamedTuple):
+class SortKey(NamedTuple):
     """What rows are ordered by."""
 
     sql: str
@@ -48,8 +48,8 @@ class Plan(NamedTuple):
     tables: tuple[str, ...]
     joins: tuple[str, ...]
     body: str
-    columns: tuple[Shown, ...]
-    places: tuple[Place, ...]
+    columns: tuple[PlannedColumn, ...]
+    places: tuple[ValueSlot, ...]
     patterns: tuple[tuple[str, Value | Param | Word], ...]
     keys: int
     limit: Value | Param | None
@@ -71,7 +71,7 @@ class Plan(NamedTuple):
         return [(at, form.show) for at, form in told if form.show is not None and (late or form.text is None)]
 
 
-def plan(relation: Relation, columns: Sequence[Column], tail: Tail, shape: Shape, path: str | None = None) -> Plan:
+def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: Shape, path: str | None = None) -> Plan:
     """How the rows of a relation are had, in a scope of some shape; QueryError where the text does not fit it."""
     binder = Binder(relation, shape)
     way = relation.paths[path] if path is not None else _way(relation, tail.where)
@@ -107,7 +107,7 @@ def plan(relation: Relation, columns: Sequence[Column], tail: Tail, shape: Shape
         tables_in(body),
         tuple(joins),
         body,
-        tuple(Shown(name, term.form) for name, term in zip(names, terms, strict=True)),
+        tuple(PlannedColumn(name, term.form) for name, term in zip(names, terms, strict=True)),
         tuple(binder.places),
         tuple(binder.patterns),
         len(keys) if limited else 0,
@@ -124,7 +124,7 @@ def tables_in(body: str) -> tuple[str, ...]:
 
 
 def _columns(
-    binder: Binder, columns: Sequence[Column], tail: Tail, keys: Sequence[Term]
+    binder: Binder, columns: Sequence[SelectItem], tail: Tail, keys: Sequence[Term]
 ) -> tuple[list[Term], list[str]]:
     """What is shown: the columns asked for, after the words of BY; all of the relation where none is."""
     if not columns and not tail.by:
@@ -150,10 +150,10 @@ def _columns(
 
 def _keys(
     binder: Binder, tail: Tail, terms: Sequence[Term], names: Sequence[str], by: Sequence[Term] | None
-) -> list[Key]:
+) -> list[SortKey]:
     """What rows are ordered by, to the last tie."""
     named = dict(zip(names, terms, strict=True))
-    keys: list[Key] = []
+    keys: list[SortKey] = []
     for order in tail.order:
         expr = order.expr
         alias = isinstance(expr, Word) and expr.path[0] in named
@@ -172,30 +172,30 @@ def _keys(
                 span=expr.span,
                 hint="order by a word of BY or by an aggregate",
             )
-        keys.append(Key(term.ordered, order.descending))
+        keys.append(SortKey(term.ordered, order.descending))
     if by is not None:
-        return keys + [Key(term.ordered) for term in by]
+        return keys + [SortKey(term.ordered) for term in by]
     relation = binder.relation
     if not tail.order and relation.name == "SEARCH":
-        keys.append(Key("f.score", True))
+        keys.append(SortKey("f.score", True))
     if tail.limit is not None or tail.order or not _way(relation, tail.where).sorted:
         for end in binder.order:
             binder.need(end.needs)
-            keys.append(Key(end.sql))
+            keys.append(SortKey(end.sql))
     return keys
 
 
-def _ordered(key: Key) -> str:
+def _ordered(key: SortKey) -> str:
     """Nulls come last, whichever way."""
     return f"{key.sql} DESC NULLS LAST" if key.descending else f"{key.sql} NULLS LAST"
 
 
-def _after_keys(binder: Binder, tail: Tail, keys: Sequence[Key]) -> None:
+def _after_keys(binder: Binder, tail: Tail, keys: Sequence[SortKey]) -> None:
     if tail.after is not None and not keys:
         raise QueryError("AFTER goes on where a limited answer ended", code="no-cursor", span=tail.after.span)
 
 
-def _beyond(keys: Sequence[Key]) -> str:
+def _beyond(keys: Sequence[SortKey]) -> str:
     """The condition of the rows that come after the values :k0, :k1, …"""
     ways: list[str] = []
     same: list[str] = []

@@ -16,7 +16,7 @@ from vmstore.vmql.planner.bind import Binder
 from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.relation import CHAIN
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import Expr, Moment, Param, Relation, Span, Statement, Tail, Value, Word
+from vmstore.vmql.syntax.nodes import Expr, Moment, Param, RelationQuery, SourceSpan, Statement, Tail, Value, Word
 
 ASKED = ("CALLS", "MOVES", "MUTATIONS", "FAULTS")
 """The relations that a condition alone is asked of, in this order."""
@@ -34,15 +34,15 @@ class Predicate(NamedTuple):
     where: Expr
     lead: int = 0
 
-    def first(self, after: int | None) -> Relation:
+    def first(self, after: int | None) -> RelationQuery:
         """The statement whose one row is the first, after a position, for which it holds."""
         since = None if after is None else Moment(unit="position", value=Value(value=after))
-        return Relation(name=self.relation, tail=Tail(where=self.where, since=since, limit=Value(value=1)))
+        return RelationQuery(name=self.relation, tail=Tail(where=self.where, since=since, limit=Value(value=1)))
 
     def pointed(self, error: QueryError) -> QueryError:
         """A mistake where the text has it."""
         start, end = (min(max(place - self.lead, 0), len(self.text)) for place in error.span)
-        error.text, error.span = self.text, Span(start, end)
+        error.text, error.span = self.text, SourceSpan(start, end)
         if self.lead and error.hint is not None:
             error.hint = error.hint.replace(_LEAD, "")
         return error
@@ -56,7 +56,7 @@ def predicate(text: str) -> Predicate:
     led = Predicate(text, "", Value(value=None), len(_LEAD))
     try:
         asked = parse(_LEAD + text)
-        assert isinstance(asked, Relation) and asked.tail.where is not None, "the lead begins one"
+        assert isinstance(asked, RelationQuery) and asked.tail.where is not None, "the lead begins one"
         _alone(asked, text)
         return led._replace(relation=_suited(asked.tail.where), where=asked.tail.where)
     except QueryError as error:
@@ -66,7 +66,7 @@ def predicate(text: str) -> Predicate:
 def _whole(text: str) -> Predicate:
     """A relation and its condition."""
     asked: Statement = parse(text)
-    if not isinstance(asked, Relation) or asked.tail.where is None:
+    if not isinstance(asked, RelationQuery) or asked.tail.where is None:
         message = "a predicate is a condition, or a relation with one"
         raise QueryError(message, code="not-a-condition", text=text, hint="MUTATIONS WHERE kind = evict")
     name = asked.name.upper()
@@ -77,7 +77,7 @@ def _whole(text: str) -> Predicate:
     return Predicate(text, name, asked.tail.where)
 
 
-def _alone(asked: Relation, text: str) -> None:
+def _alone(asked: RelationQuery, text: str) -> None:
     """Refuses what would change nothing."""
     bare = msgspec.structs.replace(asked.tail, where=None)
     if bare != Tail() or asked.columns:
@@ -133,5 +133,5 @@ def _columns(where: Expr) -> list[str]:
     return list(dict.fromkeys(word.path[0].lower() for word in _words(where)))
 
 
-def _span(where: Expr, column: str) -> Span | None:
+def _span(where: Expr, column: str) -> SourceSpan | None:
     return next((word.span for word in _words(where) if word.path[0].lower() == column), None)

@@ -13,12 +13,12 @@ from typing import Any
 from vmstore.views.reads.faults import kept, moves_of
 from vmstore.views.reads.page_calls import seen, turns_of
 from vmstore.views.reads.prefix_cache import invalidated
-from vmstore.vmql.relations.faults import Own
+from vmstore.vmql.relations.faults import FaultScope
 
 Row = tuple[Any, ...]
 
 
-def _seen(own: Own) -> Iterator[Row]:
+def _seen(own: FaultScope) -> Iterator[Row]:
     """How many calls saw each page, and the turn of the last."""
     calls = seen(own.lane, own.high)
     last = {page: max(some.stop for some in calls[page]) - 1 for page in calls}
@@ -26,26 +26,26 @@ def _seen(own: Own) -> Iterator[Row]:
     yield from ((page, sum(map(len, calls[page])), turns[last[page]]) for page in calls)
 
 
-def _moved(own: Own) -> Iterator[Row]:
+def _moved(own: FaultScope) -> Iterator[Row]:
     """What happened in each turn: faults, evictions, searches, how full the prompt became."""
     for turn, counts in moves_of(own.lane, own.until, own.low).items():
         yield (turn, *counts)
 
 
-def _voided(own: Own) -> Iterator[Row]:
+def _voided(own: FaultScope) -> Iterator[Row]:
     """The tokens that each call's changes voided of the request before."""
     for position, tokens in invalidated(own.lane, own.high).items():
         if position > own.low:
             yield position, tokens
 
 
-def _kept(own: Own) -> Iterator[Row]:
+def _kept(own: FaultScope) -> Iterator[Row]:
     """The stays that a decision began or somebody held: why, and whether."""
     if own.lane.db.execute("SELECT EXISTS (SELECT 1 FROM decisions)").get:
         yield from kept(own.lane, own.high)
 
 
-_MAKERS: dict[str, Callable[[Own], Iterator[Row]]] = {
+_MAKERS: dict[str, Callable[[FaultScope], Iterator[Row]]] = {
     "seen": _seen,
     "moved": _moved,
     "voided": _voided,
@@ -55,6 +55,6 @@ HANDED = frozenset(_MAKERS)
 """The names of what can be handed."""
 
 
-def handed(name: str, lanes: list[Own], *, many: bool) -> str:
+def handed(name: str, lanes: list[FaultScope], *, many: bool) -> str:
     """Rows by name, as JSON."""
     return json.dumps([(own.session if many else 0, *row) for own in lanes for row in _MAKERS[name](own)])

@@ -12,19 +12,19 @@ from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.core.page import Origin
 from vmstore.core.times import iso
 from vmstore.errors import InputError, UnknownError
-from vmstore.views.branch import NEVER, Lane
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.projectors.lineage import outdated
 from vmstore.views.projectors.residency import knower
 from vmstore.views.projectors.sessions import NAMED
-from vmstore.views.reads.resolve_asof import Basis, basis, call_position, last, moment_at
-from vmstore.vmql.host import World
+from vmstore.views.reads.resolve_asof import ResolvedMoment, basis, call_position, last, moment_at
+from vmstore.vmql.host import Host
 from vmstore.vmql.planner.python_ctes import HANDED, handed
 from vmstore.vmql.planner.times import instant
-from vmstore.vmql.relations.faults import Own
-from vmstore.vmql.relations.mutations import Written
+from vmstore.vmql.relations.faults import FaultScope
+from vmstore.vmql.relations.mutations import SessionStream
 from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import AcrossSessions, InSession, Moment, Param, Span, Tail, Value, Word
+from vmstore.vmql.syntax.nodes import AcrossSessions, InSession, Moment, Param, SourceSpan, Tail, Value, Word
 
 Params = dict[str, Any]
 UNITS: dict[str, type[Turn] | type[Call] | type[Position]] = {"turn": Turn, "call": Call, "position": Position}
@@ -62,7 +62,7 @@ def as_of(moment: Moment | None, params: Params, now: int) -> AsOf:
         raise told(error, moment.span) from error
 
 
-def told(error: Exception, span: Span, code: str = "no-such-moment") -> QueryError:
+def told(error: Exception, span: SourceSpan, code: str = "no-such-moment") -> QueryError:
     """What the views refuse, as a fault of the text."""
     return error if isinstance(error, QueryError) else QueryError(str(error), code=code, span=span)
 
@@ -74,7 +74,7 @@ class Scope(ABC):
     lane_sql: str
     basis: dict[str, Any]
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Host) -> None:
         self.world = world
         self.values: dict[str, Any] = {}
 
@@ -90,22 +90,22 @@ class Scope(ABC):
         return self.values[name]
 
     @abstractmethod
-    def lanes(self) -> list[Own]:
+    def lanes(self) -> list[FaultScope]:
         """Each session it sees, by name."""
 
     @abstractmethod
-    def written(self, session: int | None = None) -> list[Written]:
+    def written(self, session: int | None = None) -> list[SessionStream]:
         """What each session wrote of the rows that are wanted, or one by its key, with the turn and the call before."""
 
     @abstractmethod
-    def position_of(self, page: str, span: Span) -> int:
+    def position_of(self, page: str, span: SourceSpan) -> int:
         """The position a page's name stands for."""
 
 
 class OneSession(Scope):
     """One session up to a moment, its past before its fork included."""
 
-    def __init__(self, world: World, lane: Lane, name: str, tail: Tail, params: Params) -> None:
+    def __init__(self, world: Host, lane: Branch, name: str, tail: Tail, params: Params) -> None:
         super().__init__(world)
         self.lane, self.name = lane, name
         now = world.now() if _timed(tail) else 0
@@ -125,7 +125,7 @@ class OneSession(Scope):
             self.values.update(zip(("session", "low", "high", "since", "until"), rows[0], strict=True))
         self.values.update(head=lane.session, since=self.since, until=self.until)
 
-    def _moment(self, moment: Moment | None, when: AsOf) -> Basis:
+    def _moment(self, moment: Moment | None, when: AsOf) -> ResolvedMoment:
         try:
             return basis(self.lane, when)
         except UnknownError as error:
@@ -156,21 +156,21 @@ class OneSession(Scope):
         except UnknownError:  # nothing had happened by then
             return -1
 
-    def lanes(self) -> list[Own]:
+    def lanes(self) -> list[FaultScope]:
         """The one it is."""
-        return [Own(self.lane, self.name, self.lane.session, 0, self.at.position, self.since, self.until)]
+        return [FaultScope(self.lane, self.name, self.lane.session, 0, self.at.position, self.since, self.until)]
 
-    def written(self, session: int | None = None) -> list[Written]:
+    def written(self, session: int | None = None) -> list[SessionStream]:
         """Its stretches, the oldest first."""
         found = []
         for stretch in self.lane.upto(self.at.position)[::-1]:
             low, high = max(stretch.low, self.since), min(stretch.high, self.until)
             if low < high:
                 name = self.world.views.execute(_NAME, (stretch.session,)).get
-                found.append(Written(stretch.session, name, low, high, *moment_at(self.lane, low)))
+                found.append(SessionStream(stretch.session, name, low, high, *moment_at(self.lane, low)))
         return found
 
-    def position_of(self, page: str, span: Span) -> int:
+    def position_of(self, page: str, span: SourceSpan) -> int:
         """The page of that name in the session; a QueryError names the nearest."""
         try:
             return self.world.page_position(self.name, page)
@@ -194,7 +194,7 @@ class OneSession(Scope):
 class ManySessions(Scope):
     """Many sessions, each with the rows it wrote itself; all, those of a user, or those a pattern names."""
 
-    def __init__(self, world: World, tail: Tail, params: Params, rows: tuple[str, Params]) -> None:
+    def __init__(self, world: Host, tail: Tail, params: Params, rows: tuple[str, Params]) -> None:
         super().__init__(world)
         self.shape = ACROSS
         now = world.now() if _timed(tail) else 0
@@ -232,13 +232,13 @@ class ManySessions(Scope):
             f" AND c.{CLOCKS[moment.unit]} <= :{name}), -1)"
         )
 
-    def lanes(self) -> list[Own]:
+    def lanes(self) -> list[FaultScope]:
         """Each of them by name."""
         sql = f"WITH {self.lane_sql} SELECT lane.*, w.name FROM lane JOIN sessions w ON w.session = lane.session"
         rows: list[Any] = self.world.views.execute(sql, self.values).fetchall()
-        return [Own(self.world.lane(key), name, key, *bounds) for key, *bounds, name in rows]
+        return [FaultScope(self.world.lane(key), name, key, *bounds) for key, *bounds, name in rows]
 
-    def written(self, session: int | None = None) -> list[Written]:
+    def written(self, session: int | None = None) -> list[SessionStream]:
         """What each wrote, by name."""
         sql = f"""WITH {self.lane_sql if session is None else self._one_sql}
           SELECT lane.session, w.name, lane.low, lane.since, lane.until, w.turn_before, w.call_before
@@ -246,10 +246,10 @@ class ManySessions(Scope):
         found = []
         for key, name, low, since, until, turn, call in self.world.views.execute(sql, {**self.values, "key": session}):
             before = (turn, call) if since <= low else moment_at(self.world.lane(key), since)
-            found.append(Written(key, name, since, until, *before))
+            found.append(SessionStream(key, name, since, until, *before))
         return found
 
-    def position_of(self, page: str, span: Span) -> int:
+    def position_of(self, page: str, span: SourceSpan) -> int:
         """The position a name like p17 says; of many sessions a hint says no one page."""
         position = page_position(page)
         if position is None:
@@ -263,7 +263,7 @@ class ManySessions(Scope):
 
 
 def scope_of(
-    world: World, tail: Tail, params: Params, session: str | None, *, wide: bool = False, where: Span | None = None
+    world: Host, tail: Tail, params: Params, session: str | None, *, wide: bool = False, where: SourceSpan | None = None
 ) -> Scope:
     """What a statement with a tail sees: the session it names, else the one handed in, else the only one."""
     named = tail.scope
@@ -285,7 +285,7 @@ def scope_of(
     return OneSession(world, world.lane(key_of(world, name, where)), name, tail, params)
 
 
-def _alone(world: World, tail: Tail, params: Params, key: int, name: str) -> Scope:
+def _alone(world: Host, tail: Tail, params: Params, key: int, name: str) -> Scope:
     """One session among many: without the past it shares with its parent."""
     one = OneSession(world, world.lane(key), name, tail, params)
     low = one.lane.stretches[0].low
@@ -295,7 +295,7 @@ def _alone(world: World, tail: Tail, params: Params, key: int, name: str) -> Sco
     return one
 
 
-def key_of(world: World, name: str, span: Span | None) -> int:
+def key_of(world: Host, name: str, span: SourceSpan | None) -> int:
     """A session's key by its name; a QueryError names the nearest."""
     key: int | None = world.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get
     if key is None:
@@ -304,19 +304,19 @@ def key_of(world: World, name: str, span: Span | None) -> int:
         raise QueryError(
             f"there is no session {name!r}" if names else f"there is no session {name!r}, nor any other yet",
             code="unknown-session",
-            span=span or Span(0, 0),
+            span=span or SourceSpan(0, 0),
             expected=tuple(names[:20]),
             hint=f"the nearest is '{meant}'" if meant else "SESSIONS lists them" if names else None,
         )
     return key
 
 
-def names_of(world: World) -> list[str]:
+def names_of(world: Host) -> list[str]:
     """The names of all sessions."""
     return [row[0] for row in world.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
 
 
-def _only(world: World, where: Span | None) -> str:
+def _only(world: Host, where: SourceSpan | None) -> str:
     names = names_of(world)
     if len(names) == 1:
         return names[0]
@@ -324,13 +324,13 @@ def _only(world: World, where: Span | None) -> str:
     raise QueryError(
         f"which of {len(names)} sessions is not said" if names else "there is no session yet",
         code="which-session",
-        span=where or Span(0, 0),
+        span=where or SourceSpan(0, 0),
         expected=tuple(names[:20]),
         hint=f"write IN SESSION and one of {some}{' …' if len(names) > 5 else ''}" if names else "record or import one",
     )
 
 
-def _of_user(world: World, across: AcrossSessions, params: Params) -> tuple[str, Params]:
+def _of_user(world: Host, across: AcrossSessions, params: Params) -> tuple[str, Params]:
     if across.user is None:
         return "1", {}
     user = given(across.user, params)
@@ -350,7 +350,7 @@ def _of_user(world: World, across: AcrossSessions, params: Params) -> tuple[str,
     return "user = :of_user", {"of_user": user}
 
 
-def _check_any(world: World, pattern: str, span: Span) -> None:
+def _check_any(world: Host, pattern: str, span: SourceSpan) -> None:
     found = world.views.execute("SELECT 1 FROM sessions WHERE name LIKE ? AND hidden = 0 LIMIT 1", (pattern,)).get
     if found is None:
         raise QueryError(f"no session is named like {pattern!r}", code="unknown-session", span=span)

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from vmstore.core.times import microseconds, moment_of
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import Span
+from vmstore.vmql.syntax.nodes import SourceSpan
 
 
-def instant(value: object, now: int, span: Span) -> int:
+def instant(value: object, now: int, span: SourceSpan) -> int:
     """Microseconds since 1970 of a time as it was written; `now` is what a phrase counts from."""
     if isinstance(value, bool) or not isinstance(value, int | str | datetime):
         raise _none(value, span)
@@ -42,7 +42,7 @@ def _phrase(text: str, now: int) -> datetime | None:
     return found
 
 
-def _none(value: object, span: Span) -> QueryError:
+def _none(value: object, span: SourceSpan) -> QueryError:
     return QueryError(
         f"{value!r} is no time",
         code="not-a-time",

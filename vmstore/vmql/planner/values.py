@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from vmstore.core.page import Word as Words
-from vmstore.vmql.column_types import Form
+from vmstore.core.page import WordEnum as Words
+from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.planner.scope import Params, Scope, given
 from vmstore.vmql.planner.times import instant
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import Param, Span, Value, Word
+from vmstore.vmql.syntax.nodes import Param, SourceSpan, Value, Word
 
 LISTS = (list, tuple, set, frozenset)
 """What can be handed in where a list is wanted."""
 
 
-class Place(NamedTuple):
+class ValueSlot(NamedTuple):
     """Where a value goes: the literal or parameter it comes from and the form it must have.
 
     Where there may be `many`, they go there as a JSON list.
@@ -24,12 +24,12 @@ class Place(NamedTuple):
 
     name: str
     node: Value | Param | Word
-    form: Form
+    form: ColumnType
     what: str
     many: bool = False
 
 
-def check(value: Any, form: Form, what: str, span: Span) -> None:
+def check(value: Any, form: ColumnType, what: str, span: SourceSpan) -> None:
     """Refuses a value that a column of a form can never have."""
     if value is None or form.type == "json":
         return
@@ -51,7 +51,7 @@ def check(value: Any, form: Form, what: str, span: Span) -> None:
         raise fault(f"{what} is {a_type(form.type)}, and {value!r} is not", "wrong-type", span, (form.type,), hint)
 
 
-def kept(place: Place, params: Params, scope: Scope) -> Any:
+def kept(place: ValueSlot, params: Params, scope: Scope) -> Any:
     """A value as the views keep it."""
     value = given(place.node, params)
     if place.many:
@@ -60,7 +60,7 @@ def kept(place: Place, params: Params, scope: Scope) -> Any:
     return _kept(place, value, scope)
 
 
-def _kept(place: Place, value: Any, scope: Scope) -> Any:
+def _kept(place: ValueSlot, value: Any, scope: Scope) -> Any:
     form, span = place.form, place.node.span
     if value is None:
         return None
@@ -81,13 +81,13 @@ def _kept(place: Place, value: Any, scope: Scope) -> Any:
     return value
 
 
-def _message(value: str, span: Span) -> int:
+def _message(value: str, span: SourceSpan) -> int:
     if value[:1] == "m" and value[1:].isdecimal():
         return int(value[1:])
     raise fault(f"{value!r} names no message", "unknown-message", span, hint="messages are named like m12")
 
 
-def _number(value: Any, words: type[Words], what: str, span: Span) -> int:
+def _number(value: Any, words: type[Words], what: str, span: SourceSpan) -> int:
     """The number of a word of an enumeration, by its word or its number."""
     found = word_of(value, words)
     if found is None:
@@ -102,14 +102,16 @@ def word_of(value: Any, words: type[Words]) -> Words | None:
     return words.of(value) if isinstance(value, str) else next((one for one in words if one == value), None)
 
 
-def no_word(value: Any, words: type[Words], what: str, span: Span) -> QueryError:
+def no_word(value: Any, words: type[Words], what: str, span: SourceSpan) -> QueryError:
     known = tuple(one.word for one in words)
     meant = near(value, known) if isinstance(value, str) else None
     hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
     return fault(f"{what} is never {value!r}", "unknown-word", span, known, hint)
 
 
-def fault(message: str, code: str, span: Span, expected: tuple[str, ...] = (), hint: str | None = None) -> QueryError:
+def fault(
+    message: str, code: str, span: SourceSpan, expected: tuple[str, ...] = (), hint: str | None = None
+) -> QueryError:
     return QueryError(message, code=code, span=span, expected=expected, hint=hint)
 
 

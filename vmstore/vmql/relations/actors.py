@@ -28,11 +28,11 @@ from vmstore.core.mutation import (
     Unpin,
 )
 from vmstore.core.page import METHODS, LinkKind, Method, PageType, Role
-from vmstore.core.redaction import By
-from vmstore.views.branch import NEVER, Lane
+from vmstore.core.redaction import RedactionSource
+from vmstore.views.branch import NEVER, Branch
 from vmstore.views.erased_cells import seen
 from vmstore.views.projectors.pages import object_of
-from vmstore.vmql.host import World
+from vmstore.vmql.host import Host
 
 USER, MODEL, TOOL, SYSTEM = "user", "model", "tool", "system"
 _ROLES = {Role.USER: USER, Role.ASSISTANT: MODEL, Role.TOOL: TOOL}
@@ -64,7 +64,7 @@ def actor_of(mutation: Any) -> str | None:
             return SYSTEM
 
 
-def namer(world: World) -> Actor:
+def namer(world: Host) -> Actor:
     """What tells the actors of a namespace's mutations."""
 
     @lru_cache(maxsize=KNOWN_MAX)
@@ -102,12 +102,12 @@ def _part(mutation: Any) -> str | None:
         return None if mutation.why is None else POLICY_NAMES.get(mutation.why.policy)
     if isinstance(mutation, Compress):
         return METHODS.get(Method(mutation.method)) if mutation.method in tuple(Method) else None
-    if isinstance(mutation, Redact) and mutation.by in tuple(By):
-        return By(mutation.by).word
+    if isinstance(mutation, Redact) and mutation.by in tuple(RedactionSource):
+        return RedactionSource(mutation.by).word
     return None
 
 
-def _last(lane: Lane, column: str) -> str | None:
+def _last(lane: Branch, column: str) -> str | None:
     """What a session says of itself, or the one it was forked from."""
     for stretch in reversed(lane.stretches):
         told: str | None = lane.db.execute(f"SELECT {column} FROM sessions WHERE session = ?", (stretch.session,)).get
@@ -116,7 +116,7 @@ def _last(lane: Lane, column: str) -> str | None:
     return None
 
 
-def _labelled(world: World, session: int, page: int) -> str | None:
+def _labelled(world: Host, session: int, page: int) -> str | None:
     """Whom a page's labels name."""
     labels: Any = world.views.execute(_LABELS, (session, page)).get
     told = object_of(labels).get("actor") if labels and '"actor"' in labels else None
@@ -128,7 +128,7 @@ def _read_page(mutation: Any) -> int:
     return mutation.page if isinstance(mutation, Reference) else 0
 
 
-def _tool(world: World, session: int, page: int) -> str | None:
+def _tool(world: Host, session: int, page: int) -> str | None:
     """The tool that answered with a page, as its call names it."""
     lane = world.lane(session)
     calls = [target for (target,) in lane.rows(_CALLED, [page])]
@@ -145,7 +145,7 @@ def _name(told: dict[str, Any]) -> str | None:
     return next((one["name"] for one in inner if isinstance(one.get("name"), str) and one["name"]), None)
 
 
-def _aside(world: World, cell: int | None) -> str | None:
+def _aside(world: Host, cell: int | None) -> str | None:
     """The model that an answer names."""
     sealed = None if cell is None else seen(world.log, world.views, [cell]).get(cell)
     told = None if sealed is None or sealed.erased else object_of(sealed.content).get("model")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from vmstore.core.decision import Load
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Standing, Status
 from vmstore.core.redaction import Redaction
-from vmstore.vmql.column_types import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, Form, word
-from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
+from vmstore.vmql.column_types import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, ColumnType, word
+from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
 from vmstore.vmql.relations.shared_columns import SESSION, WRITER, beside, scan
 
 
@@ -16,7 +16,7 @@ def _seen(column: str, otherwise: str = "NULL") -> str:
     return f"CASE WHEN {own} THEN c.{column} WHEN o.call IS NOT NULL THEN o.{column} ELSE {otherwise} END"
 
 
-def _ended(name: str, form: Form, meaning: str, sql: str) -> Field:
+def _ended(name: str, form: ColumnType, meaning: str, sql: str) -> Field:
     """A column that the reply says."""
     return Field(name, form, meaning, sql, ("others",))
 
@@ -81,7 +81,7 @@ CALLS = Relation(
     ),
     scan("calls", "c", "c.position"),
     {"writer": WRITER, "voided": beside("voided z", "c", "position"), "others": beside("others o", "c", "call")},
-    (Order("c.position"),),
+    (OrderKey("c.position"),),
     moment="c.position",
 )
 
@@ -123,7 +123,7 @@ TURNS = Relation(
         "called": beside("called n", "t", "turn"),
         "moved": beside("moved v", "t", "turn"),
     },
-    (Order("t.position"),),
+    (OrderKey("t.position"),),
     moment="t.position",
 )
 
@@ -236,7 +236,7 @@ SESSIONS = Relation(
         )
     },
     {"parent": Join(by("LEFT JOIN sessions o ON o.session = s.parent"))},
-    (Order("s.name"),),
+    (OrderKey("s.name"),),
     moment="lane.low + 1",
     across=(),
     wide=True,
@@ -276,6 +276,6 @@ MESSAGES = Relation(
     ),
     scan("messages", "m", "m.message"),
     {"writer": WRITER, "parts": beside("parts n", "m", "message")},
-    (Order("m.message"),),
+    (OrderKey("m.message"),),
     moment="m.message",
 )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from vmstore.vmql.column_types import Form
+from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS
 from vmstore.vmql.relations.relation import Field
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import Span
+from vmstore.vmql.syntax.nodes import SourceSpan
 
 Row = tuple[Any, ...]
 SHOWN = ("relations", "functions")
 
 
-def refused(what: str, span: Span) -> QueryError:
+def refused(what: str, span: SourceSpan) -> QueryError:
     """Why SHOW of this tells nothing here."""
     relation = near(what, DESCRIBED)
     return QueryError(
@@ -37,7 +37,7 @@ def functions() -> list[Row]:
     return [(one.written, one.type, one.meaning) for one in AGGREGATES.values()]
 
 
-def columns(relation: str, span: Span) -> list[Row]:
+def columns(relation: str, span: SourceSpan) -> list[Row]:
     """The columns of a relation."""
     found = DESCRIBED.get(relation.upper())
     if found is None:
@@ -68,5 +68,5 @@ def words_of_column(relation: str, column: str) -> tuple[str, ...]:
     return tuple(one.word for one in field.form.words)
 
 
-def _words(form: Form) -> str | None:
+def _words(form: ColumnType) -> str | None:
     return None if form.words is None else ", ".join(one.word for one in form.words)

@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 
 from vmstore.core.decision import Denial
 from vmstore.core.page import Tier
-from vmstore.views.branch import Lane
+from vmstore.views.branch import Branch
 from vmstore.views.reads.context_changes import moves_at
 from vmstore.views.reads.faults import faults_at
 from vmstore.views.reads.reasons import use_of, word_of
 from vmstore.views.reads.resolve_asof import moment_at
 
 
-class Own(NamedTuple):
+class FaultScope(NamedTuple):
     """A session as a statement sees it: what it wrote above `low` up to `high`.
 
     Rows above `since` up to `until` are wanted.
     """
 
-    lane: Lane
+    lane: Branch
     name: str
     session: int
     low: int
@@ -29,7 +29,7 @@ class Own(NamedTuple):
     until: int
 
 
-def named(own: Own) -> Callable[[int], str]:
+def named(own: FaultScope) -> Callable[[int], str]:
     """Tells the session that wrote a position of another's past, by name."""
     names: dict[int, str] = {own.session: own.name}
 
@@ -42,7 +42,7 @@ def named(own: Own) -> Callable[[int], str]:
     return name
 
 
-def faults_of(lanes: Iterable[Own]) -> Iterator[tuple[Any, ...]]:
+def faults_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
     """The rows of FAULTS: each page asked for, or come back, by the session in which it was."""
     for own in lanes:
         name = named(own)
@@ -63,7 +63,7 @@ def faults_of(lanes: Iterable[Own]) -> Iterator[tuple[Any, ...]]:
                 )
 
 
-def moves_of(lanes: Iterable[Own]) -> Iterator[tuple[Any, ...]]:
+def moves_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
     """The rows of MOVES: each change of the prompt, by the session whose pack says it."""
     for own in lanes:
         name = named(own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vmstore.core.page import Level, LinkKind, Method, Role, Tier
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
-from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
+from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
 from vmstore.vmql.relations.shared_columns import NO, SESSION, WRITER, holds, maker, rows
 
 _ROLE = case({int(role): role.word for role in Role}).format("p.role")
@@ -49,7 +49,7 @@ LINKS = Relation(
         )
     },
     {"writer": WRITER},
-    (Order("k.position"), Order("k.source"), Order("k.target"), Order("k.kind")),
+    (OrderKey("k.position"), OrderKey("k.source"), OrderKey("k.target"), OrderKey("k.kind")),
     moment="k.position",
 )
 
@@ -81,7 +81,7 @@ VERSIONS = Relation(
             by("LEFT JOIN pages p ON p.session = vm_owner(lane.session, v.page) AND p.page = v.page"),
         ),
     },
-    (Order("v.position"),),
+    (OrderKey("v.position"),),
     moment="v.position",
 )
 
@@ -131,6 +131,6 @@ RESIDENCIES = Relation(
             )
         ),
     },
-    (Order("r.f"), Order("r.page")),
+    (OrderKey("r.f"), OrderKey("r.page")),
     moment="r.f",
 )

@@ -51,7 +51,7 @@ BATCH = 200  # commits read at once
 USES_MAX = 10_000  # references remembered
 
 
-class Written(NamedTuple):
+class SessionStream(NamedTuple):
     """What one session wrote and is wanted of it, with the turn and the call in force before."""
 
     session: int
@@ -62,13 +62,13 @@ class Written(NamedTuple):
     call: int
 
 
-Ordinals = Callable[[Written, int, int], list[int]]
+Ordinals = Callable[[SessionStream, int, int], list[int]]
 """The ordinals of a session's commits that end after a position, up to a number of them."""
 
-Writer = Callable[[int], Written | None]
+Writer = Callable[[int], SessionStream | None]
 """What a session wrote, by its key; None of one whose rows are not wanted."""
 
-Before = Callable[[Written, int], tuple[int, int]]
+Before = Callable[[SessionStream, int], tuple[int, int]]
 """The turn and the call in force before a position of a session."""
 
 
@@ -96,11 +96,11 @@ class Stream:
         self.kinds = None if kinds is None else frozenset(kinds)
         self.check = check
 
-    def of_one(self, written: Iterable[Written], ordinals: Ordinals) -> Iterator[tuple[Any, ...]]:
+    def of_one(self, written: Iterable[SessionStream], ordinals: Ordinals) -> Iterator[tuple[Any, ...]]:
         """Those of sessions one after the other: the stretches of a lane, the oldest first."""
         for one in written:
             after = one.low
-            moment = Moment(one.turn, one.call)
+            moment = StreamMoment(one.turn, one.call)
             while found := ordinals(one, after, BATCH):
                 for commit in read_commits(self.log, found):
                     yield from self._rows(commit, one, moment)
@@ -109,7 +109,7 @@ class Stream:
 
     def of_all(self, written: Writer, after: int, end: int, before: Before) -> Iterator[tuple[Any, ...]]:
         """Those of many sessions in the order of the log, after an ordinal up to another."""
-        moments: dict[int, Moment] = {}
+        moments: dict[int, StreamMoment] = {}
         while after < end:
             commits = self.log.tail(after, BATCH)
             if not commits:
@@ -118,12 +118,12 @@ class Stream:
                 one = written(commit.session)
                 if one is not None and commit.ordinal <= end:
                     if commit.session not in moments:
-                        moments[commit.session] = Moment(*before(one, commit.first))
+                        moments[commit.session] = StreamMoment(*before(one, commit.first))
                     yield from self._rows(commit, one, moments[commit.session])
             after = commits[-1].ordinal
             self.check()
 
-    def _rows(self, commit: Commit, one: Written, moment: Moment) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, commit: Commit, one: SessionStream, moment: StreamMoment) -> Iterator[tuple[Any, ...]]:
         request: Any = None
         if commit.request != NO_REQUEST and "request_id" in self.wanted:
             request = self._requested(commit.cell + commit.request)
@@ -175,7 +175,7 @@ class Stream:
         return json.loads(text) if self.shown else text
 
 
-class Moment(msgspec.Struct):
+class StreamMoment(msgspec.Struct):
     """The turn and the call in force as a stream goes on."""
 
     turn: int

@@ -6,7 +6,7 @@ from vmstore.core.page import MIME_TYPES, Level, Modality, PageType, Role, Stand
 from vmstore.vmql import column_types
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relations.ctes import SAID
-from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
+from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
 from vmstore.vmql.relations.shared_columns import SESSION, USER, WITHIN, WRITER, beside, maker, rows, scan
 
 _ACTOR = maker(column_types.case({int(role): role.word for role in Role}).format("p.role"))
@@ -156,7 +156,7 @@ PAGES = Relation(
         "anchored": beside("anchored a", "p", "page"),
         "stands_for": beside("stands_for b", "p", "page"),
     },
-    (Order("p.page"),),
+    (OrderKey("p.page"),),
     moment="p.page",
 )
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from vmstore.core.metric import Metric
 from vmstore.core.mutation import MUTATION_NAMES
-from vmstore.core.page import Level, LinkKind, PageType, Role, Standing, Tier, Word
-from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, MESSAGE, PAGE, REAL, TEXT, TIME, Form, numbered, said
+from vmstore.core.page import Level, LinkKind, PageType, Role, Standing, Tier, WordEnum
+from vmstore.vmql.column_types import (
+    BOOLEAN,
+    INTEGER,
+    JSON,
+    MESSAGE,
+    PAGE,
+    REAL,
+    TEXT,
+    TIME,
+    ColumnType,
+    numbered,
+    said,
+)
 from vmstore.vmql.relations.relation import Field, Relation, made
 
-Kind: type[Word] = Word("Kind", {name.upper(): number for number, name in MUTATION_NAMES.items()})  # type: ignore
+Kind: type[WordEnum] = WordEnum("Kind", {name.upper(): n for n, name in MUTATION_NAMES.items()})  # type: ignore
 """Every kind of mutation there is a name for, as an enumeration."""
 
 
-def _field(name: str, form: Form, meaning: str, *, asked: bool = False, later: str = "") -> Field:
+def _field(name: str, form: ColumnType, meaning: str, *, asked: bool = False, later: str = "") -> Field:
     return Field(name, form, meaning, f'g."{name}"', (), asked, later)
 
 

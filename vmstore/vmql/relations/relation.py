@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vmstore.vmql.column_types import Form
+from vmstore.vmql.column_types import ColumnType
 
 Shape = str
 """How many see each other: "lane", one session's own rows; "chain", with its ancestors'; "across", each its own."""
@@ -24,7 +24,7 @@ class Field(NamedTuple):
     """
 
     name: str
-    form: Form
+    form: ColumnType
     meaning: str
     sql: str
     needs: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Join(NamedTuple):
     needs: tuple[str, ...] = ()  # joins
 
 
-class Order(NamedTuple):
+class OrderKey(NamedTuple):
     """A key of the order that answers have when none is asked for, which tells any two rows apart."""
 
     sql: str
@@ -66,9 +66,9 @@ class Relation(NamedTuple):
     fields: dict[str, Field]
     paths: dict[str, Path]
     joins: dict[str, Join]
-    order: tuple[Order, ...]
+    order: tuple[OrderKey, ...]
     moment: str = ""
-    across: tuple[Order, ...] = (Order("w.name", ("writer",)),)  # what comes first where many sessions are asked
+    across: tuple[OrderKey, ...] = (OrderKey("w.name", ("writer",)),)  # what comes first where many sessions are asked
     wide: bool = False  # asked of all sessions unless one is named in it
     made: bool = False  # rows are made in Python, not kept in a view
 
@@ -91,4 +91,6 @@ def by(sql: str, **shapes: str) -> dict[Shape, str]:
 def made(name: str, meaning: str, *listed: Field, order: str = "row") -> Relation:
     """A relation whose rows are made in Python, its fields in their order."""
     start = Path("made", by(f"FROM vm_{name.lower()}(:rows) g"), sorted=True)
-    return Relation(name, meaning, fields(*listed), {"made": start}, {}, (Order(f"g.{order}"),), across=(), made=True)
+    return Relation(
+        name, meaning, fields(*listed), {"made": start}, {}, (OrderKey(f"g.{order}"),), across=(), made=True
+    )

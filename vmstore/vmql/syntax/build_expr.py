@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from vmstore.vmql.syntax import nodes as s
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import Expr, Param, Span, Value, Word
+from vmstore.vmql.syntax.nodes import Expr, Param, SourceSpan, Value, Word
 
 INTEGER_MAX: Final = 2**63 - 1
 INTEGER_DIGITS_MAX: Final = len(str(INTEGER_MAX))
@@ -38,22 +38,22 @@ def spelled(word: Word) -> str:
 
 
 @makes("any_of")
-def _any_of(span: Span, *parts: Expr) -> Expr:
+def _any_of(span: SourceSpan, *parts: Expr) -> Expr:
     return s.Or(parts=parts, span=span)
 
 
 @makes("all_of")
-def _all_of(span: Span, *parts: Expr) -> Expr:
+def _all_of(span: SourceSpan, *parts: Expr) -> Expr:
     return s.And(parts=parts, span=span)
 
 
 @makes("negated")
-def _negated(span: Span, operand: Expr) -> Expr:
+def _negated(span: SourceSpan, operand: Expr) -> Expr:
     return s.Not(operand=operand, span=span)
 
 
 @makes("compare")
-def _compare(span: Span, left: Expr, op: s.Comparison, right: Expr) -> Expr:
+def _compare(span: SourceSpan, left: Expr, op: s.Comparison, right: Expr) -> Expr:
     if _is_null_value(left) or _is_null_value(right):
         message = f"nothing is {op} NULL, which stands for what is not known"
         raise QueryError(message, code="null-compared", span=span, hint="write IS NULL or IS NOT NULL")
@@ -65,7 +65,7 @@ def _is_null_value(node: Expr) -> bool:
 
 
 def _matching(op: s.Comparison, negated: bool) -> Maker:
-    def make(span: Span, left: Expr, right: Expr) -> Expr:
+    def make(span: SourceSpan, left: Expr, right: Expr) -> Expr:
         found = s.Compare(op=op, left=left, right=right, span=span)
         return s.Not(operand=found, span=span) if negated else found
 
@@ -79,54 +79,54 @@ MAKERS["not_matches"] = _matching("MATCHES", True)
 
 
 @makes("items")
-def _items(span: Span, *items: Expr) -> tuple[Expr, ...]:
+def _items(span: SourceSpan, *items: Expr) -> tuple[Expr, ...]:
     return items
 
 
 @makes("within")
-def _within(span: Span, operand: Expr, items: tuple[Expr, ...]) -> Expr:
+def _within(span: SourceSpan, operand: Expr, items: tuple[Expr, ...]) -> Expr:
     return s.In(operand=operand, items=items, span=span)
 
 
 @makes("not_within")
-def _not_within(span: Span, operand: Expr, items: tuple[Expr, ...]) -> Expr:
+def _not_within(span: SourceSpan, operand: Expr, items: tuple[Expr, ...]) -> Expr:
     return s.In(operand=operand, items=items, negated=True, span=span)
 
 
 @makes("has")
-def _has(span: Span, item: Expr, among: Word) -> Expr:
+def _has(span: SourceSpan, item: Expr, among: Word) -> Expr:
     return s.Has(item=item, among=among, span=span)
 
 
 @makes("has_not")
-def _has_not(span: Span, item: Expr, among: Word) -> Expr:
+def _has_not(span: SourceSpan, item: Expr, among: Word) -> Expr:
     return s.Has(item=item, among=among, negated=True, span=span)
 
 
 @makes("between")
-def _between(span: Span, operand: Expr, low: Expr, high: Expr) -> Expr:
+def _between(span: SourceSpan, operand: Expr, low: Expr, high: Expr) -> Expr:
     return s.Between(operand=operand, low=low, high=high, span=span)
 
 
 @makes("not_between")
-def _not_between(span: Span, operand: Expr, low: Expr, high: Expr) -> Expr:
+def _not_between(span: SourceSpan, operand: Expr, low: Expr, high: Expr) -> Expr:
     return s.Between(operand=operand, low=low, high=high, negated=True, span=span)
 
 
 @makes("is_null")
-def _is_null(span: Span, operand: Expr) -> Expr:
+def _is_null(span: SourceSpan, operand: Expr) -> Expr:
     return s.IsNull(operand=operand, span=span)
 
 
 @makes("is_not_null")
-def _is_not_null(span: Span, operand: Expr) -> Expr:
+def _is_not_null(span: SourceSpan, operand: Expr) -> Expr:
     return s.IsNull(operand=operand, negated=True, span=span)
 
 
 def _moving(before: s.Comparison, after: s.Comparison) -> Maker:
     """`p17 LEAVES L0`: what happens to a page, by where it was before and is after."""
 
-    def make(span: Span, page: Expr, tier: Word) -> Expr:
+    def make(span: SourceSpan, page: Expr, tier: Word) -> Expr:
         was, now = (Word(path=(f"tier_{when}",), span=span) for when in ("before", "after"))
         return s.And(
             parts=(
@@ -145,17 +145,17 @@ MAKERS["leaves"] = _moving("=", "!=")
 
 
 @makes("context_matches")
-def _context_matches(span: Span, pattern: Expr) -> Expr:
+def _context_matches(span: SourceSpan, pattern: Expr) -> Expr:
     return s.ContextMatches(pattern=pattern, span=span)
 
 
 @makes("apply")
-def _apply(span: Span, function: Word, *args: Expr) -> Expr:
+def _apply(span: SourceSpan, function: Word, *args: Expr) -> Expr:
     return s.Apply(name=spelled(function).lower(), args=args, span=span)
 
 
 @makes("apply_star")
-def _apply_star(span: Span, function: Word) -> Expr:
+def _apply_star(span: SourceSpan, function: Word) -> Expr:
     return s.Apply(name=spelled(function).lower(), star=True, span=span)
 
 
@@ -163,7 +163,7 @@ def _apply_star(span: Span, function: Word) -> Expr:
 
 
 @makes("integer")
-def _integer(span: Span, text: str) -> Value:
+def _integer(span: SourceSpan, text: str) -> Value:
     # int() refuses thousands of digits with an error of its own, and is slow before that.
     value = int(text) if len(text.lstrip("-0")) <= INTEGER_DIGITS_MAX else INTEGER_MAX + 1
     if not -INTEGER_MAX <= value <= INTEGER_MAX:
@@ -173,7 +173,7 @@ def _integer(span: Span, text: str) -> Value:
 
 
 @makes("real")
-def _real(span: Span, text: str) -> Value:
+def _real(span: SourceSpan, text: str) -> Value:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         message = "this number is larger than any that can be stored; the largest is about 1.8e308"
@@ -182,27 +182,27 @@ def _real(span: Span, text: str) -> Value:
 
 
 @makes("text")
-def _text(span: Span, quoted: str) -> Value:
+def _text(span: SourceSpan, quoted: str) -> Value:
     return Value(value=quoted[1:-1].replace("''", "'"), span=span)
 
 
 @makes("true")
-def _true(span: Span) -> Value:
+def _true(span: SourceSpan) -> Value:
     return Value(value=True, span=span)
 
 
 @makes("false")
-def _false(span: Span) -> Value:
+def _false(span: SourceSpan) -> Value:
     return Value(value=False, span=span)
 
 
 @makes("null")
-def _null(span: Span) -> Value:
+def _null(span: SourceSpan) -> Value:
     return Value(value=None, span=span)
 
 
 @makes("parameter")
-def _parameter(span: Span, text: str) -> Param:
+def _parameter(span: SourceSpan, text: str) -> Param:
     return Param(name=text[1:], span=span)
 
 
@@ -223,6 +223,6 @@ def _parameter(span: Span, text: str) -> Param:
     "subject",
     "described",
 )
-def _word(span: Span, text: str) -> Word:
+def _word(span: SourceSpan, text: str) -> Word:
     path = (text,) if not REFERENCE_SIGNS.isdisjoint(text) else tuple(text.split("."))
     return Word(path=path, span=span)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from vmstore.core.text.suggest import suggest
 from vmstore.errors import InputError
-from vmstore.vmql.syntax.nodes import NOWHERE, Span
+from vmstore.vmql.syntax.nodes import NOWHERE, SourceSpan
 
 NEAR_MIN = 0.7  # of difflib's ratio: `lmit` finds LIMIT, `banana` finds nothing
 NEAR_CHARS_MAX = 40  # what is longer is no slip of the finger, and costs the square of its length
@@ -26,7 +26,7 @@ class QueryError(InputError):
         *,
         code: str,
         text: str = "",
-        span: Span = NOWHERE,
+        span: SourceSpan = NOWHERE,
         expected: tuple[str, ...] = (),
         hint: str | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ SYMBOL: Final = "SYMBOL"
 OTHER: Final = ("STOP", "END", "BAD")  # a `;`, the end of the text, what is no token
 
 
-class Rule(msgspec.Struct, frozen=True, array_like=True):
+class GrammarRule(msgspec.Struct, frozen=True, array_like=True):
     """What a rule makes, of how many parts, by which function, from which of them.
 
     `built` is "" where the one part is passed on, and "[" for a list. A part is its place, or ~place
@@ -32,7 +32,7 @@ class Tables(msgspec.Struct, frozen=True):
     fixed: dict[str, str]
     patterns: list[tuple[str, str]]
     ignored: list[str]
-    rules: list[Rule]
+    rules: list[GrammarRule]
     end: int
     states: list[dict[str, int]]
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from vmstore.vmql.syntax.build import MAKERS
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.grammar_tables import load
-from vmstore.vmql.syntax.nodes import Span, Statement
+from vmstore.vmql.syntax.nodes import SourceSpan, Statement
 
 NESTING_MAX: Final = 64  # parentheses in parentheses; what walks over nodes may then call itself
 
@@ -22,15 +22,15 @@ class Token(NamedTuple):
     end: int
 
     @property
-    def span(self) -> Span:
+    def span(self) -> SourceSpan:
         """Where it stands."""
-        return Span(self.start, self.end)
+        return SourceSpan(self.start, self.end)
 
 
-class Stuck(Exception):  # noqa: N818  a turn in the parser, not an error to show
+class ParseFailure(Exception):  # noqa: N818  a turn in the parser, not an error to show
     """The parser cannot take a token: the token, where the one before stands, the states and values on its stack."""
 
-    def __init__(self, token: Token, before: Span, states: list[int], values: list[Any]) -> None:
+    def __init__(self, token: Token, before: SourceSpan, states: list[int], values: list[Any]) -> None:
         super().__init__(token)
         self.token = token
         self.before = before
@@ -85,7 +85,7 @@ def run(text: str, place: int = 0, until: int | None = None) -> tuple[Statement,
             depth += (kind == "LPAR") - (kind == "RPAR")
             if depth > NESTING_MAX:
                 message = f"parentheses stand in parentheses {NESTING_MAX} deep at most; write the condition flatter"
-                raise QueryError(message, code="too-deep", span=Span(start, stop))
+                raise QueryError(message, code="too-deep", span=SourceSpan(start, stop))
         elif kind == "STOP" or kind == "END":
             kind = "$END"
         if until is not None and start >= until:
@@ -100,7 +100,7 @@ def run(text: str, place: int = 0, until: int | None = None) -> tuple[Statement,
             states.append(action)
             action = table[action].get(kind)
         if action is None:
-            raise Stuck(Token(kind, word, start, stop), Span(before, end), states, values)
+            raise ParseFailure(Token(kind, word, start, stop), SourceSpan(before, end), states, values)
         states.append(action)
         values.append(word)
         starts.append(start)
@@ -131,6 +131,6 @@ def _reduce(
                 given.append(taken[part])
             else:
                 given += taken[~part]
-        made = make(Span(start, end), *given)
+        made = make(SourceSpan(start, end), *given)
     values.append(made)
     starts.append(start)

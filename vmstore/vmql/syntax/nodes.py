@@ -12,20 +12,20 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 
-class Span(NamedTuple):
+class SourceSpan(NamedTuple):
     """A stretch of the text: from character `start` up to, not including, `end`."""
 
     start: int
     end: int
 
 
-NOWHERE = Span(0, 0)
+NOWHERE = SourceSpan(0, 0)
 
 
 class Node(msgspec.Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """A part of a statement; `span` is not part of what it says."""
 
-    span: Span = NOWHERE
+    span: SourceSpan = NOWHERE
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._said() == other._said()
@@ -168,7 +168,7 @@ class AcrossSessions(Node, frozen=True, eq=False, gc=False):
 Scope: TypeAlias = InSession | AcrossSessions
 
 
-class Column(Node, frozen=True, eq=False, gc=False):
+class SelectItem(Node, frozen=True, eq=False, gc=False):
     """What is shown in one column, and the name it gets."""
 
     expr: Expr
@@ -203,11 +203,11 @@ class Tail(Node, frozen=True, eq=False, gc=False):
 # ---- statements
 
 
-class Relation(Node, frozen=True, eq=False, gc=False):
+class RelationQuery(Node, frozen=True, eq=False, gc=False):
     """PAGES, MUTATIONS and the others; no columns means all of them."""
 
     name: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[SelectItem, ...] = ()
     tail: Tail = Tail()
 
 
@@ -216,7 +216,7 @@ class ContextAt(Node, frozen=True, eq=False, gc=False):
 
     moment: Moment | None = None
     form: OneOf["pages", "render", "messages"] = "pages"
-    columns: tuple[Column, ...] = ()
+    columns: tuple[SelectItem, ...] = ()
     tail: Tail = Tail()
 
 
@@ -248,7 +248,7 @@ class OfPage(Node, frozen=True, eq=False, gc=False):
     tail: Tail = Tail()
 
 
-class Lineage(Node, frozen=True, eq=False, gc=False):
+class LineageQuery(Node, frozen=True, eq=False, gc=False):
     """SOURCES OF and DERIVED FROM a page: a walk over links, of some kinds, so many steps deep."""
 
     up: bool
@@ -258,7 +258,7 @@ class Lineage(Node, frozen=True, eq=False, gc=False):
     tail: Tail = Tail()
 
 
-class Why(Node, frozen=True, eq=False, gc=False):
+class WhyQuery(Node, frozen=True, eq=False, gc=False):
     """WHY [NOT] page IN CONTEXT [AT moment]."""
 
     page: PageName
@@ -267,11 +267,11 @@ class Why(Node, frozen=True, eq=False, gc=False):
     scope: Scope | None = None
 
 
-class Search(Node, frozen=True, eq=False, gc=False):
+class SearchQuery(Node, frozen=True, eq=False, gc=False):
     """SEARCH 'words': pages by BM25, best first."""
 
     query: Value | Param
-    columns: tuple[Column, ...] = ()
+    columns: tuple[SelectItem, ...] = ()
     tail: Tail = Tail()
 
 
@@ -296,7 +296,7 @@ class Fork(Node, frozen=True, eq=False, gc=False):
     name: Value | Param | Word
 
 
-class Given(Node, frozen=True, eq=False, gc=False):
+class ReplaySetting(Node, frozen=True, eq=False, gc=False):
     """`name = value` of a REPLAY."""
 
     name: str
@@ -307,13 +307,13 @@ class Replay(Node, frozen=True, eq=False, gc=False):
     """REPLAY [SESSION s] [WITH policy = lru, budget = 8000]: a session decided again, beside what was decided."""
 
     session: Value | Param | Word | None
-    given: tuple[Given, ...] = ()
+    given: tuple[ReplaySetting, ...] = ()
 
 
 class Watch(Node, frozen=True, eq=False, gc=False):
     """WATCH MUTATIONS [WHERE …] [FROM cursor]: those there are and those to come, in the order of the log."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[SelectItem, ...] = ()
     tail: Tail = Tail()
     cursor: Value | Param | None = None
 
@@ -338,14 +338,14 @@ class Describe(Node, frozen=True, eq=False, gc=False):
 
 
 Statement: TypeAlias = (
-    Relation
+    RelationQuery
     | ContextAt
     | DiffContext
     | DiffSession
     | OfPage
-    | Lineage
-    | Why
-    | Search
+    | LineageQuery
+    | WhyQuery
+    | SearchQuery
     | Explain
     | Verify
     | Fork

@@ -28,7 +28,7 @@ def _words(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _relation(node: s.Relation) -> str:
+def _relation(node: s.RelationQuery) -> str:
     return _tailed(_words(node.name, _columns(node.columns)), node.tail)
 
 
@@ -49,19 +49,19 @@ def _of_page(node: s.OfPage) -> str:
     return _words(OF_PAGE[node.what], "OF", term(node.page), _tail(node.tail))
 
 
-def _lineage(node: s.Lineage) -> str:
+def _lineage(node: s.LineageQuery) -> str:
     head = "SOURCES OF" if node.up else "DERIVED FROM"
     depth = "" if node.depth is None else f"DEPTH {term(node.depth)}"
     kinds = f"VIA {_listed(node.kinds)}" if node.kinds else ""
     return _words(head, term(node.page), depth, kinds, _tail(node.tail))
 
 
-def _why(node: s.Why) -> str:
+def _why(node: s.WhyQuery) -> str:
     asked = "WHY NOT" if node.negated else "WHY"
     return _words(asked, term(node.page), "IN CONTEXT", _at(node.moment), _scope(node.scope))
 
 
-def _search(node: s.Search) -> str:
+def _search(node: s.SearchQuery) -> str:
     return _tailed(_words("SEARCH", term(node.query), _columns(node.columns)), node.tail)
 
 
@@ -101,14 +101,14 @@ def _describe(node: s.Describe) -> str:
 
 
 WRITERS: Final[dict[type, Callable[[Any], str]]] = {
-    s.Relation: _relation,
+    s.RelationQuery: _relation,
     s.ContextAt: _context,
     s.DiffContext: _diff_context,
     s.DiffSession: _diff_session,
     s.OfPage: _of_page,
-    s.Lineage: _lineage,
-    s.Why: _why,
-    s.Search: _search,
+    s.LineageQuery: _lineage,
+    s.WhyQuery: _why,
+    s.SearchQuery: _search,
     s.Explain: _explain,
     s.Verify: _verify,
     s.Fork: _fork,
@@ -178,11 +178,11 @@ def _session(name: Name | None) -> str:
     return "" if name is None else f"SESSION {term(name)}"
 
 
-def _columns(columns: tuple[s.Column, ...]) -> str:
+def _columns(columns: tuple[s.SelectItem, ...]) -> str:
     return ", ".join(map(_column, columns))
 
 
-def _column(column: s.Column) -> str:
+def _column(column: s.SelectItem) -> str:
     return term(column.expr) if column.name is None else f"{term(column.expr)} AS {_alias(column.name)}"
 
 

@@ -14,8 +14,8 @@ from vmstore.capture.importers.formats import claude_code, codex, letta, locomo,
 from vmstore.capture.importers.formats.chat_files import read_messages
 from vmstore.capture.importers.formats.detect import FORMATS as SHAPED
 from vmstore.capture.importers.formats.detect import is_written
-from vmstore.capture.importers.formats.jsonl import Line, Source, open_source
-from vmstore.capture.steps import Reading
+from vmstore.capture.importers.formats.jsonl import JsonLine, SourceFile, open_source
+from vmstore.capture.steps import ParsedSource
 from vmstore.errors import InputError
 from vmstore.providers import Shape
 from vmstore.providers.message import json_bytes
@@ -24,8 +24,8 @@ __all__ = ["FORMATS", "read"]
 
 
 class _Reader(NamedTuple):
-    recognises: Callable[[Source], bool]
-    read: Callable[[Source], Reading]
+    recognises: Callable[[SourceFile], bool]
+    read: Callable[[SourceFile], ParsedSource]
 
 
 # In the order they are tried: what tells a format apart stands before what many could hold.
@@ -44,7 +44,7 @@ for shape in (Shape.RESPONSES, Shape.ANTHROPIC, Shape.GEMINI, Shape.CHAT):
 FORMATS: tuple[str, ...] = tuple(READERS)
 
 
-def read(path: Path, format: str | None = None) -> Reading:
+def read(path: Path, format: str | None = None) -> ParsedSource:
     """The sessions in a file, its format told from its content unless given."""
     if format is not None and format not in READERS:
         raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
@@ -66,13 +66,13 @@ def read(path: Path, format: str | None = None) -> Reading:
 LINED = ("pi", "claude-code", "codex")  # whose files are records, a line each
 
 
-def _as_lines(source: Source) -> Source:
+def _as_lines(source: SourceFile) -> SourceFile:
     """A JSON list of records as the lines they were collected from."""
-    lines = [Line(number, json_bytes(value), value) for number, value in enumerate(source.document, 1)]
-    return Source(path=source.path, lines=lines)
+    lines = [JsonLine(number, json_bytes(value), value) for number, value in enumerate(source.document, 1)]
+    return SourceFile(path=source.path, lines=lines)
 
 
-def _seen(source: Source) -> str:
+def _seen(source: SourceFile) -> str:
     """What a file looks like, for those who wonder why nothing knew it."""
     value: Any = source.document
     if value is None:

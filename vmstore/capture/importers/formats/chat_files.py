@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from vmstore.capture.importers.formats.chat_steps import Record, Talk
+from vmstore.capture.importers.formats.chat_steps import ChatSteps, Record
 from vmstore.capture.importers.formats.detect import FORMATS, HOLDS, holds, is_answer, is_exchange, is_header
-from vmstore.capture.importers.formats.jsonl import Line, Source, moment, unread
-from vmstore.capture.steps import Answer, Note, Reading, Say, Step, Track
+from vmstore.capture.importers.formats.jsonl import JsonLine, SourceFile, moment, unread
+from vmstore.capture.steps import CallStep, MessageStep, MetadataStep, ParsedSource, Step, Track
 from vmstore.core.page import Slot, Status
 from vmstore.core.text.skeleton import loads
 from vmstore.errors import InputError
@@ -28,7 +28,7 @@ ALIKE = (Shape.CHAT, Shape.ANTHROPIC)  # a body tells which of the two it is
 ANSWERS = ("output", "usage", "status", "id", "object", "created_at", "error", "incomplete_details")
 
 
-def read_messages(shape: Shape, source: Source) -> Reading:
+def read_messages(shape: Shape, source: SourceFile) -> ParsedSource:
     """The conversations of a file in a shape: one, or one for each line that holds a whole one."""
     if isinstance(source.document, list):
         tracks = [_listed(shape, source.document)]
@@ -39,7 +39,7 @@ def read_messages(shape: Shape, source: Source) -> Reading:
     else:
         tracks = [_by_lines(shape, source)]
     # What a file of messages grows by may tell its shape, so they are one source under any.
-    return Reading(format=FORMATS[shape], known_as=FORMATS[Shape.CHAT], tracks=tracks, torn=source.torn)
+    return ParsedSource(format=FORMATS[shape], known_as=FORMATS[Shape.CHAT], tracks=tracks, torn=source.torn)
 
 
 def _holds(shape: Shape, value: Any) -> bool:
@@ -51,14 +51,14 @@ def _holds(shape: Shape, value: Any) -> bool:
 
 def _listed(shape: Shape, document: list[Any]) -> Track:
     """The conversation of a JSON list of messages."""
-    talk = Talk(shape)
+    talk = ChatSteps(shape)
     track = Track(key=None, steps=talk.steps)
     for n, message in enumerate(document, 1):
         raw = json_bytes(message)
         if n == 1 and is_header(message):
             _head(track, talk, raw, 1, message["vm"])
         elif is_exchange(message):
-            talk.steps.append(_exchange(Line(n, raw, message)))
+            talk.steps.append(_exchange(JsonLine(n, raw, message)))
         else:
             talk.hear(raw, n, message)
     return track
@@ -67,15 +67,15 @@ def _listed(shape: Shape, document: list[Any]) -> Track:
 def _alone(shape: Shape, document: Record) -> Track:
     """The conversation of one object: an exchange, or what holds messages."""
     if not _holds(shape, document):
-        return Track(key=None, steps=[_exchange(Line(1, json_bytes(document), document))])
-    talk = Talk(shape)
+        return Track(key=None, steps=[_exchange(JsonLine(1, json_bytes(document), document))])
+    talk = ChatSteps(shape)
     _hold(talk, document, None)
     return Track(key=None, steps=talk.steps)
 
 
-def _by_lines(shape: Shape, source: Source) -> Track:
+def _by_lines(shape: Shape, source: SourceFile) -> Track:
     """The conversation of JSON lines: a message or an exchange each, perhaps a header first."""
-    talk = Talk(shape)
+    talk = ChatSteps(shape)
     track = Track(key=None, steps=talk.steps)
     for n, line in enumerate(source.lines):
         if line.problem is not None:
@@ -89,14 +89,14 @@ def _by_lines(shape: Shape, source: Source) -> Track:
     return track
 
 
-def _head(track: Track, talk: Talk, raw: bytes, line: int, vm: Record) -> None:
+def _head(track: Track, talk: ChatSteps, raw: bytes, line: int, vm: Record) -> None:
     track.key = track.name = name_of(vm.get("session"))
     track.title, track.agent, track.user = (name_of(vm.get(key)) for key in ("title", "agent", "user"))
-    note = Note(raw=raw, line=line, at=moment(vm.get("at")), aside=json_bytes(vm), title=track.title)
+    note = MetadataStep(raw=raw, line=line, at=moment(vm.get("at")), aside=json_bytes(vm), title=track.title)
     talk.steps.append(note)
 
 
-def _held_by_lines(shape: Shape, source: Source) -> list[Track]:
+def _held_by_lines(shape: Shape, source: SourceFile) -> list[Track]:
     """One conversation for each line that holds one; what cannot be read stays with the one before.
 
     A line that answers on after another (`previous_response_id`) goes on with its conversation.
@@ -104,13 +104,13 @@ def _held_by_lines(shape: Shape, source: Source) -> list[Track]:
     tracks: list[Track] = []
     strays: list[Step] = []
     steps = strays
-    answered: dict[str, Talk] = {}  # by the id of the last answer in it
+    answered: dict[str, ChatSteps] = {}  # by the id of the last answer in it
     for line in source.lines:
         if not _holds(shape, line.value):
             steps.append(unread(line, line.problem or f"no object with {HOLDS[shape]}"))
             continue
         before = answered.pop(name_of(line.value.get("previous_response_id")) or "", None)
-        talk = before or Talk(shape)
+        talk = before or ChatSteps(shape)
         try:
             _hold(talk, line.value, line.number)
         except InputError as error:
@@ -129,7 +129,7 @@ def _held_by_lines(shape: Shape, source: Source) -> list[Track]:
     return tracks
 
 
-def _hold(talk: Talk, body: Record, line: int | None) -> None:
+def _hold(talk: ChatSteps, body: Record, line: int | None) -> None:
     """Hears the conversation an object holds: its tools and system prompt first, an answer it has last."""
     shape = talk.shape
     talk.model = name_of(body.get("model"))
@@ -140,19 +140,19 @@ def _hold(talk: Talk, body: Record, line: int | None) -> None:
     )
     if about:
         raw = json_bytes(about)
-        talk.steps.append(Note(raw=raw, line=line or 1, aside=raw))
+        talk.steps.append(MetadataStep(raw=raw, line=line or 1, aside=raw))
     for n, (slot, message) in enumerate(split.messages, 1):
         raw = json_bytes(message)
         if slot is Slot.MESSAGES:
             talk.hear(raw, line or n, message)
         elif talk.stands(slot, raw):
-            talk.steps.append(Say(raw=raw, line=line or n, draft=take_message(split.shape, slot, message)))
+            talk.steps.append(MessageStep(raw=raw, line=line or n, draft=take_message(split.shape, slot, message)))
     if answer:
         raw = json_bytes(answer)
         talk.hear(raw, line or len(split.messages) + 1, {"model": body.get("model"), **answer}, whole=False)
 
 
-def _exchange(line: Line) -> Step:
+def _exchange(line: JsonLine) -> Step:
     """A recorded call: its request as it was sent, its response as it came."""
     record = line.value
     try:
@@ -167,7 +167,7 @@ def _exchange(line: Line) -> Step:
     if beside:
         told = loads(reply.aside) if reply.aside else {}
         reply = msgspec.structs.replace(reply, aside=json_bytes({**told, "exchange": beside}))
-    return Answer(
+    return CallStep(
         raw=line.raw,
         line=line.number,
         at=moment(record.get("at")),

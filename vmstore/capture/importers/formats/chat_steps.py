@@ -17,8 +17,8 @@ import msgspec
 
 from vmstore.capture.importers.formats.detect import is_answer
 from vmstore.capture.importers.formats.jsonl import AT_MS_MAX, moment
-from vmstore.capture.steps import Answer, Compact, More, Say, Step, Unread
-from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.capture.steps import CallStep, ContinuationStep, MessageStep, Step, SummaryStep, UnreadableStep
+from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Slot, Status
 from vmstore.errors import InputError
 from vmstore.providers import Shape, take_message, take_reply
@@ -36,7 +36,7 @@ LINKS = {
 }
 
 
-class Talk:
+class ChatSteps:
     """The steps of one conversation as its messages come in."""
 
     def __init__(self, shape: Shape = Shape.CHAT, model: str | None = None) -> None:
@@ -59,9 +59,9 @@ class Talk:
                 else self._step(raw, line, message)
             )
         except InputError as error:
-            step = Unread(raw=raw, line=line, reason=str(error))
+            step = UnreadableStep(raw=raw, line=line, reason=str(error))
         else:
-            self._answering = isinstance(step, (Answer, More))
+            self._answering = isinstance(step, (CallStep, ContinuationStep))
         self.steps.append(step)
 
     def stands(self, slot: Slot, raw: bytes) -> bool:
@@ -70,13 +70,13 @@ class Talk:
         self._standing[slot] = raw
         return new
 
-    def _answer(self, raw: bytes, line: int, body: Record, *, whole: bool) -> Answer:
+    def _answer(self, raw: bytes, line: int, body: Record, *, whole: bool) -> CallStep:
         """The call of an answer that is there as the provider gave it."""
         reply = take_reply(self.shape, body)
         reply = msgspec.structs.replace(reply, model=reply.model or self.model, body=reply.body if whole else None)
         at = body.get("created_at")  # in seconds, where an answer tells it at all
         at = moment(at * 1000) if isinstance(at, (int, float)) and abs(at) < AT_MS_MAX else None
-        return Answer(raw=raw, line=line, at=at, reply=reply, joins=bool(reply.drafts))
+        return CallStep(raw=raw, line=line, at=at, reply=reply, joins=bool(reply.drafts))
 
     def _step(self, raw: bytes, line: int, message: Any) -> Step:
         bare, vm = _parted(self.shape, message)
@@ -86,10 +86,10 @@ class Talk:
         if draft.hint is not None:
             self._named[draft.hint] = len(self.steps)
         if "keeps_from" in vm:
-            return Compact(raw=raw, line=line, at=at, draft=draft, kept_from=kept_from)
+            return SummaryStep(raw=raw, line=line, at=at, draft=draft, kept_from=kept_from)
         if draft.role is not Role.ASSISTANT:
-            return Say(raw=raw, line=line, at=at, draft=draft)
-        reply = Reply(
+            return MessageStep(raw=raw, line=line, at=at, draft=draft)
+        reply = ReplyDraft(
             Status.OK,
             (draft,),
             model=name_of(vm.get("model")) or self.model,
@@ -97,8 +97,8 @@ class Talk:
             final=not asks((draft,)) and not (isinstance(bare, dict) and any(bare.get(key) for key in ASKS)),
         )
         if self.shape is Shape.RESPONSES and self._answering:
-            return More(raw=raw, line=line, at=at, reply=reply)
-        return Answer(raw=raw, line=line, at=at, reply=reply)
+            return ContinuationStep(raw=raw, line=line, at=at, reply=reply)
+        return CallStep(raw=raw, line=line, at=at, reply=reply)
 
     def _kept_from(self, name: Any) -> int | None:
         if name is None:
@@ -166,10 +166,10 @@ def _names(value: Any) -> list[str]:
     return [name for item in value if (name := name_of(item)) is not None] if isinstance(value, list) else []
 
 
-def _usage(vm: Record) -> Usage:
+def _usage(vm: Record) -> TokenUsage:
     usage = vm.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    return Usage(
+    return TokenUsage(
         tokens_in=counted(usage.get("tokens_in")),
         tokens_cached=counted(usage.get("tokens_cached")),
         tokens_out=counted(usage.get("tokens_out")),

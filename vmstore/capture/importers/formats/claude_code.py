@@ -30,46 +30,46 @@ from vmstore.capture.importers.formats.claude_record import (
     take_user,
     title_of,
 )
-from vmstore.capture.importers.formats.jsonl import Line, Source, moment, unread
-from vmstore.capture.importers.formats.tree import Branch, Tree
-from vmstore.capture.steps import Answer, Compact, More, Note, Reading, Say, Step
-from vmstore.core.draft import Draft, Reply
+from vmstore.capture.importers.formats.jsonl import JsonLine, SourceFile, moment, unread
+from vmstore.capture.importers.formats.tree import RecordTree, TrackBranch
+from vmstore.capture.steps import CallStep, ContinuationStep, MessageStep, MetadataStep, ParsedSource, Step, SummaryStep
+from vmstore.core.draft import Draft, ReplyDraft
 from vmstore.core.page import Status
 from vmstore.errors import InputError
 from vmstore.providers.message import json_bytes, name_of
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: SourceFile) -> bool:
     """Whether a file holds a record of a Claude Code transcript."""
     return any(is_record(line.value) for line in source.lines)
 
 
-def read_claude_code(source: Source) -> Reading:
+def read_claude_code(source: SourceFile) -> ParsedSource:
     """The session of a transcript, its forks and the sessions it spawned."""
     transcript = _Transcript(source)
     for line in source.lines:
         transcript.take(line)
     key, name = transcript.key, (transcript.key or source.stem).replace("#", "-")
-    return Reading(format="claude-code", tracks=transcript.tree.tracks(key, name), torn=source.torn)
+    return ParsedSource(format="claude-code", tracks=transcript.tree.tracks(key, name), torn=source.torn)
 
 
 class _Transcript:
     """One pass over a file: each record joins the line of conversation it belongs to."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceFile) -> None:
         records = [line.value for line in source.lines if is_record(line.value)]
         first: Record = next((r for r in records if r["type"] in MESSAGES), {})
         agent = name_of(first.get("agentId")) if first.get("isSidechain") is True else None
         session = next((s for r in records if (s := name_of(r.get("sessionId")))), None)
         self.agent = agent  # whose own file this is: its records are no sidechain here
         self.key = f"{session}#agent-{agent}" if session and agent else session
-        self.tree = Tree()
+        self.tree = RecordTree()
         self.line = self.tree.main  # the line of the record before, sidechains left out
-        self.sides: dict[str | None, Branch] = {}  # the latest sidechain line, by agent where named
-        self.answers: dict[str, Branch] = {}  # where each message id's first line stands
-        self.tasks: dict[str, tuple[str | None, Branch]] = {}  # calls that start agents, still open
+        self.sides: dict[str | None, TrackBranch] = {}  # the latest sidechain line, by agent where named
+        self.answers: dict[str, TrackBranch] = {}  # where each message id's first line stands
+        self.tasks: dict[str, tuple[str | None, TrackBranch]] = {}  # calls that start agents, still open
 
-    def take(self, line: Line) -> None:
+    def take(self, line: JsonLine) -> None:
         """Places the step of one line."""
         record = line.value if is_record(line.value) else None
         if record is None:
@@ -85,17 +85,17 @@ class _Transcript:
         except InputError as error:
             self._beside(record, unread(line, str(error)))
 
-    def _user(self, line: Line, record: Record) -> None:
+    def _user(self, line: JsonLine, record: Record) -> None:
         draft = take_user(record)
         result = is_tool_result(draft)
         branch = self._branch(record, line.number, forks=not result, opens=not result)
-        made = Compact if record.get("isCompactSummary") is True else Say
+        made = SummaryStep if record.get("isCompactSummary") is True else MessageStep
         self._place(record, branch, made(raw=line.raw, line=line.number, at=_at(record), draft=draft))
         for part in draft.parts:
             if part.is_result and part.call_id is not None:
                 self.tasks.pop(part.call_id, None)
 
-    def _answer(self, line: Line, record: Record) -> None:
+    def _answer(self, line: JsonLine, record: Record) -> None:
         reply = take_answer(record)
         message_id = name_of(record["message"].get("id"))
         first = message_id is None or message_id not in self.answers
@@ -106,20 +106,26 @@ class _Transcript:
         self._open_tasks(reply.drafts, branch)
 
     def _answered(
-        self, line: Line, record: Record, reply: Reply, message_id: str | None, branch: Branch, first: bool
+        self,
+        line: JsonLine,
+        record: Record,
+        reply: ReplyDraft,
+        message_id: str | None,
+        branch: TrackBranch,
+        first: bool,
     ) -> Step:
         raw, number, at = line.raw, line.number, _at(record)
         invented = reply.model == SYNTHETIC and reply.status is Status.OK
         if reply.drafts and (invented or not (first or branch.call == message_id)):
             # Not a call: nobody was asked, or the call it belongs to is no longer the last.
-            return Say(raw=raw, line=number, at=at, draft=reply.drafts[0])
+            return MessageStep(raw=raw, line=number, at=at, draft=reply.drafts[0])
         if not first:
-            return More(raw=raw, line=number, at=at, reply=reply)
+            return ContinuationStep(raw=raw, line=number, at=at, reply=reply)
         branch.call = message_id
         joins = bool(reply.drafts) and reply.status is Status.OK
-        return Answer(raw=raw, line=number, at=at, reply=reply, joins=joins)
+        return CallStep(raw=raw, line=number, at=at, reply=reply, joins=joins)
 
-    def _place(self, record: Record, branch: Branch, step: Step) -> None:
+    def _place(self, record: Record, branch: TrackBranch, step: Step) -> None:
         self.tree.place(record.get("uuid"), branch, step)
         self._follow(record, branch)
 
@@ -129,7 +135,7 @@ class _Transcript:
         self.tree.pass_through(record.get("uuid"), record.get("parentUuid"), branch, step)
         self._follow(record, branch)
 
-    def _follow(self, record: Record, branch: Branch) -> None:
+    def _follow(self, record: Record, branch: TrackBranch) -> None:
         if branch.is_spawned:
             self.sides[name_of(record.get("agentId"))] = branch
         else:
@@ -137,7 +143,7 @@ class _Transcript:
 
     def _branch(
         self, record: Record, number: int, forks: bool = True, opens: bool = False, speaks: bool = True
-    ) -> Branch:
+    ) -> TrackBranch:
         """The line of conversation a record belongs to; `opens` tells a prompt, `speaks` a message."""
         parent = record.get("parentUuid")
         node = self.tree.nodes.get(parent) if isinstance(parent, str) else None
@@ -155,11 +161,11 @@ class _Transcript:
             return before
         return self._spawn(record, part) if speaks else self.line
 
-    def _spawn(self, record: Record, part: str) -> Branch:
+    def _spawn(self, record: Record, part: str) -> TrackBranch:
         call, home = self._starter(said_in(record["message"]["content"]))
         return self.tree.spawn(part, home, call)
 
-    def _starter(self, prompt: str) -> tuple[str | None, Branch]:
+    def _starter(self, prompt: str) -> tuple[str | None, TrackBranch]:
         """The open call that started an agent with this prompt, and the line it stands on."""
         for call in reversed(self.tasks):
             asked, home = self.tasks[call]
@@ -168,19 +174,19 @@ class _Transcript:
                 return call, home
         return None, self.line
 
-    def _open_tasks(self, drafts: tuple[Draft, ...], branch: Branch) -> None:
+    def _open_tasks(self, drafts: tuple[Draft, ...], branch: TrackBranch) -> None:
         for draft in drafts:
             for part in draft.parts:
                 if part.is_call and part.call_id is not None and part.tool in SPAWNERS:
                     self.tasks[part.call_id] = (prompt_of(part.content), branch)
 
 
-def _note(line: Line, record: Record) -> Note:
+def _note(line: JsonLine, record: Record) -> MetadataStep:
     raw, title = json_bytes(record), title_of(record)
-    return Note(raw=line.raw, line=line.number, at=_at(record), aside=raw, title=title)
+    return MetadataStep(raw=line.raw, line=line.number, at=_at(record), aside=raw, title=title)
 
 
-def _strange(line: Line) -> str:
+def _strange(line: JsonLine) -> str:
     value = line.value
     if not isinstance(value, dict):
         return f"no record: {type(value).__name__}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.page import PageType, Slot, Status
 from vmstore.core.text.skeleton import loads
 from vmstore.errors import InputError
@@ -76,13 +76,13 @@ def take_user(record: Record) -> Draft:
     return msgspec.structs.replace(draft, human=draft.human and words, aside=_aside(record, beside))
 
 
-def take_answer(record: Record) -> Reply:
+def take_answer(record: Record) -> ReplyDraft:
     """The reply an assistant record holds, or one line of it."""
     message = _message(record)
     reply = anthropic_reply({"role": "assistant", **message}, True)
     aside = _aside(record, loads(reply.aside) if reply.aside else {})
     if not any((reply.usage.tokens_in, reply.usage.tokens_out)):
-        reply = msgspec.structs.replace(reply, usage=Usage())
+        reply = msgspec.structs.replace(reply, usage=TokenUsage())
     if record.get("isApiErrorMessage") is True:
         said = said_in(message["content"])
         reply = msgspec.structs.replace(reply, status=Status.FAILED, final=False, error=said or "API error")

@@ -32,9 +32,19 @@ from vmstore.capture.importers.formats.codex_record import (
     title_of,
     usage_of,
 )
-from vmstore.capture.importers.formats.jsonl import Line, Source, moment, unread
-from vmstore.capture.steps import Answer, More, Note, Reading, Recast, Say, Stand, Step, Track
-from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.capture.importers.formats.jsonl import JsonLine, SourceFile, moment, unread
+from vmstore.capture.steps import (
+    CallStep,
+    ContinuationStep,
+    MessageRef,
+    MessageStep,
+    MetadataStep,
+    ParsedSource,
+    RewriteStep,
+    Step,
+    Track,
+)
+from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.page import Role, Slot, Status
 from vmstore.errors import InputError
 from vmstore.providers.message import json_bytes, name_of, spoken
@@ -57,12 +67,12 @@ STOPPED = b"aborted"  # how the output of a tool begins that was stopped with it
 ENDS = {"turn_aborted": Status.ABORTED, "error": Status.FAILED}
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: SourceFile) -> bool:
     """Whether a file holds a line of a rollout."""
     return any(is_codex(line.value) for line in source.lines)
 
 
-def read_codex(source: Source) -> Reading:
+def read_codex(source: SourceFile) -> ParsedSource:
     """The session of a rollout."""
     rollout = _Rollout()
     for line in source.lines:
@@ -71,13 +81,13 @@ def read_codex(source: Source) -> Reading:
         except InputError as error:
             rollout.steps.append(unread(line, str(error)))
     track = Track(key=rollout.key, name=rollout.key or source.stem, steps=rollout.steps, agent=rollout.agent)
-    return Reading(format="codex", tracks=[track], torn=source.torn)
+    return ParsedSource(format="codex", tracks=[track], torn=source.torn)
 
 
 class _Item(msgspec.Struct, frozen=True):
     """An item that is in the conversation: where it came from, what it says."""
 
-    stand: Stand
+    stand: MessageRef
     draft: Draft
 
     @property
@@ -96,13 +106,13 @@ class _Rollout:
         self.model: str | None = None
         self.items: list[_Item] = []  # what the conversation holds
         self.answer: int | None = None  # the step of the last answer, while its items may go on
-        self.counted: Usage | None = None  # what it used, once that was told
+        self.counted: TokenUsage | None = None  # what it used, once that was told
         self.final = True
         self.awaited = False  # somebody spoke and the model has not answered yet
-        self.used = Usage()  # what the next answer used, where that was told before it
+        self.used = TokenUsage()  # what the next answer used, where that was told before it
         self.told: Any = None  # the last token count, which is told again with each change of limits
 
-    def take(self, line: Line) -> None:
+    def take(self, line: JsonLine) -> None:
         """Adds the step of one line."""
         if line.problem is not None:
             self.steps.append(unread(line))
@@ -124,7 +134,7 @@ class _Rollout:
         else:
             raise InputError(f"unknown record type {kind!r}")
 
-    def _meta(self, line: Line, payload: Record) -> None:
+    def _meta(self, line: JsonLine, payload: Record) -> None:
         """The header: of a copied session a second one follows, of the one it was copied from."""
         first = self.key is None
         if first:
@@ -137,9 +147,9 @@ class _Rollout:
             return
         rest = {**line.value, "payload": {key: value for key, value in payload.items() if key != "base_instructions"}}
         draft = msgspec.structs.replace(spoken(said, Role.SYSTEM, Slot.SYSTEM), aside=json_bytes(rest))
-        self.steps.append(Say(raw=line.raw, line=line.number, at=_at(line), draft=draft))
+        self.steps.append(MessageStep(raw=line.raw, line=line.number, at=_at(line), draft=draft))
 
-    def _item(self, line: Line, item: Record) -> None:
+    def _item(self, line: JsonLine, item: Record) -> None:
         if not isinstance(item.get("type"), str):
             raise InputError("an item without a type")
         if item["type"] == "ghost_snapshot":
@@ -150,34 +160,34 @@ class _Rollout:
             human = draft.human and is_own_words(item.get("content"))
             self._say(line, msgspec.structs.replace(draft, human=human))
             return
-        reply = Reply(Status.OK, (draft,), model=self.model, usage=self.used)
+        reply = ReplyDraft(Status.OK, (draft,), model=self.model, usage=self.used)
         self.final = not any(part.is_call for part in draft.parts)
         reply = msgspec.structs.replace(reply, final=self.final)
-        self.items.append(_Item(Stand(len(self.steps)), draft))
+        self.items.append(_Item(MessageRef(len(self.steps)), draft))
         told: dict[str, Any] = {"raw": line.raw, "line": line.number, "at": _at(line), "reply": reply}
         if self.answer is None:
-            self.answer, self.used = len(self.steps), Usage()
-            self.steps.append(Answer(**told))
+            self.answer, self.used = len(self.steps), TokenUsage()
+            self.steps.append(CallStep(**told))
         else:
-            self.steps.append(More(**told))
+            self.steps.append(ContinuationStep(**told))
         self.awaited, self.counted = False, None
 
-    def _say(self, line: Line, draft: Draft) -> None:
-        self.items.append(_Item(Stand(len(self.steps)), draft))
-        self.steps.append(Say(raw=line.raw, line=line.number, at=_at(line), draft=draft))
+    def _say(self, line: JsonLine, draft: Draft) -> None:
+        self.items.append(_Item(MessageRef(len(self.steps)), draft))
+        self.steps.append(MessageStep(raw=line.raw, line=line.number, at=_at(line), draft=draft))
         self.answer = None
         stopped = draft.role is Role.TOOL and draft.parts[0].content.startswith(STOPPED)
         self.awaited = not stopped and (self.awaited or draft.human or draft.role is Role.TOOL)
 
-    def _note(self, line: Line) -> None:
-        note = Note(
+    def _note(self, line: JsonLine) -> None:
+        note = MetadataStep(
             raw=line.raw, line=line.number, at=_at(line), aside=json_bytes(line.value), title=title_of(line.value)
         )
         self.steps.append(note)
 
     # ---- what events say of calls
 
-    def _event(self, line: Line, kind: str, payload: Record) -> None:
+    def _event(self, line: JsonLine, kind: str, payload: Record) -> None:
         event = kind if kind != "event_msg" else name_of(payload.get("type"))
         if event in ("token_count", "token_usage_record"):
             self._count(line, payload)
@@ -186,12 +196,12 @@ class _Rollout:
         elif event in ENDS and self.awaited:
             self.awaited = False
             why = error_text(payload.get("message") or payload.get("reason"))
-            reply = Reply(ENDS[event], model=self.model, error=why, aside=json_bytes(line.value))
-            self.steps.append(Answer(raw=line.raw, line=line.number, at=_at(line), reply=reply, joins=False))
+            reply = ReplyDraft(ENDS[event], model=self.model, error=why, aside=json_bytes(line.value))
+            self.steps.append(CallStep(raw=line.raw, line=line.number, at=_at(line), reply=reply, joins=False))
         else:
             self._note(line)
 
-    def _count(self, line: Line, payload: Record) -> None:
+    def _count(self, line: JsonLine, payload: Record) -> None:
         """What a call used: of the answer that stands last, else of the one that follows."""
         told, usage = usage_of(payload)
         if usage is None or told == self.told:
@@ -205,16 +215,16 @@ class _Rollout:
             return
         self.counted = usage
         first = self.steps[self.answer]
-        assert isinstance(first, Answer), "an answer begins with its call"
+        assert isinstance(first, CallStep), "an answer begins with its call"
         # Where the file goes on to tell it, the call itself can be counted with it.
         told_first = msgspec.structs.replace(first.reply, usage=usage)
         self.steps[self.answer] = msgspec.structs.replace(first, reply=told_first)
-        reply = Reply(Status.OK, model=self.model, usage=usage, final=self.final, aside=json_bytes(line.value))
-        self.steps.append(More(raw=line.raw, line=line.number, at=_at(line), reply=reply))
+        reply = ReplyDraft(Status.OK, model=self.model, usage=usage, final=self.final, aside=json_bytes(line.value))
+        self.steps.append(ContinuationStep(raw=line.raw, line=line.number, at=_at(line), reply=reply))
 
     # ---- what takes items away
 
-    def _compacted(self, line: Line, payload: Record) -> None:
+    def _compacted(self, line: JsonLine, payload: Record) -> None:
         listed, message = payload.get("replacement_history"), payload.get("message")
         if isinstance(listed, list):
             self._recast(line, self._replaced(listed, name_of(message) or ""))
@@ -236,14 +246,14 @@ class _Rollout:
             now.append(same.pop() if same else draft)
         return now
 
-    def _roll_back(self, line: Line, turns: Any) -> None:
+    def _roll_back(self, line: JsonLine, turns: Any) -> None:
         opened = [n for n, item in enumerate(self.items) if item.draft.human]
         if type(turns) is not int or turns < 1 or not opened:
             self._note(line)
             return
         self._recast(line, self.items[: opened[max(0, len(opened) - turns)]])
 
-    def _recast(self, line: Line, now: Sequence[_Item | Draft]) -> None:
+    def _recast(self, line: JsonLine, now: Sequence[_Item | Draft]) -> None:
         """The conversation is from here on these items."""
         at, nth = len(self.steps), 0
         items: list[_Item] = []
@@ -251,14 +261,14 @@ class _Rollout:
             if isinstance(one, _Item):
                 items.append(one)
             else:
-                items.append(_Item(Stand(at, nth), one))
+                items.append(_Item(MessageRef(at, nth), one))
                 nth += 1
         stands = tuple(one.stand if isinstance(one, _Item) else one for one in now)
         payload = {key: value for key, value in payload_of(line.value).items() if key != "replacement_history"}
         aside = json_bytes({**line.value, "payload": payload})
-        self.steps.append(Recast(raw=line.raw, line=line.number, at=_at(line), stands=stands, aside=aside))
-        self.items, self.answer, self.awaited, self.used = items, None, False, Usage()
+        self.steps.append(RewriteStep(raw=line.raw, line=line.number, at=_at(line), stands=stands, aside=aside))
+        self.items, self.answer, self.awaited, self.used = items, None, False, TokenUsage()
 
 
-def _at(line: Line) -> int | None:
+def _at(line: JsonLine) -> int | None:
     return moment(line.value.get("timestamp"))

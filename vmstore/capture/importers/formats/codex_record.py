@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from vmstore.capture.importers.formats.detect import is_message
-from vmstore.core.draft import Draft, Usage
+from vmstore.core.draft import Draft, TokenUsage
 from vmstore.core.page import PageType
 from vmstore.core.text.skeleton import text_bytes
 from vmstore.providers import Shape
@@ -98,14 +98,14 @@ def summed_up(value: Any, message: str) -> Draft:
     return msgspec.structs.replace(draft, human=False)
 
 
-def usage_of(payload: Record) -> tuple[Any, Usage | None]:
+def usage_of(payload: Record) -> tuple[Any, TokenUsage | None]:
     """What a token count tells, and the usage of the last call in it; None where it tells of no call."""
     info = payload.get("info")
     told = info if isinstance(info, dict) else payload
     last = told.get("last_token_usage") if isinstance(info, dict) else payload.get("usage")
     if not isinstance(last, dict) or not any((last.get("input_tokens"), last.get("output_tokens"))):
         return told, None
-    usage = Usage(
+    usage = TokenUsage(
         tokens_in=counted(last.get("input_tokens")),
         tokens_cached=counted(last.get("cached_input_tokens")),
         tokens_out=counted(last.get("output_tokens")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vmstore.capture.importers.formats.jsonl import Source
+from vmstore.capture.importers.formats.jsonl import SourceFile
 from vmstore.errors import InputError
 from vmstore.providers import Shape, shape_of
 from vmstore.providers.request import shape_of_body, tells_anthropic
@@ -34,7 +34,7 @@ REQUESTED = (
 ANSWERED = ("stop_reason", "usage")  # what an Anthropic answer has beside its role
 
 
-def is_written(shape: Shape, source: Source) -> bool:
+def is_written(shape: Shape, source: SourceFile) -> bool:
     """Whether a file holds messages, objects with messages or exchanges of a shape."""
     document = source.document
     values = [line.value for line in source.lines]

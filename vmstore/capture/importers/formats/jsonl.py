@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from vmstore.capture.importers.formats.decompress import check, is_packed, unpack
-from vmstore.capture.steps import Torn, Unread
+from vmstore.capture.steps import TornLine, UnreadableStep
 from vmstore.core.system.safe_files import read_within
 from vmstore.core.times import microseconds
 from vmstore.errors import InputError
@@ -28,7 +28,7 @@ BOM = b"\xef\xbb\xbf"
 _SOLID = re.compile(rb"\S")
 
 
-class Line(msgspec.Struct, frozen=True):
+class JsonLine(msgspec.Struct, frozen=True):
     """One line that is not blank: its bytes without the line's end, and its value or its problem."""
 
     number: int  # 1-based, blank lines counted
@@ -37,12 +37,12 @@ class Line(msgspec.Struct, frozen=True):
     problem: str | None = None
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file as readers see it: its lines, and its document where it is one JSON value."""
 
     path: Path
-    lines: list[Line] = []
-    torn: Torn | None = None
+    lines: list[JsonLine] = []
+    torn: TornLine | None = None
     document: Any = None  # no format of ours is a bare null
 
     @property
@@ -51,7 +51,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return stem(self.path)
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path) -> SourceFile:
     """The file at `path`, read; refuses what is no text, before anything is taken from it."""
     try:
         data = read_within(path, FILE_BYTES_MAX)
@@ -69,11 +69,11 @@ def open_source(path: Path) -> Source:
         if too_deep(document):
             raise InputError(f"{path} is nested over {NEST_MAX} levels deep; flatten it before importing")
         if isinstance(document, list) or len(lines) != 1 or lines[0].problem is not None:
-            return Source(path=path, document=document)
+            return SourceFile(path=path, document=document)
     if not any(isinstance(line.value, dict) for line in lines):
         _refuse_binary(path, data)
     # One object on one line is a document as well as the only line so far of a growing file.
-    return Source(path=path, lines=lines, torn=torn, document=document)
+    return SourceFile(path=path, lines=lines, torn=torn, document=document)
 
 
 def stem(path: Path) -> str:
@@ -81,9 +81,9 @@ def stem(path: Path) -> str:
     return Path(path.name.removesuffix(".zst")).stem
 
 
-def split(data: bytes) -> tuple[list[Line], Torn | None]:
+def split(data: bytes) -> tuple[list[JsonLine], TornLine | None]:
     """The lines of a file, and its last one where that ends before its newline and cannot be read."""
-    lines: list[Line] = []
+    lines: list[JsonLine] = []
     start, number, size = len(BOM) if data.startswith(BOM) else 0, 0, len(data)
     while start < size:
         end = data.find(b"\n", start)
@@ -94,14 +94,14 @@ def split(data: bytes) -> tuple[list[Line], Torn | None]:
             continue
         line = _line(number, raw)
         if end < 0 and line.problem is not None:
-            return lines, Torn(number, len(raw))
+            return lines, TornLine(number, len(raw))
         lines.append(line)
     return lines, None
 
 
-def unread(line: Line, reason: str | None = None) -> Unread:
+def unread(line: JsonLine, reason: str | None = None) -> UnreadableStep:
     """The step of a line nobody can read, for the line's own reason or one a reader found."""
-    return Unread(raw=line.raw, line=line.number, reason=reason or line.problem or "unknown record")
+    return UnreadableStep(raw=line.raw, line=line.number, reason=reason or line.problem or "unknown record")
 
 
 def moment(value: Any) -> int | None:
@@ -133,23 +133,23 @@ def too_deep(value: Any, levels: int = NEST_MAX) -> bool:
     return bool(layer)
 
 
-def _line(number: int, raw: bytes) -> Line:
+def _line(number: int, raw: bytes) -> JsonLine:
     if len(raw) > LINE_BYTES_MAX:
-        return Line(number, raw, problem=f"gigantic: {len(raw)} bytes, read up to {LINE_BYTES_MAX}")
+        return JsonLine(number, raw, problem=f"gigantic: {len(raw)} bytes, read up to {LINE_BYTES_MAX}")
     try:
         value = _STRICT.decode(raw.decode())
     except UnicodeDecodeError as error:
-        return Line(number, raw, problem=f"not UTF-8: {error.reason} at byte {error.start + 1}")
+        return JsonLine(number, raw, problem=f"not UTF-8: {error.reason} at byte {error.start + 1}")
     except json.JSONDecodeError as error:
-        return Line(number, raw, problem=f"not JSON: {error.msg} at column {error.colno}")
+        return JsonLine(number, raw, problem=f"not JSON: {error.msg} at column {error.colno}")
     except ValueError as error:  # a number of more digits than Python reads
-        return Line(number, raw, problem=f"not JSON that can be read: {error}")
+        return JsonLine(number, raw, problem=f"not JSON that can be read: {error}")
     except RecursionError:
-        return Line(number, raw, problem=_deep())
+        return JsonLine(number, raw, problem=_deep())
     # Counting brackets is cheap and rules nearly every line out.
     if raw.count(b"[") + raw.count(b"{") > NEST_MAX and too_deep(value):
-        return Line(number, raw, problem=_deep())
-    return Line(number, raw, value)
+        return JsonLine(number, raw, problem=_deep())
+    return JsonLine(number, raw, value)
 
 
 def _number(text: str) -> float:
@@ -175,7 +175,7 @@ def _deep() -> str:
     return f"nested over {NEST_MAX} levels deep"
 
 
-def _document(data: bytes, lines: list[Line]) -> Any:
+def _document(data: bytes, lines: list[JsonLine]) -> Any:
     """The one JSON value a file is, or None: not JSON, or a value on each of several lines."""
     first = data.lstrip()[:1]
     if first not in (b"{", b"[") and not data.startswith(BOM):

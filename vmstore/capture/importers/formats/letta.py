@@ -21,9 +21,19 @@ from typing import Any
 
 import msgspec
 
-from vmstore.capture.importers.formats.jsonl import Source, moment
-from vmstore.capture.steps import Answer, Apart, Reading, Recast, Say, Stand, Step, Track, Unread
-from vmstore.core.draft import Draft, Reply
+from vmstore.capture.importers.formats.jsonl import SourceFile, moment
+from vmstore.capture.steps import (
+    CallStep,
+    DetachedPages,
+    MessageRef,
+    MessageStep,
+    ParsedSource,
+    RewriteStep,
+    Step,
+    Track,
+    UnreadableStep,
+)
+from vmstore.core.draft import Draft, ReplyDraft
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Status
 from vmstore.core.text.skeleton import loads
 from vmstore.errors import InputError
@@ -40,12 +50,12 @@ SENDS = "send_message"  # the tool by which an agent speaks to the person, and i
 HIDDEN = "prior messages"  # how a notice of what left begins, after its first word
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: SourceFile) -> bool:
     """Whether a file is an agent's, or one of several agents."""
     return bool(_agents(source.document))
 
 
-def read_letta(source: Source) -> Reading:
+def read_letta(source: SourceFile) -> ParsedSource:
     """A session for each agent of a file."""
     agents = _agents(source.document)
     tracks = []
@@ -54,7 +64,7 @@ def read_letta(source: Source) -> Reading:
         part = "" if n == 1 else name_of(agent.get("id")) or f"agent{n}"
         steps = _Agent(agent, source.document).steps()
         tracks.append(Track(key=None, name=name, part=part, steps=steps, agent=name, title=_title(agent)))
-    return Reading(format="letta", tracks=tracks)
+    return ParsedSource(format="letta", tracks=tracks)
 
 
 def _agents(document: Any) -> list[Record]:
@@ -85,7 +95,7 @@ class _Agent:
         self.tools = _listed(agent, document, "tools", "tools", "tool_ids")
         self.stays = self._in_context()
         self.made: list[Step] = []
-        self.held: list[tuple[int, Stand, Draft]] = []  # in context: the message, where it came from
+        self.held: list[tuple[int, MessageRef, Draft]] = []  # in context: the message, where it came from
 
     def _in_context(self) -> set[int]:
         """Which messages are in context at the end, by their place."""
@@ -105,7 +115,7 @@ class _Agent:
             try:
                 self._hear(n, message, n == max(hidden, default=-1))
             except InputError as error:
-                self.made.append(Unread(raw=json_bytes(message), line=n + 1, reason=str(error)))
+                self.made.append(UnreadableStep(raw=json_bytes(message), line=n + 1, reason=str(error)))
         self._conclude()
         return self.made
 
@@ -113,13 +123,13 @@ class _Agent:
         """Says the tools, and keeps the memory blocks as pages that no context shows."""
         found = [tool["json_schema"] for tool in self.tools if isinstance(tool.get("json_schema"), dict)]
         if found:
-            self.made.append(Say(raw=json_bytes(found), line=1, draft=schemas(found)))
+            self.made.append(MessageStep(raw=json_bytes(found), line=1, draft=schemas(found)))
         for block in self.blocks:
             if (name := _label(block)) and (text := block.get("value")):
                 draft = spoken(str(text), Role.OTHER)
                 parts = tuple(msgspec.structs.replace(part, type=PageType.CLAIM) for part in draft.parts)
                 draft = msgspec.structs.replace(draft, parts=parts, hint=name)
-                self.made.append(Apart(raw=json_bytes([name, text]), line=1, draft=draft))
+                self.made.append(DetachedPages(raw=json_bytes([name, text]), line=1, draft=draft))
 
     def _hear(self, n: int, message: Any, last_notice: bool) -> None:
         draft = self._taken(n, message)
@@ -134,30 +144,32 @@ class _Agent:
             kept = [one for one in others if (one[0] in self.stays if last_notice else one[0] > since)]
             self._recast(n, draft, systems, kept, told)
         else:
-            self.held.append((n, Stand(len(self.made)), draft))
+            self.held.append((n, MessageRef(len(self.made)), draft))
             self.made.append(
-                self._answer(message, draft, told) if _role(message) == "assistant" else Say(**told, draft=draft)
+                self._answer(message, draft, told)
+                if _role(message) == "assistant"
+                else MessageStep(**told, draft=draft)
             )
 
     def _recast(self, n: int, draft: Draft, before: list[Any], after: list[Any], told: Record) -> None:
         """Puts a message between what stays before it and what stays after."""
         stands = (*(stand for _, stand, _ in before), draft, *(stand for _, stand, _ in after))
-        self.held = [*before, (n, Stand(len(self.made)), draft), *after]
-        self.made.append(Recast(**told, stands=stands))
+        self.held = [*before, (n, MessageRef(len(self.made)), draft), *after]
+        self.made.append(RewriteStep(**told, stands=stands))
 
     def _leave(self) -> None:
         """Takes away what nobody said left, and yet is not in context at the end."""
         kept = [one for one in self.held if one[0] in self.stays or one[2].role is Role.SYSTEM]
         if len(kept) < len(self.held):
             raw = json_bytes(sorted(self.stays))
-            self.made.append(Recast(raw=raw, line=1, stands=tuple(stand for _, stand, _ in kept)))
+            self.made.append(RewriteStep(raw=raw, line=1, stands=tuple(stand for _, stand, _ in kept)))
             self.held = kept
 
-    def _answer(self, message: Record, draft: Draft, told: Record) -> Answer:
+    def _answer(self, message: Record, draft: Draft, told: Record) -> CallStep:
         """A call; sending a message to the person asks for nothing more."""
         sent = all(part.tool == SENDS for part in draft.parts if part.is_call)
         model = name_of(message.get("model")) or name_of(pick(self.agent.get("llm_config"), "model"))
-        return Answer(**told, reply=Reply(Status.OK, (draft,), model=model, final=sent or not asks((draft,))))
+        return CallStep(**told, reply=ReplyDraft(Status.OK, (draft,), model=model, final=sent or not asks((draft,))))
 
     def _taken(self, n: int, message: Any) -> Draft:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
@@ -198,7 +210,7 @@ class _Agent:
         """
         about = {key: value for key, value in self.agent.items() if key not in ("messages", "tools", "core_memory")}
         for n, step in reversed(list(enumerate(self.made))):
-            if isinstance(step, Answer):
+            if isinstance(step, CallStep):
                 told = loads(step.reply.aside) if step.reply.aside else {}
                 reply = msgspec.structs.replace(step.reply, aside=json_bytes({**told, "agent": about}))
                 self.made[n] = msgspec.structs.replace(step, reply=reply)

@@ -20,9 +20,20 @@ from typing import Any
 
 import msgspec
 
-from vmstore.capture.importers.formats.jsonl import Source
-from vmstore.capture.steps import Answer, Apart, Note, Reading, Recast, Say, Stand, Step, Track, Unread
-from vmstore.core.draft import Draft, Reply
+from vmstore.capture.importers.formats.jsonl import SourceFile
+from vmstore.capture.steps import (
+    CallStep,
+    DetachedPages,
+    MessageRef,
+    MessageStep,
+    MetadataStep,
+    ParsedSource,
+    RewriteStep,
+    Step,
+    Track,
+    UnreadableStep,
+)
+from vmstore.core.draft import Draft, ReplyDraft
 from vmstore.core.page import LinkKind, PageType, Slot, Status
 from vmstore.core.times import microseconds
 from vmstore.providers import Shape, take_message
@@ -37,19 +48,19 @@ SECOND_US = 1_000_000
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: SourceFile) -> bool:
     """Whether a file holds a conversation of the dataset's."""
     return any(map(_is_sample, _samples(source.document)))
 
 
-def read_locomo(source: Source) -> Reading:
+def read_locomo(source: SourceFile) -> ParsedSource:
     """A session for each conversation."""
     tracks = []
     for n, sample in enumerate(_samples(source.document), 1):
         key = (name_of(sample.get("sample_id")) if isinstance(sample, dict) else None) or f"conversation{n}"
         steps = _Conversation(sample).steps() if _is_sample(sample) else [_stray(sample, n)]
         tracks.append(Track(key=key, name=key, part="" if n == 1 else key, steps=steps))
-    return Reading(format="locomo", tracks=tracks)
+    return ParsedSource(format="locomo", tracks=tracks)
 
 
 def _samples(document: Any) -> list[Any]:
@@ -61,8 +72,8 @@ def _is_sample(value: Any) -> bool:
     return isinstance(talk, dict) and any(SESSION.fullmatch(key) and isinstance(talk[key], list) for key in talk)
 
 
-def _stray(value: Any, n: int) -> Unread:
-    return Unread(raw=json_bytes(value), line=n, reason="no conversation: no object with sessions")
+def _stray(value: Any, n: int) -> UnreadableStep:
+    return UnreadableStep(raw=json_bytes(value), line=n, reason="no conversation: no object with sessions")
 
 
 class _Conversation:
@@ -72,7 +83,7 @@ class _Conversation:
         self.sample = sample
         self.talk: Record = sample["conversation"]
         self.made: list[Step] = []
-        self.lines: list[Stand] = []
+        self.lines: list[MessageRef] = []
         self.at: int | None = None
 
     def steps(self) -> list[Step]:
@@ -90,11 +101,13 @@ class _Conversation:
         for n, line in enumerate(lines):
             text = line.get("text") if isinstance(line, dict) else None
             if not isinstance(line, dict) or not isinstance(text, str):
-                self.made.append(Unread(raw=json_bytes(line), line=number, reason="no line: no object with a text"))
+                self.made.append(
+                    UnreadableStep(raw=json_bytes(line), line=number, reason="no line: no object with a text")
+                )
                 continue
             # All lines of a session have its date; a second apart they stay in order.
             told = {"raw": json_bytes(line), "line": number, "at": None if self.at is None else self.at + n * SECOND_US}
-            self.lines.append(Stand(len(self.made)))
+            self.lines.append(MessageRef(len(self.made)))
             self.made.append(self._spoken(line, text, told))
 
     def _spoken(self, line: Record, text: str, told: Record) -> Step:
@@ -111,7 +124,11 @@ class _Conversation:
             actor=speaker,
             aside=json_bytes(beside) if beside else None,
         )
-        return Answer(**told, reply=Reply(Status.OK, (draft,), final=True)) if agent else Say(**told, draft=draft)
+        return (
+            CallStep(**told, reply=ReplyDraft(Status.OK, (draft,), final=True))
+            if agent
+            else MessageStep(**told, draft=draft)
+        )
 
     # ---- what the dataset says of the conversation
 
@@ -121,21 +138,23 @@ class _Conversation:
             spoken = _list(self.talk.get(f"session_{number}"))
             named = (name_of(line.get("dia_id")) for line in spoken if isinstance(line, dict))
             draft = _page(text, PageType.SUMMARY, f"S{number}", LinkKind.DERIVES, filter(None, named))
-            self.made.append(Apart(raw=json_bytes([number, text]), line=number, draft=draft))
+            self.made.append(DetachedPages(raw=json_bytes([number, text]), line=number, draft=draft))
         for number, told in _numbered(self.sample.get("observation"), "observation"):
             found = _observations(told)
             for n, (speaker, text, lines) in enumerate(found, 1):
                 draft = _page(text, PageType.CLAIM, f"O{number}.{n}", LinkKind.DERIVES, lines, tags=(speaker,))
-                self.made.append(Apart(raw=json_bytes([number, speaker, text, lines]), line=number, draft=draft))
+                self.made.append(
+                    DetachedPages(raw=json_bytes([number, speaker, text, lines]), line=number, draft=draft)
+                )
         if (events := self.sample.get("event_summary")) is not None:
             raw = json_bytes(events)
-            self.made.append(Note(raw=raw, line=1, aside=raw))
+            self.made.append(MetadataStep(raw=raw, line=1, aside=raw))
 
     def _question(self, n: int, question: Any) -> None:
         """One question, asked of the lines alone, and its answer; the question before leaves."""
         text = question.get("question") if isinstance(question, dict) else None
         if not isinstance(text, str):
-            self.made.append(Unread(raw=json_bytes(question), line=n, reason="no question: no object with one"))
+            self.made.append(UnreadableStep(raw=json_bytes(question), line=n, reason="no question: no object with one"))
             return
         lines = LINE.findall(" ".join(map(str, _list(question.get("evidence")))))
         category = question.get("category")
@@ -143,12 +162,12 @@ class _Conversation:
         asked = _page(text, PageType.TRANSCRIPT, f"Q{n}", LinkKind.REFERENCES, lines, tags=tags)
         asked = msgspec.structs.replace(asked, aside=json_bytes(question))
         raw = json_bytes(question)
-        self.made.append(Recast(raw=raw, line=n, stands=(*self.lines, asked)))
+        self.made.append(RewriteStep(raw=raw, line=n, stands=(*self.lines, asked)))
         answer = question.get("answer", question.get("adversarial_answer"))
         said = {"role": "assistant", "content": str(answer)}
         draft = msgspec.structs.replace(take_message(Shape.CHAT, Slot.MESSAGES, said), hint=f"A{n}")
-        reply = Reply(Status.OK, (draft,) if answer is not None else (), final=True)
-        self.made.append(Answer(raw=raw, line=n, reply=reply, joins=False))
+        reply = ReplyDraft(Status.OK, (draft,) if answer is not None else (), final=True)
+        self.made.append(CallStep(raw=raw, line=n, reply=reply, joins=False))
 
 
 def _page(

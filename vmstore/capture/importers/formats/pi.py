@@ -22,11 +22,11 @@ from typing import Any
 
 import msgspec
 
-from vmstore.capture.importers.formats.jsonl import Line, Source, moment, unread
+from vmstore.capture.importers.formats.jsonl import JsonLine, SourceFile, moment, unread
 from vmstore.capture.importers.formats.pi_message import Record, rendered_command, rendered_summary, take_pi_message
-from vmstore.capture.importers.formats.tree import Branch, Tree
-from vmstore.capture.steps import Answer, Compact, Note, Reading, Say, Step
-from vmstore.core.draft import Reply, Usage
+from vmstore.capture.importers.formats.tree import RecordTree, TrackBranch
+from vmstore.capture.steps import CallStep, MessageStep, MetadataStep, ParsedSource, Step, SummaryStep
+from vmstore.core.draft import ReplyDraft, TokenUsage
 from vmstore.core.page import Status
 from vmstore.errors import InputError
 from vmstore.providers.message import json_bytes, name_of
@@ -40,31 +40,31 @@ ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution"})
 STATUSES = {"aborted": Status.ABORTED, "error": Status.FAILED}
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: SourceFile) -> bool:
     """Whether a file holds a pi session's header or one of its messages."""
     return any(_is_pi(line.value) for line in source.lines)
 
 
-def read_pi(source: Source) -> Reading:
+def read_pi(source: SourceFile) -> ParsedSource:
     """A pi session: one track, or one for each branch where its entries form a tree."""
     session = _Session()
     for line in source.lines:
         session.take(line)
     tracks = session.tree.tracks(session.key, session.key or source.stem)
-    return Reading(format="pi", tracks=tracks, torn=source.torn)
+    return ParsedSource(format="pi", tracks=tracks, torn=source.torn)
 
 
 class _Session:
     """One pass over a file: each entry joins the branch its parent is on."""
 
     def __init__(self) -> None:
-        self.tree = Tree()
+        self.tree = RecordTree()
         self.line = self.tree.main
         self.key: str | None = None
-        self.entries: list[tuple[Branch, int]] = []  # where each entry stands, by its index
+        self.entries: list[tuple[TrackBranch, int]] = []  # where each entry stands, by its index
         self.ids: dict[str, int] = {}
 
-    def take(self, line: Line) -> None:
+    def take(self, line: JsonLine) -> None:
         """Places one line."""
         if line.problem is not None:
             self.line.steps.append(unread(line))
@@ -78,9 +78,9 @@ class _Session:
             self._place(name_of(record.get("id")), record.get("parentId"), step, record)
 
     def _place(self, name: str | None, parent: object, step: Step, record: Record | None = None) -> None:
-        speaks = isinstance(step, (Say, Answer, Compact))
+        speaks = isinstance(step, (MessageStep, CallStep, SummaryStep))
         branch = self.tree.branch_of(parent, self.line, name or f"line{step.line}", forks=speaks)
-        if isinstance(step, Compact) and record is not None:
+        if isinstance(step, SummaryStep) and record is not None:
             step = msgspec.structs.replace(step, kept_from=self._kept_from(record, branch))
         self.entries.append((branch, branch.length))
         if name is not None:
@@ -91,7 +91,7 @@ class _Session:
             self.tree.pass_through(name, parent, branch, step)
         self.line = branch
 
-    def _kept_from(self, record: Record, branch: Branch) -> int | None:
+    def _kept_from(self, record: Record, branch: TrackBranch) -> int | None:
         """The step of the entry a compaction keeps first, where that leads to the compaction."""
         first = record.get("firstKeptEntryIndex")
         if first is None and isinstance(kept := record.get("firstKeptEntryId"), str):
@@ -111,7 +111,7 @@ def _is_pi(value: Any) -> bool:
     return kind == "session" and "id" in value
 
 
-def _step(line: Line, record: Record) -> Step:
+def _step(line: JsonLine, record: Record) -> Step:
     kind = record.get("type")
     try:
         if kind == "message":
@@ -122,7 +122,7 @@ def _step(line: Line, record: Record) -> Step:
             message = {"role": "user", "content": record.get("content")}
             draft = take_pi_message(message, _aside(record, "content"))
             draft = msgspec.structs.replace(draft, human=False)
-            return Say(raw=line.raw, line=line.number, at=_at(record), draft=draft)
+            return MessageStep(raw=line.raw, line=line.number, at=_at(record), draft=draft)
     except InputError as error:
         return unread(line, str(error))
     if not isinstance(kind, str) or kind not in NOTES:
@@ -130,12 +130,12 @@ def _step(line: Line, record: Record) -> Step:
     return _note(line, record)
 
 
-def _note(line: Line, record: Record) -> Note:
+def _note(line: JsonLine, record: Record) -> MetadataStep:
     title = name_of(record.get("name")) if record.get("type") == "session_info" else None
-    return Note(raw=line.raw, line=line.number, at=_at(record), aside=json_bytes(record), title=title)
+    return MetadataStep(raw=line.raw, line=line.number, at=_at(record), aside=json_bytes(record), title=title)
 
 
-def _message(line: Line, record: Record) -> Step:
+def _message(line: JsonLine, record: Record) -> Step:
     message = record.get("message")
     if not isinstance(message, dict):
         raise InputError("the record has no message object")
@@ -148,10 +148,10 @@ def _message(line: Line, record: Record) -> Step:
     else:
         # The output stands whole in the rendered text; it is not kept twice.
         draft = rendered_command(message, _aside(record, "message", message, without=("output",)))
-    return Say(raw=line.raw, line=line.number, at=_at(record), draft=draft)
+    return MessageStep(raw=line.raw, line=line.number, at=_at(record), draft=draft)
 
 
-def _answer(line: Line, record: Record, message: Record) -> Answer:
+def _answer(line: JsonLine, record: Record, message: Record) -> CallStep:
     status = STATUSES.get(str(message.get("stopReason")), Status.OK)
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
@@ -162,7 +162,7 @@ def _answer(line: Line, record: Record, message: Record) -> Answer:
     drafts = (take_pi_message({"role": "assistant", "content": content}),)
     stop, model, error = (name_of(message.get(key)) for key in TOLD)
     told = [key for key, value in zip(TOLD, (stop, model, error), strict=True) if value is not None]
-    reply = Reply(
+    reply = ReplyDraft(
         status=status,
         drafts=drafts,
         stop=stop,
@@ -172,27 +172,27 @@ def _answer(line: Line, record: Record, message: Record) -> Answer:
         aside=_aside(record, "message", message, told, dropped),
         error=error,
     )
-    return Answer(raw=line.raw, line=line.number, at=_at(record), reply=reply, joins=content != [])
+    return CallStep(raw=line.raw, line=line.number, at=_at(record), reply=reply, joins=content != [])
 
 
-def _summary(line: Line, record: Record) -> Step:
+def _summary(line: JsonLine, record: Record) -> Step:
     compaction = record.get("type") == "compaction"
     draft = rendered_summary(record.get("summary"), _aside(record, "summary"))
     if compaction:
-        return Compact(raw=line.raw, line=line.number, at=_at(record), draft=draft)
-    return Say(raw=line.raw, line=line.number, at=_at(record), draft=draft)
+        return SummaryStep(raw=line.raw, line=line.number, at=_at(record), draft=draft)
+    return MessageStep(raw=line.raw, line=line.number, at=_at(record), draft=draft)
 
 
-def _usage(usage: Any) -> Usage:
+def _usage(usage: Any) -> TokenUsage:
     """What a record reports; a usage of zeros alone is how pi writes that nothing was reported."""
     if not isinstance(usage, dict):
-        return Usage()
+        return TokenUsage()
     read, out = counted(usage.get("cacheRead")), counted(usage.get("output"))
     sent = added(usage.get("input"), read, usage.get("cacheWrite"))
     if not sent and not out:
-        return Usage()
+        return TokenUsage()
     cost = nanodollars(pick(usage.get("cost"), "total"))
-    return Usage(tokens_in=sent, tokens_cached=read, tokens_out=out, cost=cost)
+    return TokenUsage(tokens_in=sent, tokens_cached=read, tokens_out=out, cost=cost)
 
 
 def _aside(

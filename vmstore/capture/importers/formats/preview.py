@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from vmstore.capture.importers.formats import READERS
 from vmstore.capture.importers.formats.decompress import is_packed, unpack
-from vmstore.capture.importers.formats.jsonl import Line, Source, split
-from vmstore.capture.steps import Reading, Say
+from vmstore.capture.importers.formats.jsonl import JsonLine, SourceFile, split
+from vmstore.capture.steps import MessageStep, ParsedSource
 from vmstore.core.page import Modality
 from vmstore.core.system.safe_files import regular
 from vmstore.errors import InputError
@@ -21,23 +21,23 @@ PIECES = (64 << 10, 1 << 20)  # bytes read at first, and at most
 WORDS_MAX = 200
 
 
-class Glance(NamedTuple):
+class Preview(NamedTuple):
     """What a file shows at its beginning; None where it does not show it there."""
 
     folder: str | None
     words: str | None
 
 
-def glance(path: Path, format: str) -> Glance:
+def glance(path: Path, format: str) -> Preview:
     """What a file of a format shows at its beginning; nothing where it is of another or cannot be read."""
-    seen = Glance(None, None)
+    seen = Preview(None, None)
     for size in PIECES:
         try:
             data, whole = _piece(path, size)
             lines, _ = split(data)
-            source = Source(path=path, lines=lines)
+            source = SourceFile(path=path, lines=lines)
             if READERS[format].recognises(source):
-                seen = Glance(_folder(lines), _words(READERS[format].read(source)))
+                seen = Preview(_folder(lines), _words(READERS[format].read(source)))
         except (OSError, InputError):
             return seen
         if whole or seen.words is not None:
@@ -56,7 +56,7 @@ def _piece(path: Path, size: int) -> tuple[bytes, bool]:
     return data if whole else data[: data.rfind(b"\n") + 1], whole
 
 
-def _folder(lines: list[Line]) -> str | None:
+def _folder(lines: list[JsonLine]) -> str | None:
     """The working folder that the first record to tell it names."""
     for line in lines:
         record: Any = line.value if isinstance(line.value, dict) else {}
@@ -66,10 +66,10 @@ def _folder(lines: list[Line]) -> str | None:
     return None
 
 
-def _words(reading: Reading) -> str | None:
+def _words(reading: ParsedSource) -> str | None:
     """The first words of a person's, on one line."""
     for step in reading.tracks[0].steps:
-        if isinstance(step, Say) and step.draft.human:
+        if isinstance(step, MessageStep) and step.draft.human:
             texts = (p.content.decode("utf-8", "replace") for p in step.draft.parts if p.modality is Modality.TEXT)
             said = " ".join(" ".join(texts).split())
             return said[:WORDS_MAX] or None

@@ -20,9 +20,9 @@ from typing import Any
 
 import msgspec
 
-from vmstore.capture.importers.formats.jsonl import Source
-from vmstore.capture.steps import Answer, Note, Reading, Say, Step, Track, Unread
-from vmstore.core.draft import Draft, Reply
+from vmstore.capture.importers.formats.jsonl import SourceFile
+from vmstore.capture.steps import CallStep, MessageStep, MetadataStep, ParsedSource, Step, Track, UnreadableStep
+from vmstore.core.draft import Draft, ReplyDraft
 from vmstore.core.page import PageType, Role, Slot, Status
 from vmstore.core.text.skeleton import loads
 from vmstore.providers import Shape, take_message
@@ -34,14 +34,14 @@ BOOKKEEPING = frozenset({"agent", "message_type", "thought", "action", "is_demo"
 STAND_IN_MESSAGES = frozenset({"messages", "query", "response", "thought", "observation"})
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: SourceFile) -> bool:
     """Whether a file is one object with a list `trajectory` or `history`."""
     document = source.document
     lists = ("trajectory", "history")
     return isinstance(document, dict) and any(isinstance(document.get(key), list) for key in lists)
 
 
-def read_swe_agent(source: Source) -> Reading:
+def read_swe_agent(source: SourceFile) -> ParsedSource:
     """The session of a trajectory; the file has no name of its own for it."""
     document = source.document
     run = _Run(document)
@@ -49,7 +49,7 @@ def read_swe_agent(source: Source) -> Reading:
     outcome = {key: value for key, value in document.items() if key not in ("trajectory", "history")}
     if outcome:
         _conclude(steps, outcome)
-    return Reading(format="swe-agent", tracks=[Track(key=None, steps=steps)])
+    return ParsedSource(format="swe-agent", tracks=[Track(key=None, steps=steps)])
 
 
 class _Run:
@@ -77,7 +77,7 @@ class _Run:
         request = self._asked(n)
         beside = {key: value for key, value in step.items() if key not in STAND_IN_MESSAGES}
         made: list[Step] = [
-            Answer(
+            CallStep(
                 raw=json_bytes(step),
                 line=n + 1,
                 reply=self._reply(answer, step.get("action"), n == len(self.trajectory) - 1, beside),
@@ -85,7 +85,7 @@ class _Run:
             )
         ]
         made += [
-            Say(raw=json_bytes(message), line=n + 1, draft=draft)
+            MessageStep(raw=json_bytes(message), line=n + 1, draft=draft)
             for message, draft in zip(said[1:], observed, strict=True)
         ]
         return made
@@ -118,15 +118,15 @@ class _Run:
             elif draft.role is Role.ASSISTANT and not message.get("is_demo"):
                 last = not any(d.role is Role.ASSISTANT for d in drafts[n:])
                 reply = self._reply(draft, message.get("action"), last, {})
-                steps.append(Answer(raw=raw, line=n, reply=reply))
+                steps.append(CallStep(raw=raw, line=n, reply=reply))
             else:
-                steps.append(Say(raw=raw, line=n, draft=draft))
+                steps.append(MessageStep(raw=raw, line=n, draft=draft))
         return steps
 
-    def _reply(self, draft: Draft, action: Any, last: bool, beside: Record) -> Reply:
+    def _reply(self, draft: Draft, action: Any, last: bool, beside: Record) -> ReplyDraft:
         words = action.split() if isinstance(action, str) else []
         asks = bool(words) or any(part.is_call for part in draft.parts)
-        return Reply(
+        return ReplyDraft(
             Status.OK,
             (draft,),
             model=self.model,
@@ -174,13 +174,13 @@ def _conclude(steps: list[Step], outcome: Record) -> None:
     As a step of its own it would change with each step a running agent adds.
     """
     for n, step in reversed(list(enumerate(steps))):
-        if isinstance(step, Answer):
+        if isinstance(step, CallStep):
             told = loads(step.reply.aside) if step.reply.aside else {}
             reply = msgspec.structs.replace(step.reply, aside=json_bytes({**told, "run": outcome}))
             steps[n] = msgspec.structs.replace(step, reply=reply)
             return
     raw = json_bytes(outcome)
-    steps.append(Note(raw=raw, line=len(steps) + 1, aside=raw))
+    steps.append(MetadataStep(raw=raw, line=len(steps) + 1, aside=raw))
 
 
 def _retold(trajectory: Sequence[Any]) -> list[Any]:
@@ -212,8 +212,8 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _stray(entry: Any, n: int) -> Unread:
-    return Unread(raw=json_bytes(entry), line=n, reason=f"no message: {type(entry).__name__} without a role")
+def _stray(entry: Any, n: int) -> UnreadableStep:
+    return UnreadableStep(raw=json_bytes(entry), line=n, reason=f"no message: {type(entry).__name__} without a role")
 
 
 def _model(config: Any) -> str | None:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from vmstore.capture.importers.formats.chat_steps import Talk
-from vmstore.capture.importers.formats.jsonl import Source
-from vmstore.capture.steps import Note, Reading, Step, Track, Unread
+from vmstore.capture.importers.formats.chat_steps import ChatSteps
+from vmstore.capture.importers.formats.jsonl import SourceFile
+from vmstore.capture.steps import MetadataStep, ParsedSource, Step, Track, UnreadableStep
 from vmstore.providers.message import json_bytes
 
 WORD_CHARS_MAX = 100
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: SourceFile) -> bool:
     """Whether a file is a list that holds a run: an object with a `traj`."""
     return isinstance(source.document, list) and any(_is_run(run) for run in source.document)
 
 
-def read_tau_bench(source: Source) -> Reading:
+def read_tau_bench(source: SourceFile) -> ParsedSource:
     """The runs of a results file, a track each."""
     tracks: list[Track] = []
     seen: dict[str, int] = {}
@@ -33,7 +33,7 @@ def read_tau_bench(source: Source) -> Reading:
             part = f"{part}-{seen[part]}"
         steps = _steps(run) if _is_run(run) else [_stray(run, n)]
         tracks.append(Track(key=None, name=f"{source.stem}-{part}", part=part, steps=steps))
-    return Reading(format="tau-bench", tracks=tracks)
+    return ParsedSource(format="tau-bench", tracks=tracks)
 
 
 def _word(value: Any) -> str:
@@ -47,12 +47,12 @@ def _is_run(value: Any) -> bool:
 
 def _steps(run: dict[str, Any]) -> list[Step]:
     """The messages of a run, then a note of how it was rated."""
-    talk = Talk()
+    talk = ChatSteps()
     for n, message in enumerate(run["traj"], 1):
         talk.hear(json_bytes(message), n, message)
     outcome = json_bytes({key: value for key, value in run.items() if key != "traj"})
-    return [*talk.steps, Note(raw=outcome, line=len(talk.steps) + 1, aside=outcome)]
+    return [*talk.steps, MetadataStep(raw=outcome, line=len(talk.steps) + 1, aside=outcome)]
 
 
-def _stray(entry: Any, n: int) -> Unread:
-    return Unread(raw=json_bytes(entry), line=n, reason="no run: no object with a list `traj`")
+def _stray(entry: Any, n: int) -> UnreadableStep:
+    return UnreadableStep(raw=json_bytes(entry), line=n, reason="no run: no object with a list `traj`")

@@ -16,15 +16,15 @@ from vmstore.capture.steps import Step, Track
 from vmstore.core.page import Origin
 
 
-class Branch:
+class TrackBranch:
     """One track under construction."""
 
-    def __init__(self, part: str, parent: Branch | None = None, inherits: int = 0) -> None:
+    def __init__(self, part: str, parent: TrackBranch | None = None, inherits: int = 0) -> None:
         self.part = part
         self.parent = parent
         self.inherits = inherits  # of the parent's steps, its own inherited ones included
         self.steps: list[Step] = []
-        self.tip: Node | None = None  # the last record that can be named as a parent
+        self.tip: RecordNode | None = None  # the last record that can be named as a parent
         self.origin = Origin.NEW if parent is None else Origin.FORK
         self.is_spawned: bool = parent is not None and parent.is_spawned  # or forked off what is
         self.spawned_by: str | None = None
@@ -35,9 +35,9 @@ class Branch:
         """How many steps lead to its end, inherited ones included."""
         return self.inherits + len(self.steps)
 
-    def leads_through(self, other: Branch, index: int) -> bool:
+    def leads_through(self, other: TrackBranch, index: int) -> bool:
         """Whether step `index` of `other` is among the steps that lead to this branch's end."""
-        branch: Branch | None = self
+        branch: TrackBranch | None = self
         while branch is not None and branch is not other:
             if index >= branch.inherits:
                 return False
@@ -45,27 +45,27 @@ class Branch:
         return branch is not None
 
 
-class Node:
+class RecordNode:
     """A placed record: the branch it is on, and that branch's length right after it."""
 
     __slots__ = ("branch", "end", "named")
 
-    def __init__(self, branch: Branch, end: int) -> None:
+    def __init__(self, branch: TrackBranch, end: int) -> None:
         self.branch = branch
         self.end = end
         self.named = False  # whether a record has continued it by name
 
 
-class Tree:
+class RecordTree:
     """The branches of one file, the main one first, and where each named record stands."""
 
     def __init__(self) -> None:
-        self.main = Branch("")
+        self.main = TrackBranch("")
         self.branches = [self.main]
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, RecordNode] = {}
         self._parts = {""}
 
-    def branch_of(self, parent: object, line: Branch, part: str, forks: bool = True) -> Branch:
+    def branch_of(self, parent: object, line: TrackBranch, part: str, forks: bool = True) -> TrackBranch:
         """The branch a record belongs to, forked off now where the rules ask for it."""
         node = self.nodes.get(parent) if isinstance(parent, str) else None
         if node is None:
@@ -77,31 +77,31 @@ class Tree:
         node.named = True
         return node.branch
 
-    def grow(self, part: str, parent: Branch, inherits: int) -> Branch:
+    def grow(self, part: str, parent: TrackBranch, inherits: int) -> TrackBranch:
         """A new branch off `parent`, under a name no other branch of the file has."""
         unique, n = part, 1
         while unique in self._parts:
             n += 1
             unique = f"{part}-{n}"
         self._parts.add(unique)
-        branch = Branch(unique, parent, inherits)
+        branch = TrackBranch(unique, parent, inherits)
         self.branches.append(branch)
         return branch
 
-    def spawn(self, part: str, parent: Branch, call: str | None) -> Branch:
+    def spawn(self, part: str, parent: TrackBranch, call: str | None) -> TrackBranch:
         """A new session that a tool call on `parent` started, if it is known which."""
         branch = self.grow(part, parent, 0)
         branch.origin, branch.is_spawned, branch.spawned_by = Origin.SPAWN, True, call
         return branch
 
-    def place(self, name: object, branch: Branch, step: Step) -> None:
+    def place(self, name: object, branch: TrackBranch, step: Step) -> None:
         """Adds a record to its branch; a repeated name stands for its latest record from now on."""
         branch.steps.append(step)
-        branch.tip = Node(branch, branch.length)
+        branch.tip = RecordNode(branch, branch.length)
         if isinstance(name, str):
             self.nodes[name] = branch.tip
 
-    def pass_through(self, name: object, parent: object, branch: Branch, step: Step) -> None:
+    def pass_through(self, name: object, parent: object, branch: TrackBranch, step: Step) -> None:
         """Adds bookkeeping to a branch; records that name it continue its own parent."""
         branch.steps.append(step)
         node = self.nodes.get(parent) if isinstance(parent, str) else None

@@ -9,11 +9,11 @@ import vmstore
 from vmstore.shell.commands.arguments import Command, Parser, add_store, whole_number
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Column, Span, Table
+from vmstore.shell.terminal.layout import StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.namespace.reports import Archived
+    from vmstore.namespace.reports import ArchiveReport
 
 
 def archive(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -55,19 +55,26 @@ def _list_archives(arguments: argparse.Namespace, screen: Screen) -> int:
         rows_shown = [
             (name, "missing" if (size := sizes[name]) is None else f"{size:,}", str(files[name])) for name in files
         ]
-        screen.show(Table((Column("session", style="name"), Column("bytes", right=True), Column("file")), rows_shown))
+        screen.show(
+            TextTable(
+                (TableColumn("session", style="name"), TableColumn("bytes", right=True), TableColumn("file")),
+                rows_shown,
+            )
+        )
     return 0
 
 
-def _show_report(report: Archived, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
+def _show_report(report: ArchiveReport, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.json:
         screen.json(report)
     elif not screen.quiet:
         for moved in report.sessions:
             size = f", {moved.file_bytes:,} bytes" if moved.file_bytes else ""
-            screen.show((Span(done, "good"), f": {count(moved.cells, 'cell')} of {moved.session}; {moved.file}{size}"))
+            screen.show(
+                (StyledText(done, "good"), f": {count(moved.cells, 'cell')} of {moved.session}; {moved.file}{size}")
+            )
         for skipped in report.skipped:
-            screen.show((Span("left alone", "dim"), f": {skipped.session}, {skipped.why}"))
+            screen.show((StyledText("left alone", "dim"), f": {skipped.session}, {skipped.why}"))
         if not report.sessions and not report.skipped:
             screen.show("there is no session that old")
         if report.done and report.sessions:

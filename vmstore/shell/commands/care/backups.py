@@ -10,11 +10,11 @@ from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Line, Span
+from vmstore.shell.terminal.layout import Line, StyledText
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.namespace.reports import Backup, Restored
+    from vmstore.namespace.reports import Backup, RestoreReport
 
 
 def backup(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -41,18 +41,21 @@ def restore(arguments: argparse.Namespace, screen: Screen) -> int:
     code = _show_report(report, "restored and verified" if report.done else "would restore", arguments, screen)
     if not (arguments.json or screen.quiet):
         for effect in report.effects:
-            screen.show((Span("takes effect" if report.done else "would take effect", "warn"), f": {effect}"))
+            screen.show((StyledText("takes effect" if report.done else "would take effect", "warn"), f": {effect}"))
         screen.show(_erased_again(report))
     return code
 
 
-def _erased_again(report: Restored) -> Line:
+def _erased_again(report: RestoreReport) -> Line:
     """Formats the erasures that were applied again, or that no certificate was found."""
     if not report.certificates:
-        return (Span("no certificates of erasures were found", "warn"), f"; {report.path}.erasures is where they lie")
+        return (
+            StyledText("no certificates of erasures were found", "warn"),
+            f"; {report.path}.erasures is where they lie",
+        )
     proof = f"by {count(report.certificates, 'certificate')} of erasures, {report.signed} signed by the key named"
     done = "erased again" if report.done else "would be erased again"
-    return (Span(done, "good"), f": {count(report.erased, 'cell')}, {proof}")
+    return (StyledText(done, "good"), f": {count(report.erased, 'cell')}, {proof}")
 
 
 def _show_report(report: Backup, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
@@ -62,7 +65,7 @@ def _show_report(report: Backup, done: str, arguments: argparse.Namespace, scree
         for part in report.namespaces:
             amounts = ((part.sessions, "session"), (part.commits, "commit"), (part.mutations, "mutation"))
             sizes = ", ".join(count(number, noun) for number, noun in amounts)
-            line: Line = (Span(done, "good"), f": {sizes} of namespace {part.namespace} in {report.path}")
+            line: Line = (StyledText(done, "good"), f": {sizes} of namespace {part.namespace} in {report.path}")
             screen.show(line)
     return 0
 

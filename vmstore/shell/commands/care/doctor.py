@@ -9,7 +9,7 @@ import vmstore
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.format import count, size
-from vmstore.shell.terminal.layout import Span
+from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def doctor(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _show_health(health: Health, screen: Screen) -> None:
     screen.show(
-        Span(", ".join(f"{name} {version or 'not installed'}" for name, version in health.versions.items()), "dim")
+        StyledText(
+            ", ".join(f"{name} {version or 'not installed'}" for name, version in health.versions.items()), "dim"
+        )
     )
     for namespace in health.namespaces:
         commits = "a log that cannot be opened" if namespace.commits is None else count(namespace.commits, "commit")
@@ -41,15 +43,15 @@ def _show_health(health: Health, screen: Screen) -> None:
         version = (
             f": {commits} of format {namespace.format}, {size(namespace.bytes)}{archives}; views {behind:,} behind"
         )
-        screen.show((Span(namespace.namespace, "name"), version))
+        screen.show((StyledText(namespace.namespace, "name"), version))
         for user in namespace.held:
-            screen.show((Span("in use", "dim"), f": {user.file} by process {user.pid}, {user.command}"))
+            screen.show((StyledText("in use", "dim"), f": {user.file} by process {user.pid}, {user.command}"))
     for symptom in health.symptoms:
-        screen.show((Span(symptom.kind, "bad"), f": {symptom.where}: {symptom.what}"))
-        screen.show(("  ", Span(symptom.remedy, "bold")))
+        screen.show((StyledText(symptom.kind, "bad"), f": {symptom.where}: {symptom.what}"))
+        screen.show(("  ", StyledText(symptom.remedy, "bold")))
     if health.ok:
         checked = "all that verify checks" if health.full else "the log's structure, chain and seals; --full checks all"
-        screen.show((Span("healthy", "good"), f": nothing to do; looked at {checked}"))
+        screen.show((StyledText("healthy", "good"), f": nothing to do; looked at {checked}"))
 
 
 def _add_doctor(parser: Parser) -> None:

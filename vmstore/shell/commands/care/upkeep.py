@@ -8,7 +8,7 @@ from pathlib import Path
 from vmstore.shell.commands.arguments import Command, Parser, add_store, whole_number
 from vmstore.shell.open_store import namespace_of, open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Span
+from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
 
 
@@ -21,10 +21,13 @@ def compact(arguments: argparse.Namespace, screen: Screen) -> int:
     elif not screen.quiet:
         rows = f"{report.frames_before:,} rows of cells became {report.frames_after:,}"
         room = f"the log took {report.bytes_before:,} bytes and takes {report.bytes_after:,}"
-        screen.show((Span("packed", "good"), f": {rows}; {room}"))
+        screen.show((StyledText("packed", "good"), f": {rows}; {room}"))
         if report.segments:
             screen.show(
-                (Span("cut", "good"), f": {count(report.segments, 'column segment')}, up to commit {report.columns}")
+                (
+                    StyledText("cut", "good"),
+                    f": {count(report.segments, 'column segment')}, up to commit {report.columns}",
+                )
             )
     return 0
 
@@ -39,7 +42,7 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
         arguments,
         report,
         f"{verb} {count(len(report.files), 'file')} of {report.bytes:,} bytes that no commit names",
-        *(Span(file, "dim") for file in report.files),
+        *(StyledText(file, "dim") for file in report.files),
     )
 
 
@@ -60,7 +63,10 @@ def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
     elif not screen.quiet:
         formats = f" from format {report.before} to {report.now}"
         screen.show(
-            (Span("upgraded", "good"), f"{formats}: {count(report.commits, 'commit')}; the old log is {report.kept}")
+            (
+                StyledText("upgraded", "good"),
+                f"{formats}: {count(report.commits, 'commit')}; the old log is {report.kept}",
+            )
         )
     return 0
 
@@ -76,7 +82,9 @@ def _rehearse(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.show(f"{arguments.store} has format {report.format} already")
     elif not screen.quiet:
         same = f"{count(report.commits, 'commit')} with their cells and {report.views} views are the same"
-        screen.show((Span("rehearsed", "good"), f" from format {report.format_before} to {report.format}: {same}"))
+        screen.show(
+            (StyledText("rehearsed", "good"), f" from format {report.format_before} to {report.format}: {same}")
+        )
         room = f"{report.bytes:,} bytes more, of {report.bytes_free:,} that are free"
         screen.show(f"it takes {report.seconds:.1f} s and {room}; nothing was changed")
     return 0 if report.ready else 1

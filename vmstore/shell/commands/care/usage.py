@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from vmstore.shell.commands.arguments import Command, add_store
 from vmstore.shell.open_store import open_to_ask
 from vmstore.shell.terminal.format import bar, number, size
-from vmstore.shell.terminal.layout import Block, Column, Span, Table
+from vmstore.shell.terminal.layout import Block, StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.namespace.reports import Sealed, Usage
+    from vmstore.namespace.reports import StoredContents, Usage
 
 SHOWN = 20  # sessions; JSON has them all
 
@@ -32,25 +32,41 @@ def du(arguments: argparse.Namespace, screen: Screen) -> int:
 def usage_blocks(usage: Usage) -> list[Block]:
     """Files first, then contents by kind and by session."""
     largest = usage.files[0].bytes if usage.files else 0
-    columns = (Column("part", style="name"), Column("what"), Column("bytes", right=True), Column("", right=True))
+    columns = (
+        TableColumn("part", style="name"),
+        TableColumn("what"),
+        TableColumn("bytes", right=True),
+        TableColumn("", right=True),
+    )
     rows = [
         (part.part, part.what, number(part.bytes), f"{100 * part.bytes / usage.bytes:.1f} %", bar(part.bytes, largest))
         for part in usage.files
     ]
-    blocks: list[Block] = [(Span(size(usage.bytes), "bold"), " on disk"), Table((*columns, Column("")), rows)]
-    blocks += ["", (Span(size(sum(part.bytes for part in usage.kinds)), "bold"), " of contents, as they were accepted")]
+    blocks: list[Block] = [
+        (StyledText(size(usage.bytes), "bold"), " on disk"),
+        TextTable((*columns, TableColumn("")), rows),
+    ]
+    blocks += [
+        "",
+        (StyledText(size(sum(part.bytes for part in usage.kinds)), "bold"), " of contents, as they were accepted"),
+    ]
     blocks.append(_share_table("kind", usage.kinds))
     if len(usage.sessions) > 1:
         blocks += ["", _share_table("session", usage.sessions[:SHOWN])]
     if len(usage.sessions) > SHOWN:
-        blocks.append(Span(f"and {len(usage.sessions) - SHOWN} more sessions; --json has them all", "dim"))
+        blocks.append(StyledText(f"and {len(usage.sessions) - SHOWN} more sessions; --json has them all", "dim"))
     return blocks
 
 
-def _share_table(title: str, shares: Sequence[Sealed]) -> Table:
+def _share_table(title: str, shares: Sequence[StoredContents]) -> TextTable:
     largest = shares[0].bytes if shares else 0
-    columns = (Column(title, style="name"), Column("cells", right=True), Column("bytes", right=True), Column(""))
-    return Table(
+    columns = (
+        TableColumn(title, style="name"),
+        TableColumn("cells", right=True),
+        TableColumn("bytes", right=True),
+        TableColumn(""),
+    )
+    return TextTable(
         columns, [(share.what, number(share.cells), number(share.bytes), bar(share.bytes, largest)) for share in shares]
     )
 

@@ -10,7 +10,7 @@ from vmstore.errors import CorruptError, InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Column, Line, Span, Table
+from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.show(sound(result, views=not arguments.log, rules=not (arguments.log or arguments.views)))
         if arguments.seal:
             trust = "" if arguments.public_key else "; who signed it was not checked, --public-key says who must have"
-            screen.show((Span("sealed", "good"), f": all that was sealed is there{trust}"))
+            screen.show((StyledText("sealed", "good"), f": all that was sealed is there{trust}"))
     return 0 if result.ok else 1
 
 
@@ -70,18 +70,18 @@ def sound(result: Verdict, *, views: bool = True, rules: bool = True) -> Line:
     checked = (
         "every hash, every rule and every view" if rules else "every hash and every view" if views else "every hash"
     )
-    return (Span("ok", "good"), f": {counts}; {checked} holds")
+    return (StyledText("ok", "good"), f": {counts}; {checked} holds")
 
 
-def problems(result: Verdict, store: str) -> list[Line | Table]:
+def problems(result: Verdict, store: str) -> list[Line | TextTable]:
     """Formats the problems of a verification, with their remedies."""
-    head = (Span(count(len(result.problems), "problem"), "bad"), f" in {count(result.commits, 'commit')}")
-    columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
+    head = (StyledText(count(len(result.problems), "problem"), "bad"), f" in {count(result.commits, 'commit')}")
+    columns = (TableColumn("kind", style="bad"), TableColumn("where", style="bad"), TableColumn("what"))
     rows = [(problem.kind, problem.where, problem.what) for problem in result.problems[:SHOWN]]
-    lines: list[Line | Table] = [head, Table(columns, rows)]
+    lines: list[Line | TextTable] = [head, TextTable(columns, rows)]
     if len(result.problems) > SHOWN:
-        lines.append(Span(f"and {len(result.problems) - SHOWN} more; --json has them all", "dim"))
-    return [*lines, *(Span(remedy, "bold") for remedy in remedies(result.problems, store))]
+        lines.append(StyledText(f"and {len(result.problems) - SHOWN} more; --json has them all", "dim"))
+    return [*lines, *(StyledText(remedy, "bold") for remedy in remedies(result.problems, store))]
 
 
 def remedies(listed: list[Problem], store: str) -> list[str]:
@@ -128,7 +128,7 @@ def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         {"positions": positions},
-        (Span("rebuilt", "good"), f": {', '.join(sorted(chosen))}; at commit {ordinal} of the log"),
+        (StyledText("rebuilt", "good"), f": {', '.join(sorted(chosen))}; at commit {ordinal} of the log"),
     )
 
 

@@ -13,13 +13,13 @@ from vmstore.capture.importers.formats.preview import glance
 from vmstore.errors import InputError
 from vmstore.namespace.results import to_json
 from vmstore.shell.terminal.format import count, cut, moment, size
-from vmstore.shell.terminal.layout import Column, Span, Table
+from vmstore.shell.terminal.layout import StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 COLUMNS_OF_FOLDER = 40
 
 
-class Place(msgspec.Struct, frozen=True):
+class SessionFolder(msgspec.Struct, frozen=True):
     """A folder where an agent keeps its sessions, and how many are there."""
 
     format: str
@@ -56,7 +56,7 @@ def discover(arguments: argparse.Namespace, screen: Screen) -> list[Path]:
     return [Path(file.file) for file in files]
 
 
-def _find_sessions(format: str | None, screen: Screen) -> tuple[list[SessionFile], list[Place]]:
+def _find_sessions(format: str | None, screen: Screen) -> tuple[list[SessionFile], list[SessionFolder]]:
     """The sessions, newest first, and the places that were looked in."""
     formats = {name for name, _, _ in _places()}
     if format is not None and format not in formats:
@@ -72,7 +72,7 @@ def _find_sessions(format: str | None, screen: Screen) -> tuple[list[SessionFile
                 tell(n, len(files))
     sessions.sort(key=lambda session: (-session.changed_at, session.file))
     folders = [folder for _, folder, _ in files]
-    return sessions, [Place(name, str(folder), folders.count(folder)) for name, folder, _ in chosen]
+    return sessions, [SessionFolder(name, str(folder), folders.count(folder)) for name, folder, _ in chosen]
 
 
 def _places() -> list[tuple[str, Path, str]]:
@@ -116,10 +116,10 @@ def _inspect_file(format: str, path: Path) -> SessionFile | None:
     return SessionFile(format, stat.st_mtime_ns // 1000, stat.st_size, preview.folder, preview.words, str(path))
 
 
-def _table(files: list[SessionFile], terminal: bool) -> Table:
+def _table(files: list[SessionFile], terminal: bool) -> TextTable:
     """The sessions as a table; on a terminal long folders are cut, and at its edge the words."""
-    columns = [Column("format"), Column("changed (UTC)", style="dim"), Column("size", right=True)]
-    columns += [Column("folder"), Column("file", style="name"), Column("first words")]
+    columns = [TableColumn("format"), TableColumn("changed (UTC)", style="dim"), TableColumn("size", right=True)]
+    columns += [TableColumn("folder"), TableColumn("file", style="name"), TableColumn("first words")]
     rows = [
         (
             file.format,
@@ -127,11 +127,11 @@ def _table(files: list[SessionFile], terminal: bool) -> Table:
             size(file.bytes),
             cut(_short(file.folder or ""), COLUMNS_OF_FOLDER) if terminal else file.folder or "",
             _short(file.file) if terminal else file.file,
-            Span(file.words or "", "" if file.words else "dim"),
+            StyledText(file.words or "", "" if file.words else "dim"),
         )
         for file in files
     ]
-    return Table(columns, rows)
+    return TextTable(columns, rows)
 
 
 def _short(path: str) -> str:

@@ -11,11 +11,11 @@ from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_store
 from vmstore.shell.open_store import moment_of, open_to_ask
 from vmstore.shell.terminal.format import count, listing, size
-from vmstore.shell.terminal.layout import Line, Span
+from vmstore.shell.terminal.layout import Line, StyledText
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.namespace.reports import Exported
+    from vmstore.namespace.reports import ExportReport
 
 STDOUT = "-"
 NOTHING = "nothing is masked in it"
@@ -50,7 +50,7 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _masked_summary(report: Exported) -> str:
+def _masked_summary(report: ExportReport) -> str:
     """Summarises the redaction: a count for each kind, never a value."""
     if not report.redacted:
         return f"nothing is masked in it, as {listing(report.approved)} approved" if report.approved else NOTHING
@@ -59,10 +59,10 @@ def _masked_summary(report: Exported) -> str:
     return f"masked: {kinds}{unread}"
 
 
-def _summary(report: Exported, place: str) -> Line:
+def _summary(report: ExportReport, place: str) -> Line:
     amount = f"{count(report.commits, 'commit')}, {count(report.mutations, 'mutation')}, {size(report.bytes)}"
     past = f", with the past of {listing(report.ancestors)}" if report.ancestors else ""
-    return (Span("exported", "good"), f" {listing(report.sessions)}{past} to {place}: {amount}")
+    return (StyledText("exported", "good"), f" {listing(report.sessions)}{past} to {place}: {amount}")
 
 
 def _add_export(parser: Parser) -> None:

@@ -22,7 +22,7 @@ from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.namespace.reports import Import
+    from vmstore.namespace.reports import ImportReport
 
 POLL_S = 0.5
 PROBLEMS_SHOWN = 20  # on a terminal; a pipe gets them all
@@ -87,7 +87,7 @@ def _is_readable(file: Path, arguments: argparse.Namespace, screen: Screen) -> b
     return True
 
 
-def _import(store: vmstore.Store, file: Path, arguments: argparse.Namespace, screen: Screen) -> Import | None:
+def _import(store: vmstore.Store, file: Path, arguments: argparse.Namespace, screen: Screen) -> ImportReport | None:
     """Imports one file and prints its problems; None if it is refused."""
     try:
         with screen.progress(f"importing {file.name}") as tell:
@@ -108,7 +108,7 @@ def _import(store: vmstore.Store, file: Path, arguments: argparse.Namespace, scr
     return report
 
 
-def _show_reports(reports: Sequence[Import], arguments: argparse.Namespace, screen: Screen) -> None:
+def _show_reports(reports: Sequence[ImportReport], arguments: argparse.Namespace, screen: Screen) -> None:
     sessions = [session for report in reports for session in report.sessions]
     if arguments.json:
         findings = {
@@ -137,7 +137,7 @@ def _sum_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def _redaction_notes(reports: Sequence[Import], arguments: argparse.Namespace) -> Iterator[str]:
+def _redaction_notes(reports: Sequence[ImportReport], arguments: argparse.Namespace) -> Iterator[str]:
     """Summarises what was masked, and what looks like a secret: counts by kind, never a value."""
     masked, suspects = (
         _sum_counts(report.masked for report in reports),
@@ -172,7 +172,7 @@ def _follow(store: vmstore.Store, stamps: dict[Path, Stamp], arguments: argparse
         screen.note("")
 
 
-def _show_addition(report: Import | None, arguments: argparse.Namespace, screen: Screen) -> None:
+def _show_addition(report: ImportReport | None, arguments: argparse.Namespace, screen: Screen) -> None:
     """Prints what one more import added, if anything."""
     if report is None or not report.new:
         return

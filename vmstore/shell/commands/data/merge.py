@@ -11,11 +11,11 @@ from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Column, Span, Table
+from vmstore.shell.terminal.layout import StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.namespace.reports import Merged
+    from vmstore.namespace.reports import MergeReport
 
 SAID = {
     "new": "new",
@@ -47,24 +47,31 @@ def merge(arguments: argparse.Namespace, screen: Screen) -> int:
     return 1 if report.conflicts else 0
 
 
-def _show_report(report: Merged, screen: Screen) -> None:
+def _show_report(report: MergeReport, screen: Screen) -> None:
     rows = [
         (session.session, SAID[session.outcome], f"{session.commits:,}", session.namespace)
         for session in report.sessions
         if session.commits
     ]
     if rows:
-        columns = (Column("session", style="name"), Column(""), Column("commits", right=True), Column("namespace"))
-        screen.show(Table(columns, rows))
+        columns = (
+            TableColumn("session", style="name"),
+            TableColumn(""),
+            TableColumn("commits", right=True),
+            TableColumn("namespace"),
+        )
+        screen.show(TextTable(columns, rows))
     for effect in (effect for session in report.sessions for effect in session.effects):
-        screen.show((Span("done here" if report.done else "would happen here", "warn"), f": {effect}"))
+        screen.show((StyledText("done here" if report.done else "would happen here", "warn"), f": {effect}"))
     outcomes = Counter(SAID[session.outcome] for session in report.sessions)
     amounts = ", ".join(f"{number} {word}" for word, number in outcomes.items())
     done = "merged" if report.done else "would merge"
-    screen.show((Span(done, "good"), f": {count(len(report.sessions), 'session')} looked at: {amounts or 'none'}"))
+    screen.show(
+        (StyledText(done, "good"), f": {count(len(report.sessions), 'session')} looked at: {amounts or 'none'}")
+    )
     for session in report.sessions:
         if session.why is not None:
-            screen.show((Span("conflict", "bad"), f": {session.session}: {session.why}"))
+            screen.show((StyledText("conflict", "bad"), f": {session.session}: {session.why}"))
 
 
 def _add_merge(parser: Parser) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from vmstore.errors import ConflictError, InputError, RefusedError
-from vmstore.namespace.reports import Imported
+from vmstore.namespace.reports import ImportedSession
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.render import Screen
 from vmstore.store.store import Store
-from vmstore.vm.kernel.settings import Settings, changed
+from vmstore.vm.kernel.settings import KernelSettings, changed
 
 SUFFIX = "-vm"
 
@@ -25,13 +25,13 @@ def settings_of(text: str) -> dict[str, Any]:
         if not equals:
             raise InputError(f"--vm {part!r:.60} is no setting; write budget=8000, and others after a comma")
         settings["l0_tokens_max" if name.strip() == "budget" else name.strip()] = _parse_value(text_of_value.strip())
-    changed(Settings(), settings)
+    changed(KernelSettings(), settings)
     if "l0_tokens_max" not in settings:
         raise InputError("--vm names no budget; write budget=8000, and other settings after a comma")
     return settings
 
 
-def redriven(store: Store, imported: Sequence[Imported], settings: dict[str, Any], screen: Screen) -> bool:
+def redriven(store: Store, imported: Sequence[ImportedSession], settings: dict[str, Any], screen: Screen) -> bool:
     """Re-drives sessions that were imported; whether all could be. One that was re-driven before stays."""
     done = True
     for source in imported:

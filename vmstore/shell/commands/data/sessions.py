@@ -9,7 +9,7 @@ from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import MOMENTS, Command, Parser, add_page, add_session, add_store
 from vmstore.shell.open_store import moment_of, open_to_change, session_of
 from vmstore.shell.terminal import format_page
-from vmstore.shell.terminal.layout import Span
+from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
 
 
@@ -20,7 +20,7 @@ def fork(arguments: argparse.Namespace, screen: Screen) -> int:
         child = parent.fork(arguments.name, moment_of(arguments)).info()
     place = f"turn {child.turns}, call {child.calls}, position {child.fork_position}"
     return screen.answer(
-        arguments, child, (Span(child.session, "head"), f" shares the past of {parent.name} up to {place}")
+        arguments, child, (StyledText(child.session, "head"), f" shares the past of {parent.name} up to {place}")
     )
 
 
@@ -41,7 +41,7 @@ def annotate(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         {"session": session.name, "page": page},
-        (Span(page.page, "head"), f" of {session.name}: {format_page.known(page)}"),
+        (StyledText(page.page, "head"), f" of {session.name}: {format_page.known(page)}"),
     )
 
 
@@ -49,7 +49,7 @@ def close(arguments: argparse.Namespace, screen: Screen) -> int:
     """Says that a session ended."""
     with open_to_change(arguments) as store:
         info = session_of(store, arguments).close(arguments.status, arguments.because)
-    return screen.answer(arguments, info, (Span(info.session, "head"), f" is {info.status}"))
+    return screen.answer(arguments, info, (StyledText(info.session, "head"), f" is {info.status}"))
 
 
 def _microseconds(text: str | None) -> int | None:

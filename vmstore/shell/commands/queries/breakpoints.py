@@ -11,9 +11,9 @@ from vmstore.errors import InputError
 from vmstore.namespace.results import to_json
 from vmstore.shell.open_store import NAMESPACE, namespace_of, open_to_ask, session_of
 from vmstore.shell.terminal import format_session
-from vmstore.shell.terminal.layout import Span
+from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.breakpoints import Stop, until
+from vmstore.store.breakpoints import Breakpoint, until
 from vmstore.store.session import Session
 from vmstore.vmql.syntax.errors import QueryError
 
@@ -41,7 +41,9 @@ def stop(arguments: argparse.Namespace, screen: Screen) -> int:
             screen.json(_answer(name, place, session, command))
         elif place is None:
             after = "" if arguments.after is None else f" after position {arguments.after}"
-            screen.show((Span("never", "warn"), f": {arguments.until} does not hold at any moment of {name}{after}"))
+            screen.show(
+                (StyledText("never", "warn"), f": {arguments.until} does not hold at any moment of {name}{after}")
+            )
         else:
             _show_stop(place, session, command, screen)
     return 0 if place is not None else 1
@@ -71,19 +73,19 @@ def _next_command(arguments: argparse.Namespace, name: str, position: int | None
     return shlex.join(words + (["--store-key", arguments.store_key] if arguments.store_key else []))
 
 
-def _answer(name: str, place: Stop | None, session: Session, command: str | None) -> dict[str, Any]:
+def _answer(name: str, place: Breakpoint | None, session: Session, command: str | None) -> dict[str, Any]:
     if place is None:
         return {"session": name, "found": False}
     context = session.context(Call(place.call)).to_dict() if place.call else None
     return {**to_json(place), "session": name, "found": True, "context": context, "again": command}
 
 
-def _show_stop(place: Stop, session: Session, command: str | None, screen: Screen) -> None:
+def _show_stop(place: Breakpoint, session: Session, command: str | None, screen: Screen) -> None:
     where = f": position {place.position}, turn {place.turn}, call {place.call}"
-    screen.show((Span("stopped", "good"), where), (Span(place.event, "bold"),), "")
+    screen.show((StyledText("stopped", "good"), where), (StyledText(place.event, "bold"),), "")
     if place.call:
         screen.show(*format_session.context(session.context(Call(place.call))))
     else:
-        screen.show(Span("no call was made yet, so nothing is in the prompt", "dim"))
+        screen.show(StyledText("no call was made yet, so nothing is in the prompt", "dim"))
     if not screen.quiet:
-        screen.show("", (Span("go on: ", "dim"), command or ""))
+        screen.show("", (StyledText("go on: ", "dim"), command or ""))

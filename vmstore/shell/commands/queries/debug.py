@@ -15,8 +15,8 @@ from vmstore.shell.open_store import namespace_of, open_to_ask, session_of
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.debug.api import Answers
-    from vmstore.debug.serve import Listening
+    from vmstore.debug.api import DebugApi
+    from vmstore.debug.serve import BoundServer
 
 
 def debug(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -43,24 +43,24 @@ def debug(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _listening(store: vmstore.Store, arguments: argparse.Namespace) -> tuple[Answers, Listening]:
+def _listening(store: vmstore.Store, arguments: argparse.Namespace) -> tuple[DebugApi, BoundServer]:
     """Creates the API and the server; the server's packages are loaded only now."""
     try:
-        from vmstore.debug.serve import Listening
+        from vmstore.debug.serve import BoundServer
     except ImportError as error:
         raise InputError(
             f"the debugger needs starlette and uvicorn ({error}); get them with: pip install 'vmstore[debug]'"
         ) from error
     from vmstore.debug import assets
-    from vmstore.debug.api import Answers
+    from vmstore.debug.api import DebugApi
     from vmstore.debug.guard import is_loopback
     from vmstore.debug.json_bytes import masked
 
     alone = is_loopback(arguments.host)
-    answers = Answers(store, str(arguments.store), namespace_of(arguments), None if alone else masked)
+    answers = DebugApi(store, str(arguments.store), namespace_of(arguments), None if alone else masked)
     token = None if alone else secrets.token_urlsafe(32)
     page = assets.read(assets.FOLDER)
-    return answers, Listening(store, answers, page, host=arguments.host, port=arguments.port, token=token)
+    return answers, BoundServer(store, answers, page, host=arguments.host, port=arguments.port, token=token)
 
 
 def _add_debug(parser: Parser) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 from vmstore.debug.export import File, write
 from vmstore.debug.export_data import UNSEEN
 from vmstore.errors import InputError
-from vmstore.redact.mask import Masked
+from vmstore.redact.mask import MaskedValue
 from vmstore.shell.open_store import open_to_ask, session_of
 from vmstore.shell.terminal.format import count, listing, number, size
-from vmstore.shell.terminal.layout import Block, Column, Span, Table
+from vmstore.shell.terminal.layout import Block, StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
-from vmstore.transfer.lifted_redaction import lifted
+from vmstore.transfer.redacted_export import lifted
 
 PLACES_MAX = 4  # of one value that are named
 
@@ -48,20 +48,24 @@ def _answer(file: File, out: str) -> dict[str, Any]:
 
 def _file_blocks(file: File, out: str) -> list[Block]:
     amount = f"{count(file.calls, 'call')}, {count(file.pages, 'page')}, {size(len(file.content))}"
-    blocks: list[Block] = [(Span("exported", "good"), f" {file.session} to {out}: {amount}")]
+    blocks: list[Block] = [(StyledText("exported", "good"), f" {file.session} to {out}: {amount}")]
     if not file.report.redacted:
         return blocks
     kinds = ", ".join(f"{kind} {number(times)}" for kind, times in file.report.counts.items())
-    blocks.append(("masked: ", kinds or Span("nothing was found that had to be", "dim")))
+    blocks.append(("masked: ", kinds or StyledText("nothing was found that had to be", "dim")))
     if file.report.unseen:
-        blocks.append(Span(f"{count(file.report.unseen, 'content')} {UNSEEN}", "warn"))
+        blocks.append(StyledText(f"{count(file.report.unseen, 'content')} {UNSEEN}", "warn"))
     if file.report.masked:
-        columns = (Column("shown as", style="name"), Column("times", right=True), Column("where", style="dim"))
-        blocks += ["", Table(columns, [_row(value) for value in file.report.masked])]
+        columns = (
+            TableColumn("shown as", style="name"),
+            TableColumn("times", right=True),
+            TableColumn("where", style="dim"),
+        )
+        blocks += ["", TextTable(columns, [_row(value) for value in file.report.masked])]
     return blocks
 
 
-def _row(value: Masked) -> tuple[str, str, str]:
+def _row(value: MaskedValue) -> tuple[str, str, str]:
     places = list(value.where)
     more = f" and {len(places) - PLACES_MAX} more" if len(places) > PLACES_MAX else ""
     return f"[{value.kind.name} {value.number}]", number(value.times), ", ".join(places[:PLACES_MAX]) + more

@@ -29,7 +29,7 @@ from vmstore.shell.terminal.render import Screen
 from vmstore.shell.terminal.transcript import response_lines, transcript
 
 if TYPE_CHECKING:
-    from vmstore.namespace.results import Relation, Response
+    from vmstore.namespace.results import PageLink, Response
 
 T = TypeVar("T")
 
@@ -202,7 +202,7 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
     return 0
 
 
-def lineage(session: vmstore.Session, root: str, relations: Sequence[Relation], *, up: bool) -> list[Line]:
+def lineage(session: vmstore.Session, root: str, relations: Sequence[PageLink], *, up: bool) -> list[Line]:
     """A walk as a tree, each page with its hint and its beginning."""
     hints = {page.page: page.hint for page in session.pages() if page.hint}
     return format_page.tree(root, relations, hints, up=up)

@@ -12,11 +12,11 @@ from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change, session_of
 from vmstore.shell.terminal.format import count, number, size
-from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table, table
+from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, table
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.replay.check import Checked
+    from vmstore.replay.check import ReplayCheck
     from vmstore.replay.whatif import Run
 
 
@@ -49,7 +49,7 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.json({"sessions": answers} if arguments.all else answers[0])
         return 0
     for name, runs in replayed.items():
-        screen.show(*([Span(name, "head")] if arguments.all else []), _table(runs))
+        screen.show(*([StyledText(name, "head")] if arguments.all else []), _table(runs))
         if not screen.quiet:
             screen.show(*_remarks(runs))
     return 0
@@ -84,12 +84,15 @@ def _check(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str
     return 0 if all(check.ok for check in checked) else 1
 
 
-def _show_check(check: Checked, screen: Screen) -> None:
+def _show_check(check: ReplayCheck, screen: Screen) -> None:
     if check.difference is not None:
-        screen.show((Span("differs", "bad"), f": {check.difference}"))
+        screen.show((StyledText("differs", "bad"), f": {check.difference}"))
     elif not screen.quiet:
         screen.show(
-            (Span("ok", "good"), f": {check.session}, {count(check.decisions, 'decision')}; each is decided as it was")
+            (
+                StyledText("ok", "good"),
+                f": {check.session}, {count(check.decisions, 'decision')}; each is decided as it was",
+            )
         )
 
 
@@ -108,31 +111,33 @@ def _keep(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str,
     screen.show(_table([run]))
     if run.kept is not None and not screen.quiet:
         cost = f"{count(run.kept.mutations, 'mutation')} and {size(run.kept.bytes)} of contents"
-        screen.show((Span(run.kept.session, "head"), f" is a session now; it took {cost}, as long as {session.name}"))
+        screen.show(
+            (StyledText(run.kept.session, "head"), f" is a session now; it took {cost}, as long as {session.name}")
+        )
     return 0
 
 
 # ---- how it looks
 
 
-def _table(runs: Sequence[Run]) -> Table:
-    cells: dict[Column, Callable[[Run], Line]] = {
-        Column("run"): lambda run: "recorded" if run.recorded else "what if",
-        Column("policy", style="name"): lambda run: run.policy,
-        Column("budget", right=True): lambda run: number(run.budget),
-        Column("faults", right=True): lambda run: number(run.measures.faults),
-        Column("optimum", right=True): lambda run: "" if run.optimum is None else number(run.optimum.faults),
-        Column("their tokens", right=True): lambda run: number(run.measures.fault_tokens),
-        Column("fault rate", right=True): lambda run: _percent(run.measures.fault_rate),
-        Column("denied", right=True): lambda run: number(run.measures.denied),
-        Column("thrash", right=True): lambda run: (
+def _table(runs: Sequence[Run]) -> TextTable:
+    cells: dict[TableColumn, Callable[[Run], Line]] = {
+        TableColumn("run"): lambda run: "recorded" if run.recorded else "what if",
+        TableColumn("policy", style="name"): lambda run: run.policy,
+        TableColumn("budget", right=True): lambda run: number(run.budget),
+        TableColumn("faults", right=True): lambda run: number(run.measures.faults),
+        TableColumn("optimum", right=True): lambda run: "" if run.optimum is None else number(run.optimum.faults),
+        TableColumn("their tokens", right=True): lambda run: number(run.measures.fault_tokens),
+        TableColumn("fault rate", right=True): lambda run: _percent(run.measures.fault_rate),
+        TableColumn("denied", right=True): lambda run: number(run.measures.denied),
+        TableColumn("thrash", right=True): lambda run: (
             "" if run.measures.thrash_index is None else f"{run.measures.thrash_index:.3f}"
         ),
-        Column("evicted", right=True): lambda run: number(run.measures.evictions),
-        Column("shortened", right=True): lambda run: number(run.measures.compressions),
-        Column("full", right=True): lambda run: _percent(run.measures.utilisation),
-        Column("voided", right=True): lambda run: _voided(run),
-        Column("first other decision"): lambda run: _first(run),
+        TableColumn("evicted", right=True): lambda run: number(run.measures.evictions),
+        TableColumn("shortened", right=True): lambda run: number(run.measures.compressions),
+        TableColumn("full", right=True): lambda run: _percent(run.measures.utilisation),
+        TableColumn("voided", right=True): lambda run: _voided(run),
+        TableColumn("first other decision"): lambda run: _first(run),
     }
     return table(runs, cells)
 
@@ -144,9 +149,13 @@ def _voided(run: Run) -> str:
 
 def _first(run: Run) -> Line:
     if run.divergence is None:
-        return "" if run.recorded else Span("none", "dim")
+        return "" if run.recorded else StyledText("none", "dim")
     where = f"turn {run.divergence.turn}: "
-    return (where, run.divergence.found or "nothing", Span(f", not {run.divergence.recorded or 'nothing'}", "dim"))
+    return (
+        where,
+        run.divergence.found or "nothing",
+        StyledText(f", not {run.divergence.recorded or 'nothing'}", "dim"),
+    )
 
 
 def _percent(value: float | None) -> str:
@@ -157,11 +166,11 @@ def _remarks(runs: Sequence[Run]) -> list[Block]:
     """Returns remarks on fallbacks, dropped pins and flags."""
     lines: list[Block] = []
     if forms := sum(run.fallbacks for run in runs):
-        lines.append(Span(f"{count(forms, 'form')} that nobody had recorded: made without a model", "dim"))
+        lines.append(StyledText(f"{count(forms, 'form')} that nobody had recorded: made without a model", "dim"))
     if pins := sum(run.refused for run in runs):
-        lines.append(Span(f"{count(pins, 'pin')} left out: no room, or the page was not there", "dim"))
+        lines.append(StyledText(f"{count(pins, 'pin')} left out: no room, or the page was not there", "dim"))
     recorded = next((run for run in runs if run.recorded), None)
-    lines += [(Span("mind ", "warn"), flag) for flag in (recorded.measures.flags if recorded else [])]
+    lines += [(StyledText("mind ", "warn"), flag) for flag in (recorded.measures.flags if recorded else [])]
     return lines
 
 

@@ -11,11 +11,11 @@ from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import moment
-from vmstore.shell.terminal.layout import Column, Line, Table, table
+from vmstore.shell.terminal.layout import Line, TableColumn, TextTable, table
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.store.approvals import Approved
+    from vmstore.store.approvals import ApprovalInfo
 
 
 def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -49,15 +49,15 @@ def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _table(grants: list[Approved]) -> Table:
-    cells: dict[Column, Callable[[Approved], Line]] = {
-        Column("session", style="name"): lambda approval: approval.session,
-        Column("artifact"): lambda approval: approval.artifact,
-        Column("said"): lambda approval: "granted" if approval.granted else "withdrawn",
-        Column("by"): lambda approval: approval.who or "",
-        Column("at (UTC)"): lambda approval: moment(approval.at),
-        Column("until"): lambda approval: "" if approval.until is None else moment(approval.until),
-        Column("now"): lambda approval: "not masked" if approval.in_force else "masked",
+def _table(grants: list[ApprovalInfo]) -> TextTable:
+    cells: dict[TableColumn, Callable[[ApprovalInfo], Line]] = {
+        TableColumn("session", style="name"): lambda approval: approval.session,
+        TableColumn("artifact"): lambda approval: approval.artifact,
+        TableColumn("said"): lambda approval: "granted" if approval.granted else "withdrawn",
+        TableColumn("by"): lambda approval: approval.who or "",
+        TableColumn("at (UTC)"): lambda approval: moment(approval.at),
+        TableColumn("until"): lambda approval: "" if approval.until is None else moment(approval.until),
+        TableColumn("now"): lambda approval: "not masked" if approval.in_force else "masked",
     }
     return table(grants, cells)
 

@@ -9,7 +9,7 @@ from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import KEY_FILE, key_named, namespace_of
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Span
+from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
 
 
@@ -17,7 +17,7 @@ def key(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes the file of a store key."""
     path = vmstore.new_store_key(arguments.new)
     text = f" {path}, for you alone; keep a copy apart from the store: what it encrypts cannot be read without it"
-    return screen.answer(arguments, {"key": str(path)}, (Span("made a store key", "good"), text))
+    return screen.answer(arguments, {"key": str(path)}, (StyledText("made a store key", "good"), text))
 
 
 def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -29,8 +29,8 @@ def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         report,
-        (Span("encrypted", "good"), text),
-        Span("older backups and exports are in the clear, and what deleted files leave on the disk", "dim"),
+        (StyledText("encrypted", "good"), text),
+        StyledText("older backups and exports are in the clear, and what deleted files leave on the disk", "dim"),
     )
 
 
@@ -43,8 +43,8 @@ def rekey(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         report,
-        (Span("wrapped anew", "good"), text),
-        Span("backups made before still open with the old key", "dim"),
+        (StyledText("wrapped anew", "good"), text),
+        StyledText("backups made before still open with the old key", "dim"),
     )
 
 

@@ -13,7 +13,7 @@ from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count, size
-from vmstore.shell.terminal.layout import Block, Column, Span, Table
+from vmstore.shell.terminal.layout import Block, StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
         if not report.commits:
             screen.show("nothing was there that is not erased already")
             return 0
-        screen.show((Span("erased", "good"), f": {_amount(report.plan)}"))
+        screen.show((StyledText("erased", "good"), f": {_amount(report.plan)}"))
         if report.certificate is not None:
-            screen.show(Span(f"certificate: {report.certificate}", "dim"))
+            screen.show(StyledText(f"certificate: {report.certificate}", "dim"))
         for path in _typed_files():
-            screen.show(Span(f"{path} holds what you typed, maybe words of it: look, or delete it", "dim"))
+            screen.show(StyledText(f"{path} holds what you typed, maybe words of it: look, or delete it", "dim"))
     return 0
 
 
@@ -82,7 +82,7 @@ def _finish(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         {"cells": cells},
-        (Span("finished", "good"), f": {count(cells, 'cell')} recorded as erased were still there"),
+        (StyledText("finished", "good"), f": {count(cells, 'cell')} recorded as erased were still there"),
     )
 
 
@@ -111,38 +111,44 @@ def _plan_blocks(plan: ErasurePlan) -> Iterator[Block]:
     if not plan.cells:
         yield "nothing is there that is not erased already"
         return
-    yield (Span("goes", "bad"), f": {_amount(plan)}")
+    yield (StyledText("goes", "bad"), f": {_amount(plan)}")
     for session in plan.sessions:
         if session.whole:
             yield f"  all of session {session.session} ({session.uid}), its name too"
     if plan.pages:
         rows = [(entry.page, entry.type, size(entry.bytes), entry.why) for entry in plan.pages[:LISTED_MAX]]
         columns = (
-            Column("page", style="name"),
-            Column("type"),
-            Column("bytes", right=True),
-            Column("why", style="dim"),
+            TableColumn("page", style="name"),
+            TableColumn("type"),
+            TableColumn("bytes", right=True),
+            TableColumn("why", style="dim"),
         )
-        yield Table(columns, rows)
+        yield TextTable(columns, rows)
         yield from _rest(len(plan.pages))
     if plan.untaken:
-        yield (Span("stays", "good"), f": {count(len(plan.untaken), 'thing')} that hang on it")
+        yield (StyledText("stays", "good"), f": {count(len(plan.untaken), 'thing')} that hang on it")
         rows_left = [(entry.what, entry.kind, f"--{entry.flag}", entry.why) for entry in plan.untaken[:LISTED_MAX]]
-        yield Table(
-            (Column("what", style="name"), Column("kind"), Column("goes with"), Column("why", style="dim")), rows_left
+        yield TextTable(
+            (
+                TableColumn("what", style="name"),
+                TableColumn("kind"),
+                TableColumn("goes with"),
+                TableColumn("why", style="dim"),
+            ),
+            rows_left,
         )
         yield from _rest(len(plan.untaken))
     for names, what in ((plan.forks, "lose it too, being forks"), (plan.children, "stay: spawned by it, or going on")):
         if names:
             yield f"{', '.join(names[:LISTED_MAX])}: {what}"
-    yield (Span("beyond reach", "warn"), ":")
+    yield (StyledText("beyond reach", "warn"), ":")
     for entry in (*(f"the file it was imported from: {source}" for source in plan.sources), *BEYOND):
         yield f"  {entry}"
 
 
 def _rest(number: int) -> Iterator[Block]:
     if number > LISTED_MAX:
-        yield Span(f"and {number - LISTED_MAX:,} more; --json lists all", "dim")
+        yield StyledText(f"and {number - LISTED_MAX:,} more; --json lists all", "dim")
 
 
 def _add_erase(parser: Parser) -> None:

@@ -11,7 +11,7 @@ import vmstore
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import key_named, key_of
 from vmstore.shell.terminal.format import count, moment
-from vmstore.shell.terminal.layout import Column, Span, Table
+from vmstore.shell.terminal.layout import StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def share(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         {"region": arguments.region, **to_json(grant)},
-        (Span("shared", "good"), f": {grant.to} may {', '.join(grant.may)} in {arguments.region}"),
+        (StyledText("shared", "good"), f": {grant.to} may {', '.join(grant.may)} in {arguments.region}"),
     )
 
 
@@ -38,7 +38,7 @@ def revoke(arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.core.grants import principal
     from vmstore.shares import regions as shares
 
-    def revoke_in(region: vmstore.Store) -> tuple[list[shares.Granting], list[shares.Granting]]:
+    def revoke_in(region: vmstore.Store) -> tuple[list[shares.GrantInfo], list[shares.GrantInfo]]:
         left = shares.revoke(region, arguments.whose, arguments.may)
         return left, [grant for grant in shares.grants(region) if grant.scope == "global"]
 
@@ -49,9 +49,9 @@ def revoke(arguments: argparse.Namespace, screen: Screen) -> int:
     elif not screen.quiet:
         may = ", ".join(dict.fromkeys(word for grant in left for word in grant.may))
         what = f": {whose} may {may} in {arguments.region}" if left else f": {whose} has no grant in {arguments.region}"
-        screen.show((Span("taken back", "good"), what))
+        screen.show((StyledText("taken back", "good"), what))
         if everybody and whose != "global":
-            screen.show(Span(f"everybody may still {', '.join(everybody[0].may)} there", "warn"))
+            screen.show(StyledText(f"everybody may still {', '.join(everybody[0].may)} there", "warn"))
     return 0
 
 
@@ -75,7 +75,7 @@ def regions(arguments: argparse.Namespace, screen: Screen) -> int:
         for grant in info.grants
     ]
     titles = ("region", "who", "may", "since", "granted by", "holds")
-    screen.show(Table([Column(title, style="name" if title == "region" else "") for title in titles], rows))
+    screen.show(TextTable([TableColumn(title, style="name" if title == "region" else "") for title in titles], rows))
     return 0
 
 

@@ -10,12 +10,12 @@ from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.confirm import consent
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Block, Column, Span, Table
+from vmstore.shell.terminal.layout import Block, StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.retention.apply import Retained
-    from vmstore.retention.rules import Rule
+    from vmstore.retention.apply import RetentionReport
+    from vmstore.retention.rules import RetentionRule
 
 SHOWN_MAX = 20
 
@@ -75,36 +75,38 @@ def _apply(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _rules_table(rules: list[Rule]) -> Table:
+def _rules_table(rules: list[RetentionRule]) -> TextTable:
     from vmstore.retention.rules import words
 
-    columns = [Column("rule", style="name"), Column("keeps"), Column("user"), Column("of")]
-    return Table(
+    columns = [TableColumn("rule", style="name"), TableColumn("keeps"), TableColumn("user"), TableColumn("of")]
+    return TextTable(
         columns, [(rule.name, words(rule.keep), rule.user or "", rule.where or "whole sessions") for rule in rules]
     )
 
 
-def _due_blocks(report: Retained) -> list[Block]:
+def _due_blocks(report: RetentionReport) -> list[Block]:
     blocks: list[Block] = []
     for names, what in ((report.sessions, "session"), (report.pages, "page")):
         if names:
             more = f" and {len(names) - SHOWN_MAX:,} more" if len(names) > SHOWN_MAX else ""
-            blocks.append((Span("due", "bad"), f": {count(len(names), what)}: {', '.join(names[:SHOWN_MAX])}{more}"))
+            blocks.append(
+                (StyledText("due", "bad"), f": {count(len(names), what)}: {', '.join(names[:SHOWN_MAX])}{more}")
+            )
     for spared in report.spared[:SHOWN_MAX]:
         where = f"{spared.session}/{spared.page}" if spared.page else spared.session
-        blocks.append((Span("spared", "good"), f": {where}, {spared.why} (rule {spared.rule})"))
+        blocks.append((StyledText("spared", "good"), f": {where}, {spared.why} (rule {spared.rule})"))
     if len(report.spared) > SHOWN_MAX:
-        blocks.append(Span(f"{len(report.spared) - SHOWN_MAX:,} more are spared; --json lists all", "dim"))
+        blocks.append(StyledText(f"{len(report.spared) - SHOWN_MAX:,} more are spared; --json lists all", "dim"))
     return blocks or ["nothing is due"]
 
 
-def _done_blocks(report: Retained) -> list[Block]:
+def _done_blocks(report: RetentionReport) -> list[Block]:
     if report.erased is None:
         return ["nothing was erased: what is due is gone already"] if report.sessions or report.pages else []
-    blocks: list[Block] = [(Span("erased", "good"), f": {count(report.erased.plan.cells, 'cell')}")]
+    blocks: list[Block] = [(StyledText("erased", "good"), f": {count(report.erased.plan.cells, 'cell')}")]
     return [
         *blocks,
-        *([Span(f"certificate: {certificate}", "dim")] if (certificate := report.erased.certificate) else []),
+        *([StyledText(f"certificate: {certificate}", "dim")] if (certificate := report.erased.certificate) else []),
     ]
 
 

@@ -10,11 +10,11 @@ from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.confirm import consent
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Block, Column, Span, Table
+from vmstore.shell.terminal.layout import Block, StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.retraction.results import Conflict, Rebuilt, Retracted, Retraction, SessionRetracted
+    from vmstore.retraction.results import Conflict, RegeneratedPage, RetractedPage, RetractedSession, Retraction
 
 SHOWN_MAX = 20  # of each list; --json has all
 
@@ -50,16 +50,19 @@ def _session_blocks(retraction: Retraction) -> list[Block]:
         if session.rebuilt:
             blocks += [_rebuilt(session.rebuilt), *_rest(len(session.rebuilt))]
     if retraction.conflicts:
-        blocks += [(Span(count(len(retraction.conflicts), "conflict"), "warn"),), _conflicts(retraction.conflicts)]
+        blocks += [
+            (StyledText(count(len(retraction.conflicts), "conflict"), "warn"),),
+            _conflicts(retraction.conflicts),
+        ]
         blocks += _rest(len(retraction.conflicts))
     return blocks
 
 
-def _session_line(session: SessionRetracted) -> tuple[Span | str, ...]:
+def _session_line(session: RetractedSession) -> tuple[StyledText | str, ...]:
     calls = "no call was sent any of it"
     if session.calls:
         calls = f"{count(session.calls, 'call')} from {session.first_call} to {session.last_call} were sent some of it"
-    return Span(session.session, "head"), f": {count(len(session.pages), 'page')}; {calls}"
+    return StyledText(session.session, "head"), f": {count(len(session.pages), 'page')}; {calls}"
 
 
 def _outcome(retraction: Retraction) -> list[Block]:
@@ -74,32 +77,32 @@ def _outcome(retraction: Retraction) -> list[Block]:
     rebuilt = f"; {count(remade, 'page')} {'made' if retraction.done else 'would be made'} anew" if remade else ""
     return [
         (
-            Span(outcome, "good" if retraction.done else "warn"),
+            StyledText(outcome, "good" if retraction.done else "warn"),
             f": {count(retraction.pages, 'page')} of {places}{rebuilt}",
         )
     ]
 
 
-def _pages(pages: list[Retracted]) -> Table:
-    columns = [Column("page"), Column("type"), Column("because"), Column("text")]
-    return Table(columns, [[page.page, page.type, page.because, page.text] for page in pages[:SHOWN_MAX]])
+def _pages(pages: list[RetractedPage]) -> TextTable:
+    columns = [TableColumn("page"), TableColumn("type"), TableColumn("because"), TableColumn("text")]
+    return TextTable(columns, [[page.page, page.type, page.because, page.text] for page in pages[:SHOWN_MAX]])
 
 
-def _rebuilt(pages: list[Rebuilt]) -> Table:
-    columns = [Column("anew"), Column("type"), Column("for"), Column("text")]
-    return Table(columns, [[page.page or "-", page.type, page.replaces, page.text] for page in pages[:SHOWN_MAX]])
+def _rebuilt(pages: list[RegeneratedPage]) -> TextTable:
+    columns = [TableColumn("anew"), TableColumn("type"), TableColumn("for"), TableColumn("text")]
+    return TextTable(columns, [[page.page or "-", page.type, page.replaces, page.text] for page in pages[:SHOWN_MAX]])
 
 
-def _conflicts(conflicts: list[Conflict]) -> Table:
-    columns = [Column("conflict"), Column("session"), Column("page"), Column("about")]
-    return Table(
+def _conflicts(conflicts: list[Conflict]) -> TextTable:
+    columns = [TableColumn("conflict"), TableColumn("session"), TableColumn("page"), TableColumn("about")]
+    return TextTable(
         columns,
         [[conflict.kind, conflict.session, conflict.page or "", conflict.about] for conflict in conflicts[:SHOWN_MAX]],
     )
 
 
 def _rest(total: int) -> list[Block]:
-    return [(Span(f"{total - SHOWN_MAX} more; --json has them all", "dim"),)] if total > SHOWN_MAX else []
+    return [(StyledText(f"{total - SHOWN_MAX} more; --json has them all", "dim"),)] if total > SHOWN_MAX else []
 
 
 def _add_retract(parser: Parser) -> None:

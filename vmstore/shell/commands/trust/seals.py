@@ -11,7 +11,7 @@ from vmstore.errors import CorruptError, InputError
 from vmstore.shell.commands.arguments import Command, Parser, positive_number
 from vmstore.shell.open_store import open_to_ask, session_of
 from vmstore.shell.terminal.format import count
-from vmstore.shell.terminal.layout import Span
+from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
 
 KEY = "seal.key"
@@ -30,7 +30,7 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
             screen.json({"key": str(key), "public": public})
         elif not (screen.quiet or arguments.json):
             text = f" {key}, for you alone, and its public half {key}.pub: {public}"
-            screen.show((Span("made a key", "good"), text))
+            screen.show((StyledText("made a key", "good"), text))
     elif arguments.store is None:
         raise InputError("name the store to seal, or make a key with --new-key")
     if arguments.store is None:
@@ -41,8 +41,8 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         report,
-        (Span("sealed", "good"), summary),
-        Span(f"keep a copy apart from the store: {report.path}", "dim"),
+        (StyledText("sealed", "good"), summary),
+        StyledText(f"keep a copy apart from the store: {report.path}", "dim"),
     )
 
 
@@ -81,8 +81,8 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         {"out": arguments.out, "bytes": len(proof.proof), "content": arguments.content, "proves": proof.says},
-        (Span("proven", "good"), f": {proof.says}"),
-        Span(f"{len(proof.proof):,} bytes", "dim"),
+        (StyledText("proven", "good"), f": {proof.says}"),
+        StyledText(f"{len(proof.proof):,} bytes", "dim"),
     )
 
 
@@ -108,7 +108,7 @@ def _prove_growth(arguments: argparse.Namespace, screen: Screen) -> int:
     summary = {"sessions": len(earlier.heads), "sessions_later": len(later.heads), "from": earlier.at, "to": later.at}
     before = f"what was sealed of {count(len(earlier.heads), 'session')} at commit {earlier.ordinal:,}"
     return screen.answer(
-        arguments, summary, (Span("proven", "good"), f": {before} grew into what was at commit {later.ordinal:,}")
+        arguments, summary, (StyledText("proven", "good"), f": {before} grew into what was at commit {later.ordinal:,}")
     )
 
 
@@ -135,7 +135,7 @@ def _check_proof(arguments: argparse.Namespace, screen: Screen) -> int:
         says = check(proof, key, content)
     except Exception as error:  # whatever stumbles over a proof, it is none; the stand-alone verifier says so too
         raise CorruptError(f"{arguments.check} proves nothing: {error}") from error
-    return screen.answer(arguments, {"proves": says}, (Span("proven", "good"), f": {says}"))
+    return screen.answer(arguments, {"proves": says}, (StyledText("proven", "good"), f": {says}"))
 
 
 def _add_seal(parser: Parser) -> None:

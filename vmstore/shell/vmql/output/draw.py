@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.asof import Position
-from vmstore.namespace.results import Change, Event, Relation
+from vmstore.namespace.results import Change, Event, PageLink
 from vmstore.shell.terminal import format_page, format_session
 from vmstore.shell.terminal.format import bar, count, number
-from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table, one_line_each
+from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, one_line_each
 from vmstore.shell.terminal.render import Screen
 from vmstore.shell.terminal.transcript import transcript
-from vmstore.shell.vmql.output.formats import Answer, text_of
+from vmstore.shell.vmql.output.formats import QueryOutput, text_of
 from vmstore.store.store import Store
 
 Rows = list[dict[str, Any]]
@@ -44,7 +44,7 @@ class Drawing(NamedTuple):
     make: Callable[[Rows, Look], list[Block]]
 
 
-def drawn(kind: str, answer: Answer, screen: Screen, look: Look) -> bool:
+def drawn(kind: str, answer: QueryOutput, screen: Screen, look: Look) -> bool:
     """Draws an answer where its kind has a drawing and its columns are all there; whether it did."""
     drawing = DRAWINGS.get(kind)
     if drawing is None or not drawing.needs <= set(answer.names):
@@ -62,7 +62,7 @@ def _context(rows: Rows, look: Look) -> list[Block]:
     context = session.context(position=look.basis["position"])
     head = format_session.context_head(context)
     if len(rows) < len(context.page_ids):
-        head[-1:] = [Span(f"{count(len(rows), 'page')} of them shown", "dim"), ""]
+        head[-1:] = [StyledText(f"{count(len(rows), 'page')} of them shown", "dim"), ""]
     return [*head, format_session.context_table(context, [row["order"] - 1 for row in rows])]
 
 
@@ -71,7 +71,9 @@ def _diff(rows: Rows, look: Look) -> list[Block]:
     same = before["session"] == after["session"]
     named = [f"call {end['call']} (turn {end['turn']})" for end in (before, after)]
     other = "" if same else f"{after['session']} "
-    head: list[Block] = [(Span(before["session"], "head"), Span(f" {named[0]} → {other}{named[1]}", "bold"))]
+    head: list[Block] = [
+        (StyledText(before["session"], "head"), StyledText(f" {named[0]} → {other}{named[1]}", "bold"))
+    ]
     shown = [_change(row) for row in rows]
     changes = shown
     if same:  # what a condition or a limit leaves out counts too
@@ -81,9 +83,9 @@ def _diff(rows: Rows, look: Look) -> list[Block]:
         head.append(f"{number(difference.tokens_before)} → {number(difference.tokens_after)} tokens")
     head += [line for word in ("entered", "left") if (line := _moved(word, changes))]
     if not changes:
-        return [*head, Span("nothing differs", "dim")]
+        return [*head, StyledText("nothing differs", "dim")]
     if len(shown) < len(changes):
-        head.append(Span(f"{number(len(shown))} of {count(len(changes), 'change')} shown", "dim"))
+        head.append(StyledText(f"{number(len(shown))} of {count(len(changes), 'change')} shown", "dim"))
     return [*head, "", format_session.diff_table(shown)]
 
 
@@ -92,7 +94,7 @@ def _moved(word: str, changes: Sequence[Change]) -> Line | None:
     tokens = [change.tokens_after or change.tokens_before for change in changes if change.change == word]
     sign, style = format_session.SIGNS[word]
     return (
-        (Span(f"{sign} ", style), f"{count(len(tokens), 'page')} {word}, {number(sum(tokens))} tokens")
+        (StyledText(f"{sign} ", style), f"{count(len(tokens), 'page')} {word}, {number(sum(tokens))} tokens")
         if tokens
         else None
     )
@@ -112,29 +114,29 @@ def _history(rows: Rows, look: Look) -> list[Block]:
 
 
 def _lineage(rows: Rows, look: Look) -> list[Block]:
-    fields = Relation.__struct_fields__
-    relations = [Relation(**{name: row[name] for name in fields}) for row in rows]
+    fields = PageLink.__struct_fields__
+    relations = [PageLink(**{name: row[name] for name in fields}) for row in rows]
     up = look.statement.up
     root = next((relation.source if up else relation.target for relation in relations if relation.depth == 1), "")
     session = look.basis.get("session")
     pages = [] if session is None else look.store.session(session).pages()
     hints = {page.page: page.hint for page in pages if page.hint}
-    head: list[Block] = [(Span(root, "head"), Span(f" {hints.get(root, '')}", "bold"))] if root else []
+    head: list[Block] = [(StyledText(root, "head"), StyledText(f" {hints.get(root, '')}", "bold"))] if root else []
     return [*head, one_line_each(format_page.tree(root, relations, hints, up=up))]
 
 
 def _why(rows: Rows, look: Look) -> list[Block]:
-    columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
-    columns += [Column(""), Column("event"), Column("page", style="name"), Column("reason")]
+    columns = [TableColumn(title, right=True, style="dim") for title in ("turn", "call", "position")]
+    columns += [TableColumn(""), TableColumn("event"), TableColumn("page", style="name"), TableColumn("reason")]
     table: list[Sequence[Line]] = []
     for row in rows:
         sign, style, words = format_page.EVENTS.get(row["event"], ("·", "", row["event"]))
         sign, style = WHY_SIGNS.get(row["event"], (sign, style))
         moment = (text_of(row["turn"]), text_of(row["call"]), text_of(row["position"]))
         first, *rest = _wrapped(text_of(row["reason"]), look.width) or [""]
-        table.append((*moment, Span(sign, style), Span(words, style), text_of(row["page"]), first))
+        table.append((*moment, StyledText(sign, style), StyledText(words, style), text_of(row["page"]), first))
         table += [("", "", "", "", "", "", line) for line in rest]
-    return [Table(columns, table)]
+    return [TextTable(columns, table)]
 
 
 def _wrapped(reason: str, width: int | None) -> list[str]:
@@ -144,10 +146,10 @@ def _wrapped(reason: str, width: int | None) -> list[str]:
 
 def _verdict(rows: Rows, look: Look) -> list[Block]:
     if rows:
-        columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
-        return [Table(columns, [(row["kind"], row["where"], row["what"]) for row in rows])]
+        columns = (TableColumn("kind", style="bad"), TableColumn("where", style="bad"), TableColumn("what"))
+        return [TextTable(columns, [(row["kind"], row["where"], row["what"]) for row in rows])]
     counts = ", ".join(count(look.basis[noun], noun[:-1]) for noun in ("commits", "mutations"))
-    return [(Span("ok", "good"), f": {counts}; every hash, every rule and every view holds")]
+    return [(StyledText("ok", "good"), f": {counts}; every hash, every rule and every view holds")]
 
 
 # ---- plans and texts
@@ -155,18 +157,18 @@ def _verdict(rows: Rows, look: Look) -> list[Block]:
 
 def _plan(rows: Rows, look: Look) -> list[Block]:
     slowest = max((row["ms"] or 0 for row in rows), default=0)
-    columns = [Column("step"), Column("expected", right=True, style="dim"), Column("rows", right=True)]
-    columns += [Column("ms", right=True), Column("", style="warn"), Column("detail", style="dim")]
+    columns = [TableColumn("step"), TableColumn("expected", right=True, style="dim"), TableColumn("rows", right=True)]
+    columns += [TableColumn("ms", right=True), TableColumn("", style="warn"), TableColumn("detail", style="dim")]
     table: list[Sequence[Line]] = []
     for index, row in enumerate(rows):
         ms = "" if row["ms"] is None else f"{row['ms']:.2f}"
         share = bar(round(1000 * (row["ms"] or 0)), round(1000 * slowest))
-        step = (Span(_branch(rows, index), "dim"), Span(row["step"], "bold"))
+        step = (StyledText(_branch(rows, index), "dim"), StyledText(row["step"], "bold"))
         table.append((step, number(row["estimated"]), number(row["rows"]), ms, share, text_of(row["detail"])))
     if not slowest:
         columns = [column for column in columns if column.title in ("step", "expected", "detail")]
         table = [(row[0], row[1], row[5]) for row in table]
-    return [Table(columns, table)]
+    return [TextTable(columns, table)]
 
 
 def _branch(rows: Rows, index: int) -> str:
@@ -198,7 +200,7 @@ DRAWINGS = {
         _diff,
     ),
     "history": Drawing(frozenset(Event.__struct_fields__), _history),
-    "lineage": Drawing(frozenset(Relation.__struct_fields__), _lineage),
+    "lineage": Drawing(frozenset(PageLink.__struct_fields__), _lineage),
     "why": Drawing(frozenset({"position", "turn", "call", "event", "page", "reason"}), _why),
     "verdict": Drawing(frozenset({"kind", "where", "what"}), _verdict),
     "explain": Drawing(frozenset({"depth", "step", "detail", "estimated", "rows", "ms"}), _plan),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.shell.terminal.format import clean, cut, wide
 from vmstore.shell.terminal.format import level as level_word
-from vmstore.shell.terminal.layout import GAP, Column, Line, Span, row_of
+from vmstore.shell.terminal.layout import GAP, Line, StyledText, TableColumn, row_of
 from vmstore.shell.terminal.render import Screen
 
 MODES = ("table", "line", "json", "jsonl", "csv", "markdown")
@@ -26,7 +26,7 @@ Row = Sequence[Any]
 Chunks = Iterator[Sequence[Row]]
 
 
-class Field(Protocol):
+class OutputField(Protocol):
     """A column of an answer."""
 
     @property
@@ -35,10 +35,10 @@ class Field(Protocol):
     def type(self) -> str: ...
 
 
-class Answer(NamedTuple):
+class QueryOutput(NamedTuple):
     """What is to be written: columns, rows by the chunk, what it is based on, and what is known at its end."""
 
-    columns: Sequence[Field]
+    columns: Sequence[OutputField]
     chunks: Chunks
     basis: dict[str, Any]
     end: Callable[[], dict[str, Any]]  # elapsed_ms, and next where a limited answer goes on
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
         return [column.name for column in self.columns]
 
 
-def write(answer: Answer, mode: str, screen: Screen) -> int:
+def write(answer: QueryOutput, mode: str, screen: Screen) -> int:
     """Writes an answer to a screen; how many rows it had."""
     return WRITERS[mode](answer, screen)
 
@@ -57,7 +57,7 @@ def write(answer: Answer, mode: str, screen: Screen) -> int:
 # ---- for programs
 
 
-def as_json(answer: Answer, screen: Screen) -> int:
+def as_json(answer: QueryOutput, screen: Screen) -> int:
     """The whole answer as one object on one line; the line is cut short where the query fails half-way."""
     columns = [{"name": column.name, "type": column.type} for column in answer.columns]
     screen.out.write(f'{{"basis": {to_json(answer.basis)}, "columns": {to_json(columns)}, "rows": [')
@@ -70,7 +70,7 @@ def as_json(answer: Answer, screen: Screen) -> int:
     return count
 
 
-def as_jsonl(answer: Answer, screen: Screen) -> int:
+def as_jsonl(answer: QueryOutput, screen: Screen) -> int:
     """Each row as an object on a line of its own."""
     names = answer.names
     return _counted(
@@ -81,7 +81,7 @@ def as_jsonl(answer: Answer, screen: Screen) -> int:
     )
 
 
-def as_csv(answer: Answer, screen: Screen) -> int:
+def as_csv(answer: QueryOutput, screen: Screen) -> int:
     """Titles and rows, with commas between and quotes where they are needed; lists and objects as JSON."""
     writer = csv.writer(screen.out, lineterminator="\n")
     writer.writerow(answer.names)
@@ -106,7 +106,7 @@ def to_json(value: Any) -> str:
 # ---- for readers
 
 
-def as_markdown(answer: Answer, screen: Screen) -> int:
+def as_markdown(answer: QueryOutput, screen: Screen) -> int:
     """A table in Markdown."""
     screen.out.write("| " + " | ".join(map(_markdown, answer.names)) + " |\n")
     screen.out.write("|" + "|".join(" ---: " if c.type in NUMBERS else " --- " for c in answer.columns) + "|\n")
@@ -124,7 +124,7 @@ def _markdown(text: str) -> str:
     return clean(text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", "<br>"))
 
 
-def as_line(answer: Answer, screen: Screen, *, whole: bool = True) -> int:
+def as_line(answer: QueryOutput, screen: Screen, *, whole: bool = True) -> int:
     """Each row upright, a value a line; `whole` says not to cut values at the terminal's width."""
     titles = max((wide(name) for name in answer.names), default=0)
     count = itertools.count(1)
@@ -132,19 +132,21 @@ def as_line(answer: Answer, screen: Screen, *, whole: bool = True) -> int:
     def rows(chunk: Sequence[Row]) -> None:
         for row in chunk:
             head = f"── {next(count)} "
-            screen.write([Span(head + "─" * max(0, min(titles + 20, 40) - wide(head)), "dim")])
+            screen.write([StyledText(head + "─" * max(0, min(titles + 20, 40) - wide(head)), "dim")])
             for value, column in zip(row, answer.columns, strict=True):
                 text = text_of(value, column.name)
                 if screen.width is None or whole:
                     text = clean(text)
                 else:
                     text = cut(clean(text[: screen.width]), screen.width - titles - GAP)
-                screen.write([Span(" " * (titles - wide(column.name)) + column.name, "dim"), Span("  " + text)])
+                screen.write(
+                    [StyledText(" " * (titles - wide(column.name)) + column.name, "dim"), StyledText("  " + text)]
+                )
 
     return _counted(answer.chunks, rows)
 
 
-def as_table(answer: Answer, screen: Screen) -> int:
+def as_table(answer: QueryOutput, screen: Screen) -> int:
     """A table; on a terminal too narrow for it the rows stand upright."""
     grid: Grid | None = None
     count = 0
@@ -168,10 +170,10 @@ def as_table(answer: Answer, screen: Screen) -> int:
 class Grid:
     """The columns of a table, as wide as the first chunk of rows needs; a later chunk may widen them."""
 
-    def __init__(self, columns: Sequence[Field], rows: Sequence[Row], width: int | None = None) -> None:
+    def __init__(self, columns: Sequence[OutputField], rows: Sequence[Row], width: int | None = None) -> None:
         self._fields = columns
         self._chars = width  # no cell shows more, so no more of a long text is looked at
-        self._columns = [Column(c.name, right=c.type in NUMBERS, style=_style(c)) for c in columns]
+        self._columns = [TableColumn(c.name, right=c.type in NUMBERS, style=_style(c)) for c in columns]
         self._widths = [wide(column.name) for column in columns]
         self._may_grow = True
         self._widen(self._cells(rows))
@@ -189,12 +191,12 @@ class Grid:
                 return True
         return False
 
-    def title(self) -> list[Span]:
+    def title(self) -> list[StyledText]:
         """The line of titles."""
-        titles: list[Line] = [Span(column.title, "dim") for column in self._columns]
+        titles: list[Line] = [StyledText(column.title, "dim") for column in self._columns]
         return row_of(self._columns, titles, self._widths)
 
-    def lines(self, rows: Sequence[Row]) -> Iterator[list[Span]]:
+    def lines(self, rows: Sequence[Row]) -> Iterator[list[StyledText]]:
         """The lines of a chunk of rows."""
         cells = self._cells(rows)
         self._widen(cells)
@@ -212,7 +214,7 @@ class Grid:
                 self._widths[index] = max(known, max((wide(row[index]) for row in cells), default=0))
 
 
-def _style(field: Field) -> str:
+def _style(field: OutputField) -> str:
     if field.name in ("page", "session", "source", "target"):
         return "name"
     return "dim" if field.type == "time" else ""
@@ -249,7 +251,7 @@ def _counted(chunks: Chunks, take: Callable[[Sequence[Row]], object]) -> int:
     return count
 
 
-WRITERS: dict[str, Callable[[Answer, Screen], int]] = {
+WRITERS: dict[str, Callable[[QueryOutput, Screen], int]] = {
     "table": as_table,
     "line": as_line,
     "json": as_json,

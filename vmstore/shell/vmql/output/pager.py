@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from vmstore.shell.terminal.format import wide
-from vmstore.shell.terminal.layout import Span
+from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
 
 MORE = "── more: Space next page, Enter next line, a all, q stop ──"
@@ -19,11 +19,11 @@ STOP = ("q", "Q", "\x1b", "\x03", "\x04")
 Keys = Callable[[TextIO, str], str]  # shows a question on a stream, gives the key pressed, and takes it away again
 
 
-class EnoughError(Exception):
+class PagerClosedError(Exception):
     """The reader wants no more of this answer."""
 
 
-class Paged(Screen):
+class PagedTerminal(Screen):
     """A terminal that waits for a key whenever it is full."""
 
     def __init__(self, keys: Keys, height: int, *, name: str, out: TextIO | None = None) -> None:
@@ -33,7 +33,7 @@ class Paged(Screen):
         self._room = self._page
         self._all = False
 
-    def write(self, line: list[Span]) -> None:
+    def write(self, line: list[StyledText]) -> None:
         """Prints one line; raises EnoughError where the reader stops."""
         columns = sum(wide(span.text) for span in line)
         needed = max(1, -(-columns // (self.width or columns or 1)))
@@ -45,7 +45,7 @@ class Paged(Screen):
     def _ask(self, needed: int) -> None:
         key = self._keys(self.out, MORE)
         if key in STOP:
-            raise EnoughError
+            raise PagerClosedError
         self._all = key in ("a", "A", "G")
         self._room = needed if key in LINE else self._page
 

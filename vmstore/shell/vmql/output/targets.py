@@ -11,7 +11,7 @@ from typing import TextIO, cast
 from vmstore.errors import InputError
 from vmstore.shell.terminal.layout import Line
 from vmstore.shell.terminal.render import Screen
-from vmstore.shell.vmql.output.pager import STOP, Keys, Paged, height
+from vmstore.shell.vmql.output.pager import STOP, Keys, PagedTerminal, height
 
 NAME = "vmql"
 
@@ -88,7 +88,7 @@ class Outputs:
             yield Screen(name=NAME)
             sys.stdout.flush()
         elif pager == "on":
-            yield Paged(self._keys, height(), name=NAME)
+            yield PagedTerminal(self._keys, height(), name=NAME)
             sys.stdout.flush()
         else:
             with _piped(pager) as stream:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, words
-from vmstore.vm.protocol.dialects.dialect import Asked, Said, all_drawn, definitions, listed, taken
+from vmstore.vm.protocol.conversation import CallPart, ChatMessage, Part, ResultPart, TextPart, words
+from vmstore.vm.protocol.dialects.dialect import ParsedResponse, ToolCall, all_drawn, definitions, listed, taken
 from vmstore.vm.protocol.escape import dumps
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
@@ -21,7 +21,7 @@ class Chat:
     def __init__(self, instructing: str = "developer") -> None:
         self._instructing = instructing
 
-    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[ChatMessage], memo: Memo) -> dict[str, Any]:
         """`messages`: results as `tool` messages right after the calls, their pictures in a user's message after."""
         said = {"role": self._instructing, "content": instructions}
         head = [memo.of(("head", self._instructing, instructions), lambda: said)] if instructions else []
@@ -35,28 +35,28 @@ class Chat:
         """The functions' names."""
         return [str((tool.get("function") or tool.get("custom") or tool).get("name")) for tool in listed(list(tools))]
 
-    def said(self, response: Mapping[str, Any]) -> Said:
+    def said(self, response: Mapping[str, Any]) -> ParsedResponse:
         """The first choice's words and calls."""
         message = taken(response, SHAPE, "choices", 0, "message")
         if not isinstance(message, Mapping):
-            return Said("", ())
+            return ParsedResponse("", ())
         calls = map(_asked, listed(message.get("tool_calls")))
         content = message.get("content")
         texts = [content] if isinstance(content, str) else [str(part.get("text") or "") for part in listed(content)]
-        return Said("".join(texts), tuple(calls))
+        return ParsedResponse("".join(texts), tuple(calls))
 
 
-def _asked(call: Mapping[str, Any]) -> Asked:
+def _asked(call: Mapping[str, Any]) -> ToolCall:
     asked = call.get("function") or call.get("custom") or {}
-    return Asked(str(call.get("id") or ""), str(asked.get("name")), asked.get("arguments", asked.get("input")))
+    return ToolCall(str(call.get("id") or ""), str(asked.get("name")), asked.get("arguments", asked.get("input")))
 
 
-def _messages(turn: Turn) -> list[dict[str, Any]]:
+def _messages(turn: ChatMessage) -> list[dict[str, Any]]:
     if turn.role is Role.TOOL:
-        return _results([part for part in turn.parts if isinstance(part, Result)])
+        return _results([part for part in turn.parts if isinstance(part, ResultPart)])
     if turn.role is Role.USER:
         return [{"role": "user", "content": _content(turn.parts)}]
-    calls = [part for part in turn.parts if isinstance(part, Call)]
+    calls = [part for part in turn.parts if isinstance(part, CallPart)]
     message: dict[str, Any] = {"role": "assistant", "content": words(turn.parts) or None}
     if calls:
         message["tool_calls"] = [
@@ -66,7 +66,7 @@ def _messages(turn: Turn) -> list[dict[str, Any]]:
     return [message]
 
 
-def _results(results: list[Result]) -> list[dict[str, Any]]:
+def _results(results: list[ResultPart]) -> list[dict[str, Any]]:
     said = [{"role": "tool", "tool_call_id": one.id, "content": words(one.parts)} for one in results]
     # No tool message can hold a picture.
     shown = [part for one in results if _has_picture(one.parts) for part in one.parts]
@@ -85,6 +85,6 @@ def _content(parts: Sequence[Part]) -> Any:
         if isinstance(part, Picture):
             url = part.url or f"data:{part.mime};base64,{part.base64}"
             content.append({"type": "image_url", "image_url": {"url": url}})
-        elif isinstance(part, Text):
+        elif isinstance(part, TextPart):
             content.append({"type": "text", "text": part.text})
     return content

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from vmstore.core.page import Role
 from vmstore.errors import InputError
-from vmstore.vm.protocol.conversation import Text, Turn
+from vmstore.vm.protocol.conversation import ChatMessage, TextPart
 from vmstore.vm.protocol.memo import Memo, shared
 from vmstore.vm.protocol.tools import VM_TOOLS, parameters, schema
 
@@ -15,7 +15,7 @@ SHORT = ("page_id", "target_level", "query")  # the arguments a short definition
 BEFORE = "(What was said before this is not in view.)"
 
 
-class Asked(NamedTuple):
+class ToolCall(NamedTuple):
     """A call in a response; `arguments` as the provider gave them, an object or its JSON."""
 
     id: str
@@ -23,17 +23,17 @@ class Asked(NamedTuple):
     arguments: Any
 
 
-class Said(NamedTuple):
+class ParsedResponse(NamedTuple):
     """A response read: its words and the calls it makes."""
 
     text: str
-    calls: tuple[Asked, ...]
+    calls: tuple[ToolCall, ...]
 
 
 class Dialect(Protocol):
     """One provider's shape of requests and responses."""
 
-    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[ChatMessage], memo: Memo) -> dict[str, Any]:
         """The part of a request that carries a conversation; the memo has its messages, so nobody may change them."""
         ...
 
@@ -45,7 +45,7 @@ class Dialect(Protocol):
         """The names of the tools that some definitions offer."""
         ...
 
-    def said(self, response: Mapping[str, Any]) -> Said:
+    def said(self, response: Mapping[str, Any]) -> ParsedResponse:
         """What a response says; raises InputError where it is no response of this shape."""
         ...
 
@@ -66,12 +66,12 @@ def definitions(*, short: bool = False) -> list[dict[str, Any]]:
 Message = TypeVar("Message")
 
 
-def drawn(memo: Memo, turn: Turn, write: Callable[[Turn], Message]) -> Message:
+def drawn(memo: Memo, turn: ChatMessage, write: Callable[[ChatMessage], Message]) -> Message:
     """What a shape writes for a message: the same value for the same parts as before."""
     return memo.of((write, turn.role, *map(id, turn.parts)), lambda: (write(turn), turn))[0]
 
 
-def all_drawn(memo: Memo, turns: Sequence[Turn], write: Callable[[Turn], Message]) -> list[Message]:
+def all_drawn(memo: Memo, turns: Sequence[ChatMessage], write: Callable[[ChatMessage], Message]) -> list[Message]:
     """What a shape writes for messages: the same values for those that the last request began with."""
     last, before, written = memo.last.get("drawn", (None, (), []))
     same = shared(before, turns) if last is write else 0
@@ -80,10 +80,10 @@ def all_drawn(memo: Memo, turns: Sequence[Turn], write: Callable[[Turn], Message
     return found
 
 
-def begun(turns: Sequence[Turn]) -> list[Turn]:
+def begun(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
     """The messages with the user's first, which some providers insist on."""
     if turns and turns[0].role is not Role.USER:
-        return [Turn(Role.USER, (Text(BEFORE),)), *turns]
+        return [ChatMessage(Role.USER, (TextPart(BEFORE),)), *turns]
     return list(turns)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, merged, words
-from vmstore.vm.protocol.dialects.dialect import Asked, Said, begun, definitions, drawn, listed, taken
+from vmstore.vm.protocol.conversation import CallPart, ChatMessage, Part, ResultPart, TextPart, merged, words
+from vmstore.vm.protocol.dialects.dialect import ParsedResponse, ToolCall, begun, definitions, drawn, listed, taken
 from vmstore.vm.protocol.escape import harmless
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
@@ -18,7 +18,7 @@ SHAPE = "gemini"
 class Gemini:
     """`systemInstruction` beside `contents`, in the camel case of the REST API."""
 
-    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[ChatMessage], memo: Memo) -> dict[str, Any]:
         """`contents`: as many functionResponse parts as functionCall parts in the content before, nothing beside."""
         contents = [drawn(memo, turn, _content) for turn in merged(_spread(begun(turns)))]
         told = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
@@ -33,7 +33,7 @@ class Gemini:
         groups = [tool.get("functionDeclarations", tool.get("function_declarations")) for tool in listed(list(tools))]
         return [str(told.get("name")) for group in groups for told in listed(group)]
 
-    def said(self, response: Mapping[str, Any]) -> Said:
+    def said(self, response: Mapping[str, Any]) -> ParsedResponse:
         """The first candidate's words and calls; one that was stopped before it spoke says nothing."""
         candidate = taken(response, SHAPE, "candidates", 0)
         content = candidate.get("content") if isinstance(candidate, Mapping) else None
@@ -41,32 +41,34 @@ class Gemini:
         calls = []
         for part in parts:
             if isinstance(call := part.get("functionCall", part.get("function_call")), dict):
-                calls.append(Asked(str(call.get("id") or ""), str(call.get("name")), call.get("args") or {}))
-        return Said("".join(str(part.get("text") or "") for part in parts if not part.get("thought")), tuple(calls))
+                calls.append(ToolCall(str(call.get("id") or ""), str(call.get("name")), call.get("args") or {}))
+        return ParsedResponse(
+            "".join(str(part.get("text") or "") for part in parts if not part.get("thought")), tuple(calls)
+        )
 
 
-def _content(turn: Turn) -> dict[str, Any]:
+def _content(turn: ChatMessage) -> dict[str, Any]:
     return {"role": "model" if turn.role is Role.ASSISTANT else "user", "parts": list(map(_part, turn.parts))}
 
 
-def _spread(turns: Sequence[Turn]) -> list[Turn]:
+def _spread(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
     """The messages, the pictures of results in a user's message after them: a response holds words alone."""
-    spread: list[Turn] = []
+    spread: list[ChatMessage] = []
     for turn in turns:
-        results = [part for part in turn.parts if isinstance(part, Result)]
+        results = [part for part in turn.parts if isinstance(part, ResultPart)]
         pictured = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
         shown = [part for one in pictured for part in one.parts]
-        spread += [turn, Turn(Role.USER, tuple(shown))] if shown else [turn]
+        spread += [turn, ChatMessage(Role.USER, tuple(shown))] if shown else [turn]
     return spread
 
 
 def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, Text):
+    if isinstance(part, TextPart):
         return {"text": part.text}
     if isinstance(part, Picture) and part.url:
         return {"fileData": {"fileUri": part.url}}
     if isinstance(part, Picture):
         return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
-    if isinstance(part, Call):
+    if isinstance(part, CallPart):
         return {"functionCall": {"name": part.tool, "args": harmless(part.arguments)}}
     return {"functionResponse": {"name": part.tool, "response": {"result": words(part.parts)}}}

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, words
-from vmstore.vm.protocol.dialects.dialect import Asked, Said, definitions, drawn, listed, taken
+from vmstore.vm.protocol.conversation import CallPart, ChatMessage, Part, ResultPart, TextPart, words
+from vmstore.vm.protocol.dialects.dialect import ParsedResponse, ToolCall, definitions, drawn, listed, taken
 from vmstore.vm.protocol.escape import dumps
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
@@ -18,7 +18,7 @@ SHAPE = "responses"
 class Responses:
     """`instructions` beside `input`."""
 
-    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[ChatMessage], memo: Memo) -> dict[str, Any]:
         """`input`: messages, calls and outputs, each an item; the pictures of outputs in a user's message after."""
         told = {"instructions": instructions} if instructions else {}
         return {**told, "input": [item for turn in turns for item in drawn(memo, turn, _items)]}
@@ -31,35 +31,35 @@ class Responses:
         """The functions' names."""
         return [str(tool.get("name")) for tool in listed(list(tools))]
 
-    def said(self, response: Mapping[str, Any]) -> Said:
+    def said(self, response: Mapping[str, Any]) -> ParsedResponse:
         """The words and calls of its items."""
         items = listed(taken(response, SHAPE, "output"))
         calls = [
-            Asked(str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments", item.get("input")))
+            ToolCall(str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments", item.get("input")))
             for item in items
             if item.get("type") in ("function_call", "custom_tool_call")
         ]
         parts = [part for item in items if item.get("type") == "message" for part in listed(item.get("content"))]
         texts = [str(part.get("text") or "") for part in parts if part.get("type") == "output_text"]
-        return Said("".join(texts), tuple(calls))
+        return ParsedResponse("".join(texts), tuple(calls))
 
 
-def _items(turn: Turn) -> list[dict[str, Any]]:
+def _items(turn: ChatMessage) -> list[dict[str, Any]]:
     if turn.role is Role.TOOL:
-        return _outputs([part for part in turn.parts if isinstance(part, Result)])
+        return _outputs([part for part in turn.parts if isinstance(part, ResultPart)])
     if turn.role is Role.USER:
         return [{"role": "user", "content": _content(turn.parts)}]
-    calls = [part for part in turn.parts if isinstance(part, Call)]
+    calls = [part for part in turn.parts if isinstance(part, CallPart)]
     text = words(turn.parts)
     said = [{"role": "assistant", "content": [{"type": "output_text", "text": text}]}] if text else []
     return [*said, *map(_call, calls)]
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: CallPart) -> dict[str, Any]:
     return {"type": "function_call", "call_id": call.id, "name": call.tool, "arguments": dumps(call.arguments)}
 
 
-def _outputs(results: list[Result]) -> list[dict[str, Any]]:
+def _outputs(results: list[ResultPart]) -> list[dict[str, Any]]:
     said = [{"type": "function_call_output", "call_id": one.id, "output": words(one.parts)} for one in results]
     pictured = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
     shown = [part for one in pictured for part in one.parts]
@@ -71,6 +71,6 @@ def _content(parts: Sequence[Part]) -> list[dict[str, Any]]:
     for part in parts:
         if isinstance(part, Picture):
             content.append({"type": "input_image", "image_url": part.url or f"data:{part.mime};base64,{part.base64}"})
-        elif isinstance(part, Text):
+        elif isinstance(part, TextPart):
             content.append({"type": "input_text", "text": part.text})
     return content
