@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import bootstrap
+import figures
 import pytest
 import tidy
 
@@ -58,6 +60,15 @@ PLANTED = [
     ("tests/test_mute.py", TEST.format("pass"), 1, "no docstring of one sentence"),
     ("tests/test_open.py", TEST.format('"""Works"""'), 1, "no docstring of one sentence"),
     ("tests/test_chat.py", TEST.format('"""It works. It does."""'), 1, "no docstring of one sentence"),
+    ("specs/paper.md", "As in see" + "d 000 it is.\n", 1, "not in the repository"),
+    ("vmstore/paper.py", '"""As REA' + 'DINGS D8 has it."""\n', 1, "not in the repository"),
+    ("tools/paper.py", "x = 1  # 00" + "0:2102-2129\n", 1, "not in the repository"),
+    ("tests/paper.py", "# DESI" + "GN section 4\n", 1, "not in the repository"),
+    ("vmstore/views/folding.py", "x = 1\n", 1, "is named in -ing or -ed"),
+    ("vmstore/archived/__init__.py", "", 1, "is named in -ing or -ed"),
+    ("ARCHITECTURE.md", "# How\n\nBy `views/gone.py`.\n", 3, "names views/gone.py"),
+    ("GLOSSARY.md", "| fold | `vmstore/gone.py` |\n", 1, "names vmstore/gone.py"),
+    ("CONTRIBUTING.md", "`python tools/gone.py`\n", 1, "names tools/gone.py"),
     ("vmstore/silent.py", f"def f() -> None:\n{LONG}"[:180], 1, "f is public and has no docstring"),
     ("vmstore/hidden.py", "def f() -> None:\n    import rich\n", 2, "imports rich inside a function"),
     ("vmstore/dead.py", "x = 1\n", 1, "imported by no module"),
@@ -135,6 +146,60 @@ def test_what_is_allowed_is_left_alone(tmp_path: Path, path: str, text: str) -> 
     assert tidy.faults(tmp_path) == []
 
 
+def test_a_full_folder_is_named(tmp_path: Path) -> None:
+    """Twenty modules in a folder are allowed, one more is named with the folder."""
+    for n in range(20):
+        plant(tmp_path, f"vmstore/room/m{n}.py", "x = 1\n")
+    assert not any("modules, over 20" in fault.message for fault in tidy.faults(tmp_path))
+    plant(tmp_path, "vmstore/room/__init__.py", "")
+    full = [fault for fault in tidy.faults(tmp_path) if "modules, over 20" in fault.message]
+    assert [(fault.path, fault.line) for fault in full] == [("vmstore/room", 1)]
+
+
+def test_a_class_name_for_two_things_is_named(tmp_path: Path) -> None:
+    """A public class name stands for one thing; private ones and the twins of `aio` are left alone."""
+    for path in ("vmstore/views/a.py", "vmstore/aio/a.py"):
+        plant(tmp_path, path, "class Held:\n    pass\n\n\nclass _Own:\n    pass\n")
+    assert not any("has a class" in fault.message for fault in tidy.faults(tmp_path))
+    plant(tmp_path, "vmstore/vm/b.py", "class Held:\n    pass\n\n\nclass _Own:\n    pass\n")
+    named = [str(fault) for fault in tidy.faults(tmp_path) if "has a class" in fault.message]
+    assert named == ["vmstore/vm/b.py:1: has a class Held as views/a.py has; name it by what it is"]
+
+
+def test_the_list_of_shared_class_names_only_falls(tmp_path: Path) -> None:
+    """A name of the list that stands for one thing by now is to be taken off it."""
+    name = min(tidy.SHARED_CLASSES)
+    plant(tmp_path, "vmstore/views/a.py", f"class {name}:\n    pass\n")
+    assert any(f"lists {name} as shared" in fault.message for fault in tidy.faults(tmp_path))
+
+
+def test_the_figures_are_counted(tmp_path: Path) -> None:
+    """The figures of a planted tree are what was planted: names, classes, files, lines, folders, asserts."""
+    plant(tmp_path, "vmstore/engine/apart.py", "class Held:\n    pass\n\n\nassert Held\n")
+    plant(tmp_path, "vmstore/views/folding.py", "class Held:\n    pass\n")
+    plant(tmp_path, "vmstore/aio/twin.py", "class Held:\n    pass\n")
+    names = {path.relative_to(tmp_path / "vmstore").as_posix(): path.read_text() for path in tmp_path.rglob("*.py")}
+    assert sorted({*figures.inflected(list(names)), *figures.old_names(list(names))}) == [
+        "engine/apart.py",
+        "views/folding.py",
+    ]
+    assert {name: len(places) for name, places in figures.public_classes(names).items()} == {"Held": 2}
+    assert figures.by_folder(list(names)) == {"engine": 1, "views": 1, "aio": 1}
+    assert figures.asserts(names, "engine") == 200.0
+
+
+def test_the_figures_of_the_checkout_are_printed() -> None:
+    """`--figures --json` gives every row of the house, with the files that a call runs through by name."""
+    done = run(sys.executable, str(CHECKOUT / "tools" / "tidy.py"), "--figures", "--json")
+    rows = {row["what"]: row for row in json.loads(done.stdout)}
+    recorded = rows["files that Store.record runs through, second call"]
+    assert recorded["value"] == len(recorded["of"]) and "engine/batch.py" in recorded["of"]
+    packed = rows["files that session.pack runs through"]
+    assert "live/pack.py" in packed["of"] and "log/commit.py" in packed["of"]
+    table = run(sys.executable, str(CHECKOUT / "tools" / "tidy.py"), "--figures").stdout
+    assert all(what in table for what in rows)
+
+
 def test_a_listed_lazy_import_is_allowed(tmp_path: Path) -> None:
     """A pair of module and package in the list may be imported inside a function, another may not."""
     plant(tmp_path, "vmstore/__init__.py", "import vmstore.fold\n")
@@ -158,18 +223,18 @@ def test_what_many_need_stands_in_one_place(text: str, path: str) -> None:
 
 
 USERS = [
-    "import vmstore.room.used\n",
-    "from vmstore.room import used\n",
-    "from vmstore.room.used import x\n",
-    'TABLE = {"x": "vmstore.room.used"}\n',
+    "import vmstore.room.page\n",
+    "from vmstore.room import page\n",
+    "from vmstore.room.page import x\n",
+    'TABLE = {"x": "vmstore.room.page"}\n',
 ]
 
 
 @pytest.mark.parametrize("user", USERS)
 def test_a_used_module_is_not_dead(tmp_path: Path, user: str) -> None:
     """A module is alive when another imports it in any form or names it in a table."""
-    plant(tmp_path, "vmstore/room/used.py", "x = 1\n")
-    assert [fault.path for fault in tidy.faults(tmp_path)] == ["vmstore/room/used.py"]
+    plant(tmp_path, "vmstore/room/page.py", "x = 1\n")
+    assert [fault.path for fault in tidy.faults(tmp_path)] == ["vmstore/room/page.py"]
     plant(tmp_path, "vmstore/__init__.py", user)
     assert tidy.faults(tmp_path) == []
 

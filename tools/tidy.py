@@ -1,6 +1,7 @@
-"""Checks the house rules that no other tool knows: `python tools/tidy.py [CHECKOUT]`.
+"""Checks the house rules that no other tool knows: `python tools/tidy.py [CHECKOUT] [--figures [--json]]`.
 
-Each fault is one line, `path:line: what is wrong; the remedy`. Exit code 1 when there is any.
+Each fault is one line, `path:line: what is wrong; the remedy`. Exit code 1 when there is any. With
+`--figures` it prints instead how the house stands in numbers.
 """
 
 from __future__ import annotations
@@ -14,10 +15,26 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from figures import INFLECTED_ALLOWED, by_folder, inflected, public_classes, show
+
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 LINE_CHARS_MAX = 120
 UNDOCUMENTED_LINES_MAX = 12
+FOLDER_FILES_MAX = 20
+
+# Names of public classes that stand for two things. It may only become shorter: what is taken off does not come back.
+SHARED_CLASSES = frozenset(
+    ["Turn"]
+)  # the moment of `vmstore.Turn`, and the mutation, whose name is in every log's answers
+
+# Words that point to papers which are not in the repository; in halves, as above.
+PAPERS = re.compile(
+    r"\b(?:[Ss]ee" r"ds? 0\d\d\b|[Tt]he see" r"ds?'|READIN" r"GS D\d|0\d\d:\d{2,}|DESI" r"GN sections?\b"
+    r"|(?:FAUL" r"TS|USE" r"RS|GA" r"PS|HOU" r"SE|DESI" r"GN|READIN" r"GS)\.md\b)"
+)  # fmt: skip
+PAGES = ("ARCHITECTURE.md", "GLOSSARY.md", "CONTRIBUTING.md")
+NAMED_PATH = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)+[\w-]+\.(?:py|lark|md|toml|txt|json))(?!\w)")
 
 FOLDERS = ("vmstore", "tests", "tools", "specs", "grammar")
 SUFFIXES = (".py", ".md", ".lark", ".toml")
@@ -131,6 +148,7 @@ def faults(root: Path, lazy: frozenset[tuple[str, str]] = LAZY) -> list[Fault]:
         for rule in RULES:
             found += rule(source)
         found += hidden_imports(source, lazy)
+    found += [*house_names(sources), *dead_paths(root)]
     found += dead_modules([s for s in sources if s.path.startswith("vmstore/")], entry_points(root))
     return sorted(set(found))
 
@@ -156,11 +174,44 @@ def text_faults(path: str, text: str) -> Iterator[Fault]:
     for number, line in enumerate(lines, 1):
         if python and len(line) > LINE_CHARS_MAX:
             yield Fault(path, number, f"is {len(line)} characters wide, over {LINE_CHARS_MAX}; break the line")
+        if paper := PAPERS.search(line):
+            yield Fault(
+                path, number, f"refers to {paper.group().strip()}, which is not in the repository; say what is so"
+            )
         if left := MARKER.search(line):
             yield Fault(path, number, f"{left.group()} left behind; do it now, or open an issue")
         for sign in line:
             if not sign.isprintable() and unicodedata.category(sign) in ("Cc", "Cf"):
                 yield Fault(path, number, f"holds the unseen U+{ord(sign):04X}; write it as an escape")
+
+
+def house_names(sources: Iterable[Source]) -> Iterator[Fault]:
+    """Modules named by participles, folders too full to look through, one class name for several things."""
+    names = {s.path.removeprefix("vmstore/"): s.text for s in sources if s.path.startswith("vmstore/")}
+    for path in inflected(list(names)):
+        allowed = ", ".join(sorted(INFLECTED_ALLOWED))
+        yield Fault(f"vmstore/{path}", 1, f"is named in -ing or -ed; name it by a noun (allowed is {allowed})")
+    for folder, count in by_folder(list(names)).items():
+        if count > FOLDER_FILES_MAX:
+            message = f"holds {count} modules, over {FOLDER_FILES_MAX}; make a room of some, or fold the small ones"
+            yield Fault(f"vmstore/{folder}", 1, message)
+    classes = public_classes(names)
+    for name, places in classes.items():
+        if len(places) > 1 and name not in SHARED_CLASSES:
+            yield Fault(f"vmstore/{places[1]}", 1, f"has a class {name} as {places[0]} has; name it by what it is")
+    for name in SHARED_CLASSES:
+        if name in classes and len(classes[name]) < 2:
+            yield Fault("tools/tidy.py", 1, f"lists {name} as shared, which it is no more; take it off SHARED_CLASSES")
+
+
+def dead_paths(root: Path) -> Iterator[Fault]:
+    """Paths that the pages at the root name and that are not there."""
+    for page in PAGES:
+        text = (root / page).read_text(encoding="utf-8") if (root / page).is_file() else ""
+        for number, line in enumerate(text.split("\n"), 1):
+            for path in NAMED_PATH.findall(line):
+                if not (root / path).exists() and not (root / "vmstore" / path).exists():
+                    yield Fault(page, number, f"names {path}, which is not there; name what took its place")
 
 
 def oversized_functions(source: Source) -> Iterator[Fault]:
@@ -354,9 +405,14 @@ RULES = (oversized_functions, vague_names, ambient_reads, log_writes, unclaimed_
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the faults of a checkout, by default the one this file stands in."""
-    root = Path(arguments[0] if arguments else __file__).resolve()
-    found = faults(root if arguments else root.parent.parent)
+    """Prints the faults of a checkout, by default the one this file stands in, or its figures."""
+    options = {one for one in arguments if one.startswith("--")}
+    given = [one for one in arguments if one not in options]
+    root = Path(given[0]).resolve() if given else Path(__file__).resolve().parent.parent
+    if "--figures" in options:
+        show(root, as_json="--json" in options)
+        return 0
+    found = faults(root)
     for fault in found:
         print(fault)
     print(f"tidy: {len(found) or 'no'} fault{'' if len(found) == 1 else 's'}")
