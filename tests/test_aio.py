@@ -22,7 +22,7 @@ from tests.store.kept import CALLS, tell
 from vmstore.aio.admin import Admin as AsyncAdmin
 from vmstore.aio.debug import Debug as AsyncDebug
 from vmstore.aio.lineage import Lineage as AsyncLineage
-from vmstore.aio.shared import Sharing as AsyncSharing
+from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
 from vmstore.core.mutation import Create, Mark, Turn, Update

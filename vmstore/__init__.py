@@ -110,8 +110,8 @@ if TYPE_CHECKING:
     from vmstore.store.live.prompt import Prompt
     from vmstore.store.reads.context import Context
     from vmstore.store.reads.proofs import Proof
+    from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
-    from vmstore.store.shared import Sharing
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
     from vmstore.store.trust import Trust
@@ -305,50 +305,51 @@ _HOMES = {
     ),
     "vmstore.vmql.syntax.errors": "QueryError",
     "vmstore.namespace.results": (
-        "Affinity Basis CallInfo Change ContextPage Diff Entry Event Fault Faulted Hit Page Recorded "
-        "Relation Response SessionInfo TurnInfo Version"
+        "Affinity Basis CallInfo Change ContextPage Diff Entry Event Fault FaultAnswer Hit Page RecordedCall "
+        "PageLink Response SessionInfo TurnInfo Version"
     ),
     "vmstore.vmql.execution.result": "Result",
-    "vmstore.views.reads.context": "Shown",
-    "vmstore.store.breakpoints": "Stop",
+    "vmstore.views.reads.context": "ShownPage",
+    "vmstore.store.breakpoints": "Breakpoint",
     "vmstore.columns.page_table": "PageTable",
-    "vmstore.vm.kernel.settings": "Settings",
-    "vmstore.store.live.prompt": "Packed",
-    "vmstore.vm.protocol.loop": "Ran",
-    "vmstore.vm.protocol.dialects.dialect": "ToolCall=Asked",
+    "vmstore.vm.kernel.settings": "KernelSettings",
+    "vmstore.store.live.prompt": "Prompt",
+    "vmstore.vm.protocol.loop": "RunResult",
+    "vmstore.vm.protocol.dialects.dialect": "ToolCall",
     "vmstore.store.live.driver": "Streamed",
     "vmstore.store.live.checkpoints": "Checkpoint",
-    "vmstore.vm.metrics.report": "Measures FaultCounts=Asked",
-    "vmstore.replay.whatif": "Run Divergence Kept",
-    "vmstore.replay.whatif": "Optimum",
-    "vmstore.replay.check": "Checked Difference",
+    "vmstore.vm.metrics.report": "Measures FaultCounts=FaultShare",
+    "vmstore.replay.whatif": "Run Divergence SavedReplay Optimum",
+    "vmstore.replay.check": "ReplayCheck Difference",
     "vmstore.store.admin": "Admin",
     "vmstore.maintenance.backup": "backup restore",
     "vmstore.maintenance.archive": "archive unarchive",
     "vmstore.transfer.merge": "merge",
     "vmstore.maintenance.doctor": "doctor",
     "vmstore.namespace.reports": (
-        "Archived ArchivedSession Skipped Backup BackupPart Restored Columns ColumnSegment Compacted "
-        "Swept Exported Import Imported LineProblem Info Merged MergedSession Usage Weight Sealed "
-        "Verdict Problem Health Symptom NamespaceHealth=Ward LockedFile=Held Erased ErasurePlan "
-        "PlannedPage PlannedSession Untaken SealInfo"
+        "ArchiveReport ArchivedSession SkippedSession Backup BackupPart RestoreReport Columns ColumnSegment "
+        "CompactionReport "
+        "SweepReport ExportReport ImportReport ImportedSession LineProblem Info MergeReport MergedSession "
+        "Usage DiskShare StoredContents "
+        "Verdict Problem Health Symptom NamespaceHealth LockedFile ErasureReport ErasurePlan "
+        "PlannedPage PlannedSession LeftContent SealInfo"
     ),
     "vmstore.store.trust": "Trust",
     "vmstore.erasure.erase": "erase plan_erasure",
     "vmstore.retraction.retract": "retract",
     "vmstore.seals.seals": "seal read_seal",
-    "vmstore.namespace.signing_keys": "new_key Key",
-    "vmstore.store.approvals": "approve approvals Approved",
+    "vmstore.namespace.signing_keys": "new_key SigningKey",
+    "vmstore.store.approvals": "approve approvals ApprovalInfo",
     "vmstore.namespace.storekey": "new_store_key",
-    "vmstore.store.encrypt": "encrypt rekey Encrypted Rekeyed",
-    "vmstore.retention.apply": "Retained",
-    "vmstore.retention.rules": "RetentionRule=Rule Spared",
-    "vmstore.retraction.results": "Retraction SessionRetracted Retracted Rebuilt Conflict",
+    "vmstore.store.encrypt": "encrypt rekey EncryptionReport RekeyReport",
+    "vmstore.retention.apply": "RetentionReport",
+    "vmstore.retention.rules": "RetentionRule SparedPage",
+    "vmstore.retraction.results": "Retraction RetractedSession RetractedPage RegeneratedPage Conflict",
     "vmstore.seals.seal": "Seal",
     "vmstore.engine.verify.history_tree": "SessionHead",
     "vmstore.store.reads.proofs": "Proof",
-    "vmstore.store.shared": "Sharing",
-    "vmstore.shares.regions": "share revoke grants regions Granting Region",
+    "vmstore.store.regions": "Sharing",
+    "vmstore.shares.regions": "share revoke grants regions GrantInfo Region",
     "vmstore.store.live.copy_page": "bring origin",
     "vmstore.store.lineage": "Lineage",
     "vmstore.store.wire": "Wire",

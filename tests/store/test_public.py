@@ -23,8 +23,8 @@ from vmstore.aio.admin import Admin as AsyncAdmin
 from vmstore.aio.debug import Debug as AsyncDebug
 from vmstore.aio.lineage import Lineage as AsyncLineage
 from vmstore.aio.live import Live as AsyncLive
+from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.result import Result as AsyncResult
-from vmstore.aio.shared import Sharing as AsyncSharing
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
 from vmstore.core import aliases

@@ -75,7 +75,7 @@ def scoped(
             at = data.draw(st.sampled_from([fact.at for fact in model.facts if fact.at >= 0] or [0]), "time")
             ends = {name: end for name in names if (end := model.at_time(name, at)) is not None}
             ends = {name: end for name, end in ends.items() if end >= model.own(name)[0].position}
-            as_of = nodes.Moment(unit="time", value=nodes.Value(value=iso(at)))
+            as_of = nodes.MomentNode(unit="time", value=nodes.Value(value=iso(at)))
         return msgspec.structs.replace(tail, scope=scope, as_of=as_of), naive.across(relation, ends)
     name = data.draw(st.sampled_from(names), "session")
     position = model.last(name)[0]
@@ -84,10 +84,10 @@ def scoped(
     if calls and data.draw(st.booleans(), "at a call"):
         call = data.draw(st.sampled_from(sorted(calls)), "call")
         position = calls[call].position
-        as_of = nodes.Moment(unit="call", value=nodes.Value(value=call))
+        as_of = nodes.MomentNode(unit="call", value=nodes.Value(value=call))
     elif data.draw(st.booleans(), "past"):
         position = data.draw(st.integers(1, position), "position")
-        as_of = nodes.Moment(unit="position", value=nodes.Value(value=position))
+        as_of = nodes.MomentNode(unit="position", value=nodes.Value(value=position))
     told = msgspec.structs.replace(tail, scope=nodes.InSession(name=nodes.Value(value=name)), as_of=as_of)
     rows = naive.rows(relation, name, position)
     if as_of is None and data.draw(st.booleans(), "since"):
@@ -95,8 +95,8 @@ def scoped(
         until = data.draw(st.integers(1, position), "until position")
         told = msgspec.structs.replace(
             told,
-            since=nodes.Moment(unit="position", value=nodes.Value(value=since)),
-            until=nodes.Moment(unit="position", value=nodes.Value(value=until)),
+            since=nodes.MomentNode(unit="position", value=nodes.Value(value=since)),
+            until=nodes.MomentNode(unit="position", value=nodes.Value(value=until)),
         )
         key = "from_position" if relation == "RESIDENCIES" else "position"
         rows = [row for row in rows if since < row[key] <= until]
@@ -114,7 +114,7 @@ def context(
     calls = model.calls(name)
     call = data.draw(st.sampled_from(sorted(calls)), "call")
     scope = nodes.InSession(name=nodes.Value(value=name))
-    at = nodes.Moment(unit="call", value=nodes.Value(value=call))
+    at = nodes.MomentNode(unit="call", value=nodes.Value(value=call))
     told = msgspec.structs.replace(tail, scope=scope)
     return nodes.ContextAt(moment=at, columns=columns, tail=told), naive.rows("CONTEXT", name, calls[call].position)
 

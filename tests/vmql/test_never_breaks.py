@@ -110,7 +110,7 @@ def test_any_column_meets_any_value(store: Store, relation: str, data: st.DataOb
 
 @given(asked(), queries.moments(), queries.moments(), ANYTHING, st.booleans())
 def test_any_moment_bounds_any_relation(
-    store: Store, told: tuple[str, Any, s.Tail], one: s.Moment, other: s.Moment, value: Any, across: bool
+    store: Store, told: tuple[str, Any, s.Tail], one: s.MomentNode, other: s.MomentNode, value: Any, across: bool
 ) -> None:
     """A relation bounded by any moments, of one session or of all, ends in rows or in an error of ours."""
     relation, columns, tail = told

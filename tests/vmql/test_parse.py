@@ -93,7 +93,7 @@ def test_a_span_holds_what_its_node_says(statement: s.Statement) -> None:
     said: list[tuple[type | tuple[type, ...], Callable[[Any], str]]] = [
         (conditions, condition),
         ((s.Value, s.Param, s.Word, s.Apply), term),
-        (s.Moment, moment),
+        (s.MomentNode, moment),
         (tuple(kind for kind in s.Statement.__args__), show),
     ]
     for node in nodes(parse(text)):

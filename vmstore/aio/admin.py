@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from vmstore.aio.docs import described_by
 from vmstore.aio.session import Session
-from vmstore.aio.store import twin
+from vmstore.aio.twin import twin
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.namespace.effects import Agree

@@ -11,14 +11,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
-import vmstore.store.session as sync_session
 import vmstore.store.store as sync_store
 from vmstore.aio.admin import Admin
 from vmstore.aio.docs import described_by
+from vmstore.aio.regions import Sharing
 from vmstore.aio.result import Result
 from vmstore.aio.session import Session
-from vmstore.aio.shared import Sharing
 from vmstore.aio.trust import Trust
+from vmstore.aio.twin import twin
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When
@@ -38,15 +38,6 @@ if TYPE_CHECKING:
     from vmstore.store.live.options import LiveOptions
     from vmstore.vm.kernel.keywords import LiveSettings
     from vmstore.vm.kernel.settings import KernelSettings
-
-
-def twin(session: sync_session.Session, worker: Worker) -> Session:
-    """The twin of a session, recorded or live."""
-    if type(session) is sync_session.Session:
-        return Session(session, worker)
-    from vmstore.aio.live import live_twin
-
-    return live_twin(session, worker)
 
 
 ENTRIES = 200  # of a tail, fetched at once

@@ -109,7 +109,7 @@ class NamedMoment(msgspec.Struct):
     note: str | None = None
 
 
-class WhatIf(msgspec.Struct, frozen=True):
+class WhatIfRow(msgspec.Struct, frozen=True):
     """Under which settings a film was decided again, and of which session."""
 
     policy: str | None
@@ -127,7 +127,7 @@ class SessionData(msgspec.Struct):
     policy: str | None
     parent: dict[str, Any] | None
     estimator: str
-    whatif: WhatIf | None
+    whatif: WhatIfRow | None
     words: list[str]
     turns: TurnColumns
     calls: CallColumns
@@ -154,7 +154,7 @@ class TextColumn:
         return at
 
 
-def film(store: Store, session: Session, whatif: WhatIf | None = None) -> SessionData:
+def film(store: Store, session: Session, whatif: WhatIfRow | None = None) -> SessionData:
     """The film of a session up to its last position, all of one moment."""
     ns = store._ns
     with ns.asking(), uncollected():

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from vmstore.debug.session_data import WhatIf
+from vmstore.debug.session_data import WhatIfRow
 from vmstore.errors import InputError
 from vmstore.store.live.live_session import Live
 from vmstore.store.replay_sweep import replays, told, what_ifs
@@ -23,7 +23,7 @@ class WhatIfSource(NamedTuple):
 
     store: Store
     session: Session
-    whatif: WhatIf | None = None
+    whatif: WhatIfRow | None = None
 
 
 class Scratch:
@@ -33,17 +33,17 @@ class Scratch:
         self.store = memory_store()
         self.name = name
         self.lock = threading.Lock()
-        self._made: dict[WhatIf, str] = {}
+        self._made: dict[WhatIfRow, str] = {}
         take_over(self.store._ns, source._ns, name)
 
-    def session(self, asked: WhatIf) -> Session:
+    def session(self, asked: WhatIfRow) -> Session:
         """The session as it would have been, decided when it is first asked for."""
         with self.lock:
             if asked not in self._made:
                 self._made[asked] = self._decided(asked)
             return self.store.session(self._made[asked])
 
-    def _decided(self, asked: WhatIf) -> str:
+    def _decided(self, asked: WhatIfRow) -> str:
         session = self.store.session(self.name)
         name = f"{self.name[:400]} what-if {len(self._made) + 1}"
         if isinstance(session, Live):
@@ -66,7 +66,7 @@ class WhatIfs:
         session = self._store.session(name)
         if policy is None and budget is None:
             return WhatIfSource(self._store, session)
-        asked = WhatIf(policy, budget, name)
+        asked = WhatIfRow(policy, budget, name)
         scratch = self._scratch(session)
         return WhatIfSource(scratch.store, scratch.session(asked), asked)
 
@@ -85,7 +85,7 @@ class WhatIfs:
         if isinstance(session, Live):
             return told(name, replays(self._store, [name], changes, processes=1, progress=run)[name])
         scratch = self._scratch(session)
-        driven = scratch.session(WhatIf(policies[0] if policies else None, budgets[0] if budgets else None, name))
+        driven = scratch.session(WhatIfRow(policies[0] if policies else None, budgets[0] if budgets else None, name))
         found = told(name, replays(scratch.store, [driven.name], changes, processes=1, progress=run)[driven.name])
         return {**found, "redriven": True}
 
@@ -105,7 +105,7 @@ class WhatIfs:
             return self._scratches[key]
 
 
-def settings_of(name: str, asked: WhatIf) -> dict[str, Any]:
+def settings_of(name: str, asked: WhatIfRow) -> dict[str, Any]:
     """The settings by which a session that never was live is said again."""
     if asked.budget is None:
         raise InputError(

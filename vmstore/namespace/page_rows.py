@@ -75,7 +75,7 @@ def described(lane: Branch, position: int, pages: Sequence[int]) -> list[Page]:
     return found
 
 
-class Counted(NamedTuple):
+class CountedSize(NamedTuple):
     """What a page's size is of: its place in L0, or its last full version."""
 
     held: ResidentRow | None
@@ -84,18 +84,18 @@ class Counted(NamedTuple):
     size: int
 
 
-def _contents_at(lane: Branch, position: int, born: Mapping[int, Any]) -> dict[int, Counted]:
+def _contents_at(lane: Branch, position: int, born: Mapping[int, Any]) -> dict[int, CountedSize]:
     """The last full version of each page, and the size of what it shows where that is a shorter form."""
-    found = {page: Counted(None, 1, tokens, size) for page, tokens, size, *_ in born.values()}
+    found = {page: CountedSize(None, 1, tokens, size) for page, tokens, size, *_ in born.values()}
     listed = json.dumps(list(born))
     for stretch in reversed(lane.upto(position)):
         for page, *later in lane.db.execute(_LATER, (listed, stretch.session, stretch.high)):
-            found[page] = Counted(None, *later)
+            found[page] = CountedSize(None, *later)
     held = [resident for resident in resident_at(lane, position) if resident.page in found]
     shown: dict[int, Any] = {at: size for at, *size in lane.rows(_SHOWN, [r.content for r in held if r.level])}
     for resident in held:
         full = found[resident.page]
-        found[resident.page] = Counted(
+        found[resident.page] = CountedSize(
             resident, full.version, *(shown[resident.content] if resident.level else full[2:])
         )
     return found

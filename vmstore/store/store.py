@@ -32,9 +32,9 @@ from vmstore.store.reads.page_query import PageQuery
 from vmstore.store.reads.pages_across import SessionFilter, pages_across, sessions_of
 from vmstore.store.reads.search import everywhere, search
 from vmstore.store.reads.tail import tail
+from vmstore.store.regions import Sharing
 from vmstore.store.session import Session
 from vmstore.store.sessions import Sessions
-from vmstore.store.shared import Sharing
 from vmstore.store.trust import Trust
 from vmstore.views.projection import Progress
 

@@ -121,14 +121,14 @@ def conditions() -> Strategy[Any]:
     return st.recursive(tests(), wider, max_leaves=6)
 
 
-def moments() -> Strategy[s.Moment]:
+def moments() -> Strategy[s.MomentNode]:
     """Moments of every unit."""
     counted = st.one_of(integers(0), params())
     timed = st.one_of(st.sampled_from(("2026-11-20", "last friday")).map(lambda t: s.Value(value=t)), params())
     return st.one_of(
-        st.builds(lambda u, v: s.Moment(unit=u, value=v), st.sampled_from(("turn", "call", "position")), counted),
-        st.builds(lambda u, v: s.Moment(unit=u, value=v), st.sampled_from(("time", "logged_time")), timed),
-        st.just(s.Moment(unit="head")),
+        st.builds(lambda u, v: s.MomentNode(unit=u, value=v), st.sampled_from(("turn", "call", "position")), counted),
+        st.builds(lambda u, v: s.MomentNode(unit=u, value=v), st.sampled_from(("time", "logged_time")), timed),
+        st.just(s.MomentNode(unit="head")),
     )
 
 
@@ -178,7 +178,7 @@ def tails() -> Strategy[s.Tail]:
     return drawn()
 
 
-def at_rest(moment: s.Moment) -> bool:
+def at_rest(moment: s.MomentNode) -> bool:
     """Whether a moment can begin a BETWEEN: HEAD cannot."""
     return moment.unit != "head"
 

@@ -44,7 +44,7 @@ class StoredContext(Protocol):
         ...
 
 
-class Lineage(Protocol):
+class PageLineage(Protocol):
     """What is known of single pages of a session."""
 
     def history(self, page: str | int, at: AsOf | None = None) -> list[Any]:
@@ -72,7 +72,7 @@ class HostSession(Protocol):
         ...
 
     @property
-    def lineage(self) -> Lineage:
+    def lineage(self) -> PageLineage:
         """What is known of single pages."""
         ...
 

@@ -30,7 +30,7 @@ from vmstore.vmql.syntax.nodes import (
     DiffSession,
     Explain,
     LineageQuery,
-    Moment,
+    MomentNode,
     OfPage,
     RelationQuery,
     SearchQuery,
@@ -49,7 +49,7 @@ TAILED = (RelationQuery, SearchQuery, OfPage, LineageQuery)
 PAGED = (RelationQuery, SearchQuery)  # those whose answer goes on after a cursor
 
 
-def at_moment(statement: Statement, moment: Moment) -> Statement:
+def at_moment(statement: Statement, moment: MomentNode) -> Statement:
     """The statement at a moment, where it names none itself."""
     if isinstance(statement, Explain):
         return msgspec.structs.replace(statement, statement=at_moment(statement.statement, moment))

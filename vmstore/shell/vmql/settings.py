@@ -13,7 +13,7 @@ import msgspec
 from vmstore.errors import InputError
 from vmstore.shell.vmql.output.formats import MODES
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import NOWHERE, Moment, Param, Set, SourceSpan, Value, Word
+from vmstore.vmql.syntax.nodes import NOWHERE, MomentNode, Param, Set, SourceSpan, Value, Word
 from vmstore.vmql.syntax.printer import moment as shown_moment
 
 LIMIT = 1000  # rows of one answer on a terminal
@@ -28,7 +28,7 @@ class ShellSettings(msgspec.Struct):
     pager: str = "on"  # on, off, or a command that is given what would go to the terminal
     limit: int = LIMIT  # 0 is none
     session: str | None = None
-    moment: Moment | None = None
+    moment: MomentNode | None = None
     params: dict[str, Any] = {}
     history: bool = True  # whether what is asked is kept for the next time
 
@@ -69,22 +69,22 @@ def set_to(statement: Set, params: dict[str, Any]) -> Any:
             return moment
 
 
-def turn(word: str) -> Moment | None:
+def turn(word: str) -> MomentNode | None:
     """The moment of `\\turn`; None for the head."""
     if word.upper() == "HEAD":
         return None
     if word.isdecimal():
-        return Moment(unit="turn", value=Value(value=int(word)))
+        return MomentNode(unit="turn", value=Value(value=int(word)))
     raise InputError(f"{word!r} is no turn; write its number, or HEAD")
 
 
 # ---- what each setting takes
 
 
-def _moment(value: Any) -> Moment | None:
-    if value is None or (isinstance(value, Moment) and value.unit == "head"):
+def _moment(value: Any) -> MomentNode | None:
+    if value is None or (isinstance(value, MomentNode) and value.unit == "head"):
         return None
-    if isinstance(value, Moment):
+    if isinstance(value, MomentNode):
         return value
     if str(value).upper() == "HEAD":
         return None

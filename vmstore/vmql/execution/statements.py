@@ -41,7 +41,7 @@ from vmstore.vmql.syntax.nodes import (
     Fork,
     InSession,
     LineageQuery,
-    Moment,
+    MomentNode,
     OfPage,
     RelationQuery,
     Replay,
@@ -131,7 +131,7 @@ def context(query: Query, statement: ContextAt) -> Result:
         )
 
 
-def _seen(query: Query, scope: OneSession, moment: Moment | None, span: SourceSpan) -> StoredContext:
+def _seen(query: Query, scope: OneSession, moment: MomentNode | None, span: SourceSpan) -> StoredContext:
     """The context of a call."""
     when = as_of(moment, query.params, query.world.now())
     with faults_at(moment.span if moment is not None else span, "no-such-moment"):
@@ -181,7 +181,7 @@ def diff_session(query: Query, statement: DiffSession) -> Result:
             return _diff(query, scope, statement.tail, *ends)
 
 
-def _when(query: Query, moment: Moment | None) -> AsOf:
+def _when(query: Query, moment: MomentNode | None) -> AsOf:
     return as_of(moment, query.params, query.world.now())
 
 

@@ -16,7 +16,7 @@ from vmstore.vmql.planner.bind import Binder
 from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.relation import CHAIN
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import Expr, Moment, Param, RelationQuery, SourceSpan, Statement, Tail, Value, Word
+from vmstore.vmql.syntax.nodes import Expr, MomentNode, Param, RelationQuery, SourceSpan, Statement, Tail, Value, Word
 
 ASKED = ("CALLS", "MOVES", "MUTATIONS", "FAULTS")
 """The relations that a condition alone is asked of, in this order."""
@@ -36,7 +36,7 @@ class Predicate(NamedTuple):
 
     def first(self, after: int | None) -> RelationQuery:
         """The statement whose one row is the first, after a position, for which it holds."""
-        since = None if after is None else Moment(unit="position", value=Value(value=after))
+        since = None if after is None else MomentNode(unit="position", value=Value(value=after))
         return RelationQuery(name=self.relation, tail=Tail(where=self.where, since=since, limit=Value(value=1)))
 
     def pointed(self, error: QueryError) -> QueryError:

@@ -24,7 +24,7 @@ from vmstore.vmql.relations.faults import FaultScope
 from vmstore.vmql.relations.mutations import SessionStream
 from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import AcrossSessions, InSession, Moment, Param, SourceSpan, Tail, Value, Word
+from vmstore.vmql.syntax.nodes import AcrossSessions, InSession, MomentNode, Param, SourceSpan, Tail, Value, Word
 
 Params = dict[str, Any]
 UNITS: dict[str, type[Turn] | type[Call] | type[Position]] = {"turn": Turn, "call": Call, "position": Position}
@@ -48,7 +48,7 @@ def given(node: Value | Param | Word, params: Params) -> Any:
     return params[node.name]
 
 
-def as_of(moment: Moment | None, params: Params, now: int) -> AsOf:
+def as_of(moment: MomentNode | None, params: Params, now: int) -> AsOf:
     """A moment as the views are asked for it."""
     if moment is None or moment.unit == "head" or moment.value is None:
         return Head()
@@ -125,14 +125,14 @@ class OneSession(Scope):
             self.values.update(zip(("session", "low", "high", "since", "until"), rows[0], strict=True))
         self.values.update(head=lane.session, since=self.since, until=self.until)
 
-    def _moment(self, moment: Moment | None, when: AsOf) -> ResolvedMoment:
+    def _moment(self, moment: MomentNode | None, when: AsOf) -> ResolvedMoment:
         try:
             return basis(self.lane, when)
         except UnknownError as error:
             assert moment is not None, "the head is there"
             raise told(error, moment.span) from error
 
-    def _before(self, moment: Moment, params: Params, now: int, *, between: bool) -> int:
+    def _before(self, moment: MomentNode, params: Params, now: int, *, between: bool) -> int:
         """The position after which rows are wanted: after the end of a moment, or, between, before its beginning."""
         when = as_of(moment, params, now)
         if isinstance(when, Time | LoggedTime):
@@ -212,7 +212,7 @@ class ManySessions(Scope):
         ordinal = world.views.execute("SELECT min(ordinal) FROM positions").get
         self.basis = {"sessions": count, "ordinal": ordinal, **_resolved(tail, params, now)}
 
-    def _bound(self, name: str, moment: Moment | None, params: Params, now: int, early: bool = False) -> str:
+    def _bound(self, name: str, moment: MomentNode | None, params: Params, now: int, early: bool = False) -> str:
         """The SQL of where each session stood at a time."""
         if moment is None or moment.unit == "head":
             return ""

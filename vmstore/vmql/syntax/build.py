@@ -101,7 +101,7 @@ def _search(span: SourceSpan, query: Value | s.Param, *parts: Any) -> s.SearchQu
 
 
 @makes("diff_context")
-def _diff_context(span: SourceSpan, before: s.Moment, after: s.Moment, *clauses: Clause) -> s.DiffContext:
+def _diff_context(span: SourceSpan, before: s.MomentNode, after: s.MomentNode, *clauses: Clause) -> s.DiffContext:
     return s.DiffContext(before=before, after=after, span=span, **gathered(clauses))
 
 
@@ -219,7 +219,7 @@ for rule, filled, called in (
 
 
 @makes("between_moments")
-def _between_moments(span: SourceSpan, since: s.Moment, until: s.Moment) -> Clause:
+def _between_moments(span: SourceSpan, since: s.MomentNode, until: s.MomentNode) -> Clause:
     return Clause("", {"since": since, "until": until, "between": True}, "BETWEEN", span)
 
 
@@ -270,8 +270,8 @@ def _messages(span: SourceSpan) -> Clause:
 
 
 def _moment(unit: s.Unit) -> Maker:
-    def make(span: SourceSpan, value: Value | s.Param | None = None) -> s.Moment:
-        return s.Moment(unit=unit, value=value, span=span)
+    def make(span: SourceSpan, value: Value | s.Param | None = None) -> s.MomentNode:
+        return s.MomentNode(unit=unit, value=value, span=span)
 
     return make
 

@@ -146,7 +146,7 @@ Expr: TypeAlias = Value | Param | Word | Apply | Not | And | Or | Compare | In |
 Unit: TypeAlias = OneOf["turn", "call", "position", "time", "logged_time", "head"]
 
 
-class Moment(Node, frozen=True, eq=False, gc=False):
+class MomentNode(Node, frozen=True, eq=False, gc=False):
     """A turn, call, position or time; HEAD has no value."""
 
     unit: Unit
@@ -189,9 +189,9 @@ class Tail(Node, frozen=True, eq=False, gc=False):
     """
 
     scope: Scope | None = None
-    as_of: Moment | None = None
-    since: Moment | None = None
-    until: Moment | None = None
+    as_of: MomentNode | None = None
+    since: MomentNode | None = None
+    until: MomentNode | None = None
     between: bool = False
     where: Expr | None = None
     by: tuple[Word, ...] = ()
@@ -214,7 +214,7 @@ class RelationQuery(Node, frozen=True, eq=False, gc=False):
 class ContextAt(Node, frozen=True, eq=False, gc=False):
     """CONTEXT [AT moment] [RENDER | MESSAGES]; without columns all of them, `tail` filters and orders pages."""
 
-    moment: Moment | None = None
+    moment: MomentNode | None = None
     form: OneOf["pages", "render", "messages"] = "pages"
     columns: tuple[SelectItem, ...] = ()
     tail: Tail = Tail()
@@ -223,8 +223,8 @@ class ContextAt(Node, frozen=True, eq=False, gc=False):
 class DiffContext(Node, frozen=True, eq=False, gc=False):
     """DIFF CONTEXT a TO b."""
 
-    before: Moment
-    after: Moment
+    before: MomentNode
+    after: MomentNode
     tail: Tail = Tail()
 
 
@@ -233,7 +233,7 @@ class DiffSession(Node, frozen=True, eq=False, gc=False):
 
     before: Value | Param | Word
     after: Value | Param | Word
-    moment: Moment | None = None
+    moment: MomentNode | None = None
     tail: Tail = Tail()
 
 
@@ -263,7 +263,7 @@ class WhyQuery(Node, frozen=True, eq=False, gc=False):
 
     page: PageName
     negated: bool = False
-    moment: Moment | None = None
+    moment: MomentNode | None = None
     scope: Scope | None = None
 
 
@@ -292,7 +292,7 @@ class Fork(Node, frozen=True, eq=False, gc=False):
     """FORK SESSION s [AT moment] AS name: the one statement that writes."""
 
     session: Value | Param | Word | None
-    moment: Moment | None
+    moment: MomentNode | None
     name: Value | Param | Word
 
 
@@ -322,7 +322,7 @@ class Set(Node, frozen=True, eq=False, gc=False):
     """SET name = value: session, limit, as_of …; NULL takes it back."""
 
     name: str
-    value: Value | Param | Word | Moment
+    value: Value | Param | Word | MomentNode
 
 
 class Show(Node, frozen=True, eq=False, gc=False):

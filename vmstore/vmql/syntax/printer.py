@@ -88,7 +88,7 @@ def _watch(node: s.Watch) -> str:
 
 
 def _set(node: s.Set) -> str:
-    value = moment(node.value) if isinstance(node.value, s.Moment) else term(node.value)
+    value = moment(node.value) if isinstance(node.value, s.MomentNode) else term(node.value)
     return f"SET {node.name} = {value}"
 
 
@@ -152,15 +152,15 @@ def _tail(tail: s.Tail) -> str:
     )
 
 
-def _after(keyword: str, at: s.Moment | None) -> str:
+def _after(keyword: str, at: s.MomentNode | None) -> str:
     return "" if at is None else f"{keyword} {moment(at)}"
 
 
-def _at(at: s.Moment | None) -> str:
+def _at(at: s.MomentNode | None) -> str:
     return _after("AT", at)
 
 
-def moment(at: s.Moment) -> str:
+def moment(at: s.MomentNode) -> str:
     """A moment as text: `TURN 42`, `LOGGED TIME '2026-11-20'`, `HEAD`."""
     unit = WRITTEN.get(at.unit, at.unit.upper())
     return unit if at.value is None else f"{unit} {term(at.value)}"
