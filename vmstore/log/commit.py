@@ -78,7 +78,6 @@ def seal(
     if commitments is None:
         commitments = b"".join([cell.commitment for cell in cells])
     assert len(commitments) == COMMITMENT_BYTES * len(cells), "the hash covers each cell once, in order"
-    assert request == NO_REQUEST or 0 <= request < len(cells), "a request id lies in a cell of its own commit"
     digest = link(previous, first, count, at, lag, request, body, commitments)
     return Commit(first, count, at, lag, body, commitments, digest, request, cells=cells)
 

@@ -11,12 +11,13 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Use
-from vmstore.core.mutation import AnyMutation, CellRef
+from vmstore.core.mutation import AnyMutation, CellRef, decode
 from vmstore.core.text.token_estimate import estimate
 from vmstore.live import runtime
 from vmstore.live.runtime import Runtime
 from vmstore.live.session_log import SessionLog
 from vmstore.live.transcript import Transcript
+from vmstore.log.commit import Commit
 from vmstore.replay.stimuli import ASKED
 from vmstore.store.live.live_session import Live
 from vmstore.testing.simulate_live import LiveRun, Step
@@ -144,14 +145,19 @@ def told_again(steps: list[Step], path: Path | None = None) -> None:
             for life in others:
                 life.store._ns._keep()
                 forgotten(life)
-            added = [
-                [(commit.session, commit.body) for commit in life.store.admin.log.tail(ordinal, 1 << 30)]
-                for life in lives
-            ]
+            added = [[told_of(commit) for commit in life.store.admin.log.tail(ordinal, 1 << 30)] for life in lives]
             assert all(one == added[0] for one in added), f"step {number}, {step}, wrote otherwise after a death"
             ordinal = first.store.admin.log.ordinal
     for life in lives:
         life.close()
+
+
+def told_of(commit: Commit) -> tuple[int, list[Any]]:
+    """What a commit says; what a call voids only who sent the one before can say."""
+    mutations = decode(commit.body)
+    return commit.session, [
+        msgspec.structs.replace(one, voided=None) if isinstance(one, m.Pack) else one for one in mutations
+    ]
 
 
 def forgotten(life: LiveRun) -> None:

@@ -70,9 +70,9 @@ BAD: tuple[tuple[str | None, Any, Any, dict[str, Any]], ...] = (
 SAID: tuple[dict[str, Any], ...] = (
     {"importance": 0.9, "tags": ["kept", "é"]},
     {"importance": 0.25, "untags": ["kept"]},
-    {"status": "completed", "valid_to": START},
+    {"status": "completed", "valid_to_us": START},
     {"tags": ["kept"], "anchors": {"name": "Ada"}},
-    {"status": "active", "valid_from": START - 1, "anchors": {"name": None, "town": "Nara"}},
+    {"status": "active", "valid_from_us": START - 1, "anchors": {"name": None, "town": "Nara"}},
     {"untags": ["é", "never there"]},
 )
 """What a life says of pages."""

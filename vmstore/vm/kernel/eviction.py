@@ -300,7 +300,8 @@ class EvictionPlan:
         """Shows what no call has shown yet and is larger than it may be as far as it fits, at the lowest level."""
         for page in self.state.unseen:
             held = self.state.here[page]
-            free = not held.pinned and page not in self.asked and page not in self.state.retracted.here
+            free = not held.pinned and page not in self.asked and page not in self._levels  # nor decided already
+            free = free and page not in self.state.retracted.here
             if held.tokens > tokens_max and free and may_shorten(held):
                 self._shorten(held, tokens_max)
 
