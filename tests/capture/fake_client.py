@@ -27,12 +27,17 @@ class Store:
         self.goes.set()
 
     def record(
-        self, session: Any, request: dict[str, Any], response: Any, *, at: int | None, latency: int | None
+        self, session: Any, request: dict[str, Any], response: Any, *, at_us: int | None, latency_us: int | None
     ) -> None:
         self.goes.wait()
         if self.fails:
             raise self.fails
-        self.log.append((session, request, response, at, latency))
+        self.log.append((session, request, response, at_us, latency_us))
+
+    @property
+    def admin(self) -> Store:
+        """What takes gaps."""
+        return self
 
     def record_gap(self, session: Any, reason: str) -> None:
         self.goes.wait()

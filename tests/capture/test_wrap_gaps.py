@@ -217,10 +217,13 @@ ENDING = """
     from tests.capture.fake_client import Client
     from tests.sdk.provider import serving
     class Slow:
-        def record(self, session, request, response, *, at, latency):
+        def record(self, session, request, response, *, at_us, latency_us):
             time.sleep(0.2)
             with open({log!r}, "a") as log:
                 log.write(request["messages"][0]["content"])
+        @property
+        def admin(self):
+            return self
         def record_gap(self, session, reason):
             raise AssertionError(reason)
     with serving() as provider:

@@ -84,7 +84,7 @@ SAID: list[tuple[dict[str, Any], str]] = [
     ({"untags": ["x" * 201]}, "cannot be a tag"),
     ({"tags": [5]}, "cannot be a tag"),
     ({"anchors": {"a": "\ud800"}}, "cannot be an anchor"),
-    ({"at": "now", "importance": 1}, "no whole number of microseconds"),
+    ({"at_us": "now", "importance": 1}, "no whole number of microseconds"),
 ]
 
 

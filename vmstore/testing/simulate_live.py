@@ -266,7 +266,7 @@ class LiveRun:
             case "instruct":
                 instructions = None if k % 2 else f"{SYSTEM} Line {n}."
                 front: dict[str, Any] = {"system": instructions, "tools": TOOLS if n % 2 else []}
-                self.store.session(session.name, **front)
+                self.store.live_session(session.name, **front)
             case "keep":
                 session.keep(f"value {k % 3}", None if k == 7 else {"n": n})
 
