@@ -266,7 +266,7 @@ def half_a_call(patch: Patch) -> None:
 
 def no_memory_of_ids(patch: Patch) -> None:
     """A store that forgets which request ids it answered."""
-    patch.setattr(recorder.CallRecorder, "_answered", lambda *_: None)
+    patch.setattr(recorder.CallRecorder, "answered", lambda *_: None)
 
 
 def half_a_conversation(patch: Patch) -> None:

@@ -508,9 +508,9 @@ def test_column_segments_follow(path: Path) -> None:
     script = f"""
 import os, sys, vmstore
 store = vmstore.open({str(path)!r})
-before = len(store.page_table())
+before = len(store.admin.page_table())
 child = os.fork()
-assert len(store.page_table()) == before
+assert len(store.admin.page_table()) == before
 if not child:
     store.close()
     sys.exit(0)

@@ -5,7 +5,6 @@ Data goes to stdout and everything else to stderr. In a pipe the text is plain a
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -13,10 +12,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from vmstore.shell.terminal.format import ASCII, clean
 from vmstore.shell.terminal.layout import Block, Line, StyledText, lines_of, spans
+
+if TYPE_CHECKING:
+    import argparse
 
 PATIENCE_S = 1.2  # work that is done by then needs no progress bar
 REFRESH_S = 0.1
