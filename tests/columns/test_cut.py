@@ -115,7 +115,7 @@ def test_a_cut_ends_between_commits() -> None:
 
 
 def test_an_off_by_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cut that begins one commit late gives other rows, and a log that gives another commit than the one asked for is refused."""
+    """A cut that begins one commit late gives other rows, and a log that gives another commit than asked is refused."""
     log = log_of(STORY)
     views = views_of(log)
     parts = [cut_of(log, views, 0, 3), cut_of(log, views, 4)]
