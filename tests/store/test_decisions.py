@@ -27,7 +27,7 @@ def test_history_tells_reasons() -> None:
     assert events[told.denied].event == "fault_denied" and str(events[told.denied].detail).startswith("no_room; asked")
     came = events[told.came]
     assert (came.event, came.level, came.version, came.tokens) == ("fault_in", 0, 1, 60)
-    assert str(came.detail).startswith(f"resolve_reference; asked at position {told.again}; demand@2")
+    assert str(came.detail).startswith(f"resolve_reference; asked at position {told.again}; demand@1")
     assert (events[told.cited].event, events[told.cited].detail) == ("cite", f"by p{told.d}")
     shortened = {event.position: event for event in told.session.lineage.history(told.c)}[told.shortened]
     assert (shortened.event, shortened.level) == ("evict", 2) and "shown abstract" in str(shortened.detail)

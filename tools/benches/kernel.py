@@ -41,7 +41,7 @@ COST = [
     Goal(f"pi session at {budget:,} tokens: cost, against a window cut to half when full", 1.0, LOWER)
     for budget in (16_000, 64_000)
 ]
-GOALS = (RATE, GROWTH, TURN, DECIDING, SENT, SENDING, FIRST, READ_ANEW, BESIDE, *VOIDED, *COST)
+GOALS = (RATE, GROWTH, TURN, DECIDING, SENT, SENDING, FIRST, READ_ANEW, *COST, BESIDE, *VOIDED)
 
 RESIDENTS = (200, 20_000)
 TOKENS = 100  # of a page
