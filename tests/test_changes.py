@@ -78,7 +78,7 @@ def test_no_module_of_this_checkout_is_without_a_test() -> None:
         for name in files
         if name.startswith("vmstore/")
         and not name.endswith("__main__.py")
-        and not (CHECKOUT / "tests" / changes.room_of(name)).is_dir()
+        and not (CHECKOUT / "tests" / changes.tests_of(changes.room_of(name))).is_dir()
         and not any(changes.is_test(user) for user in changes.reached(users, {name}))
     ]
     assert alone == []

@@ -21,6 +21,11 @@ IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([^\n]*))", re.MULTILINE
 )
 NAME = re.compile(r"[\w.]+")
+# Rooms that are tried through the store, or through what feeds them, have their tests there.
+TESTED_IN = {
+    **dict.fromkeys(("namespace", "seals", "shares", "maintenance", "retention", "retraction"), "store"),
+    "providers": "capture",
+}
 # Pages and tables that tests read: where such a file changes, these run.
 READERS = {
     "specs": ("tests/test_specs.py", "tests/test_kernel_spec.py", "tests/test_prose.py"),
@@ -58,7 +63,7 @@ def touched(root: Path, changed: Iterable[str]) -> list[str]:
         parts = PurePosixPath(name).parts
         found.update(READERS.get(parts[0], ()))
         if len(parts) > 2 and parts[0] == "vmstore":
-            found.add(f"tests/{parts[1]}")
+            found.add(f"tests/{tests_of(parts[1])}")
         elif parts[0] == "tests" and not name.endswith(".py"):
             # Data that tests read lies beside them.
             found.add(str(PurePosixPath(name).parent))
@@ -115,6 +120,11 @@ def room_of(name: str) -> str:
     """The folder of vmstore that a file lies in; the package's own files are a room each."""
     parts = PurePosixPath(name).parts
     return parts[1] if parts[0] == "vmstore" else parts[0]
+
+
+def tests_of(room: str) -> str:
+    """The folder of tests where a room's are."""
+    return TESTED_IN.get(room, room)
 
 
 def is_test(name: str) -> bool:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Sequence  # noqa: UP035  Python 3.8 has no other
 
 from bootstrap import ROOT, RefusedError, entry, ready
-from changes import changed_files, touched
+from changes import changed_files, tests_of, touched
 
 QUICK = (("lint", ("ruff", "check", ".")), ("format", ("ruff", "format", "--check", ".")))
 STATIC = (
@@ -84,7 +84,7 @@ def steps_of(given: argparse.Namespace) -> list[Step]:
 def room(name: str) -> list[str]:
     """The folders and files of tests/ that a room's name stands for."""
     tests = ROOT / "tests"
-    found = [path for path in (tests / name, tests / f"test_{name}.py") if path.exists()]
+    found = [path for path in (tests / tests_of(name), tests / f"test_{name}.py") if path.exists()]
     if not found:
         rooms = [path.name for path in tests.iterdir() if path.is_dir() and any(path.glob("**/test_*.py"))]
         files = [path.stem.removeprefix("test_") for path in tests.glob("test_*.py")]

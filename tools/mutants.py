@@ -56,7 +56,7 @@ ROOMS = (
 """Where a wrong line would break a law and nothing else would show it: what is hashed, ordered, refused, proven."""
 TESTS = (
     *("tests/cells", "tests/log", "tests/engine"),
-    *("tests/exports/test_intake.py", "tests/exports/test_bundle.py", "tests/store/test_seals.py"),
+    *("tests/transfer/test_intake.py", "tests/transfer/test_bundle.py", "tests/store/test_seals.py"),
     *("tests/disasters/test_power_cut.py", "tests/disasters/test_full_disk.py"),
 )
 STATUSES = ("killed", "timed out", "survived", "equivalent")

@@ -13,7 +13,7 @@ import vmstore
 from tests.capture.test_replies import ANSWERS
 from tests.capture.test_streams import STREAMS
 from tests.capture.words import request, user
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.core.mutation import Reply
 from vmstore.erasure.erase import erase
 from vmstore.providers import Shape

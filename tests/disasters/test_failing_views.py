@@ -12,7 +12,7 @@ from campaigns.disk import IO, Fault, disk
 
 import vmstore
 from tests.engine.stories import answer, chat, tell
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.erasure.erase import erase
 from vmstore.errors import CorruptError, StoreError
 from vmstore.namespace import view_file

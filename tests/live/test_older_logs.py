@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.exports.moved import taken
+from tests.transfer.moved import taken
 from vmstore.store.live.live_session import Live
 
 OLD = Path(__file__).parents[1] / "golden" / "live-1.jsonl"  # before calls were chosen, and images counted by size

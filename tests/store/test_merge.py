@@ -12,7 +12,7 @@ import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.author import engine_over
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from tests.store.archives import everything, told_at
 from vmstore.engine.head import NewSession
 from vmstore.engine.transfer.merge import LogMerge

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import vmstore
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import Mark
 from vmstore.engine.batch import Batch

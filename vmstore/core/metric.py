@@ -48,6 +48,7 @@ class Metric(WordEnum):
     FAULT_LATENCY_P95_MS = 37
     OVERHEAD = 38
     CALL_COST = 39
+    INVALIDATED = 50
     PAGES_L0 = 40
     PAGES_L2 = 41
     SHARE_USER_REQUESTED_RECALL = 42

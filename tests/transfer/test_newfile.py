@@ -12,8 +12,8 @@ import pytest
 import vmstore
 from tests.disasters.child import kill, start
 from tests.engine.stories import answer, chat
-from tests.exports.moved import taken
-from tests.exports.test_backup import hashes, recorder
+from tests.transfer.moved import taken
+from tests.transfer.test_backup import hashes, recorder
 from vmstore.core.system.atomic_file import SUFFIX, beside, new_file
 from vmstore.errors import StoreError
 

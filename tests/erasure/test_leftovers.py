@@ -12,7 +12,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from tests.log.test_upgrade import golden, old_log
 from tests.store.secretive import everything
 from vmstore.erasure.erase import erase

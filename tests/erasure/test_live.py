@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import vmstore
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
 from vmstore.replay.check import ReplayCheck

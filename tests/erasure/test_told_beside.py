@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import vmstore
-from tests.erasing.test_beside import BESIDE, LONG, SECRET, erasing, path
+from tests.erasure.test_beside import BESIDE, LONG, SECRET, erasing, path
 from vmstore import Call
 from vmstore.debug.api import DebugApi
 from vmstore.debug.export import exported

@@ -16,7 +16,7 @@ import pytest
 import vmstore
 from tests.disasters.mounts import small_disk
 from tests.engine.stories import answer, chat
-from tests.exports.moved import filled, filled_in_memory
+from tests.transfer.moved import filled, filled_in_memory
 from vmstore.errors import InputError, StoreError
 from vmstore.store.store import Store
 from vmstore.transfer.table_rows import time_text

@@ -15,8 +15,8 @@ import pytest
 import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
-from tests.erasing.test_kills import STEPS
+from tests.erasure.found import found_in
+from tests.erasure.test_kills import STEPS
 from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
 from vmstore.log import destruction

@@ -9,7 +9,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
-from tests.exports.moved import filled, filled_in_memory
+from tests.transfer.moved import filled, filled_in_memory
 from vmstore.store.store import Store
 from vmstore.transfer.disk_usage import DBSTAT
 

@@ -19,7 +19,7 @@ import zstandard
 import vmstore
 from tests.disasters.child import start
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.core.mutation import Approve
 from vmstore.core.system.safe_files import destroy
 from vmstore.erasure import erase

@@ -8,7 +8,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
 from vmstore.seals.seals import read_seal, seal

@@ -10,7 +10,7 @@ import tantivy
 
 import vmstore
 from tests.engine.stories import answer
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.core.text.tokenizer import words
 from vmstore.erasure.erase import erase, plan_erasure
 from vmstore.maintenance.archive import archive

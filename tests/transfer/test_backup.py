@@ -14,7 +14,7 @@ import vmstore
 from tests.disasters.child import joined, kill, start
 from tests.disasters.mounts import small_disk
 from tests.engine.stories import answer, chat
-from tests.exports.moved import chains, filled
+from tests.transfer.moved import chains, filled
 from vmstore.errors import CorruptError, StoreError
 from vmstore.store.store import Store
 

@@ -9,7 +9,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat, open_seeded
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.cells.cell import commit
 from vmstore.erasure.certificates import beside, certificates, read_certificate, signed
 from vmstore.erasure.erase import erase

@@ -13,8 +13,8 @@ import pytest
 import vmstore
 from tests.disasters.child import start
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
-from tests.erasing.test_kills import STEPS, dying
+from tests.erasure.found import found_in
+from tests.erasure.test_kills import STEPS, dying
 from vmstore.core.clock import ManualClock
 from vmstore.erasure.certificates import beside, certificates
 from vmstore.erasure.erase import erase

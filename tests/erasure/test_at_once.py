@@ -14,7 +14,7 @@ import pytest
 import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.erasure.certificates import beside, certificates
 from vmstore.errors import UnknownError
 from vmstore.maintenance import archive as archiving

@@ -13,7 +13,7 @@ import pytest
 import vmstore
 from tests.disasters.child import start
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.erasure import erase as erasing
 from vmstore.erasure import scrub
 from vmstore.erasure.certificates import beside, certificates

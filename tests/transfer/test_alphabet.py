@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.exports.moved import bundle, taken, views
-from tests.exports.test_tables import asked
+from tests.transfer.moved import bundle, taken, views
+from tests.transfer.test_tables import asked
 from tests.views.test_alphabet import STORY, written
 
 

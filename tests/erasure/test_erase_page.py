@@ -8,7 +8,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
-from tests.erasing.found import found_in
+from tests.erasure.found import found_in
 from vmstore.core.mutation import Mark
 from vmstore.erasure.erase import erase, plan_erasure
 from vmstore.errors import ErasedError, OvertakenError

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 
 import vmstore
-from tests.exports.moved import bundle, chains, filled_in_memory, take, taken, views
 from tests.lanes import spread
+from tests.transfer.moved import bundle, chains, filled_in_memory, take, taken, views
 from vmstore.cells.cell import ERASED, Cell
 from vmstore.core.mutation import Turn, encode
 from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 import vmstore
 from tests.disasters.child import joined, kill, start
-from tests.exports.moved import bundle, chains, filled, filled_in_memory, take, taken
+from tests.transfer.moved import bundle, chains, filled, filled_in_memory, take, taken
 from vmstore.engine.transfer import ingest
 from vmstore.engine.transfer.rewrite import tell_anew
 from vmstore.errors import ConflictError, InputError, ReadOnlyError, StoreError
