@@ -42,8 +42,12 @@ def test_replay_takes_any_setting(store: Store) -> None:
     (alone,) = store.query("REPLAY", session="s").to_dicts()
     assert alone["run"] == "recorded"
     bare = store.query("REPLAY WITH policy = lfu, compress = FALSE", session="s").to_dicts()
-    handed = store.query("REPLAY WITH policy = $p, compress = $c", session="s", p="lfu", c=False).to_dicts()
-    assert bare == handed and bare[1]["compressions"] < bare[0]["compressions"]
+    handed = store.query(
+        "REPLAY WITH policy = $p, compress = $c, returned_tokens_max = $r", session="s", p="lfu", c=False, r=100_000
+    ).to_dicts()
+    assert bare == handed and bare[1]["policy"] == "lfu@1"
+    right = store.session("s").debug.replay(policy="lfu", compress=False).measures
+    assert (bare[1]["compressions"], bare[1]["evictions"]) == (right.compressions, right.evictions)
 
 
 @pytest.mark.parametrize(

@@ -361,8 +361,8 @@ def test_what_would_have_been(reader: Reader, known: Known) -> None:
     reader.page.get_by_label("budgets").fill("3000, 4k")
     reader.page.get_by_role("button", name="Run").click()
     reader.until(lambda: reader.page.locator(".sweep tbody tr").count() == 5)
-    for (policy, budget), run in runs.items():
-        row = reader.page.locator(f'tr[data-run="{policy}@1 {budget}"]').last
+    for (_, budget), run in runs.items():
+        row = reader.page.locator(f'tr[data-run="{run.policy} {budget}"]').last
         cells = row.locator("td").all_inner_texts()
         assert cells[1] == f"{budget:,}"
         told = [one.inner_text() for one in reader.page.locator(".sweep th").all()]
