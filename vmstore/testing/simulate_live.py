@@ -88,7 +88,7 @@ class LiveRun:
         self.store = clocked(path, seed)
         try:
             first = self.store.live_session("s", system=SYSTEM, tools=TOOLS, **{**SETTINGS, **settings})
-        except RefusedError:  # what is pinned has outgrown that budget since
+        except (InputError, RefusedError):  # what is pinned has outgrown that budget since
             first = cast(Live, self.store.session("s"))
         self.live: list[Live] = [first]
         self.exact: dict[tuple[str, str], bytes] = {}
