@@ -177,10 +177,13 @@ def asserts(names: dict[str, str], room: str) -> float:
 
 def traced(root: Path) -> dict[str, list[str]]:
     """The files that two calls run through, looked at in a process of their own."""
-    done = subprocess.run([sys.executable, "-c", TRACED], cwd=root, capture_output=True, text=True, check=False)
+    own = root / ".venv" / "bin" / "python"
+    python = str(own) if own.exists() else sys.executable
+    done = subprocess.run([python, "-c", TRACED], cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise SystemExit(
-            f"the calls cannot be followed; run them in an environment that has vmstore: {done.stderr[-500:]}"
+            f"{python} cannot follow the two calls ({reason}); run `python3 tools/check.py` once, then again"
         )
     found: dict[str, list[str]] = json.loads(done.stdout)
     return found

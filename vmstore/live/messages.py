@@ -14,8 +14,7 @@ from vmstore.capture.conversation.response_cell import ResponseFields
 from vmstore.capture.redaction import draft_of
 from vmstore.capture.thought_parts import is_thought
 from vmstore.core.decision import Cause, Holder
-from vmstore.core.draft import Draft, Part, TokenUsage
-from vmstore.core.draft import ReplyDraft as Answer
+from vmstore.core.draft import Draft, Part, ReplyDraft, TokenUsage
 from vmstore.core.mutation import Configure, Evict, Message, Pin, Unpin, Update
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
 from vmstore.core.text.token_estimate import ESTIMATOR, estimate, factor_moved
@@ -98,11 +97,11 @@ def assistant(act: Act, message: Any, usage: TokenUsage, *, counted: int = 0) ->
     """The model answers the last call, or says what no call asked for; `counted` is what the call was estimated at."""
     draft = message_of("assistant", message)
     final = not any(part.is_call for part in draft.parts)
-    (spoke,) = answered(act, Answer(Status.OK, (draft,), usage=usage, final=final), counted=counted)
+    (spoke,) = answered(act, ReplyDraft(Status.OK, (draft,), usage=usage, final=final), counted=counted)
     return spoke
 
 
-def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[LoggedMessage]:
+def answered(act: Act, reply: ReplyDraft, *, counted: int = 0) -> list[LoggedMessage]:
     """What came back for the last call: its messages, how it ended, what it used."""
     call = act.state.call if act.state.call > act.spoken.answered else None
     spokes = [write(act, draft, reply_to=call) for draft in reply.drafts]
@@ -115,7 +114,7 @@ def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[LoggedMessage
     return spokes
 
 
-def identified(reply: Answer, ids: Sequence[str]) -> Answer:
+def identified(reply: ReplyDraft, ids: Sequence[str]) -> ReplyDraft:
     """An answer whose tool calls have these ids, in their order: what answers them names them."""
     left = OrderedDict.fromkeys(ids)
     stems: dict[str, deque[str]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from vmstore.core.mutation import Settings as Told
+from vmstore.core import mutation
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
 from vmstore.vm.kernel.settings import KernelSettings, changed, encoded
@@ -33,7 +33,7 @@ def configure(act: Act, told: dict[str, Any]) -> KernelSettings:
     old = {} if before is None else msgspec.structs.asdict(before)
     differing = {name: value for name, value in values.items() if before is None or value != old[name]}
     if differing:
-        act.tell(Told(act.cell(encoded(differing))))
+        act.tell(mutation.Settings(act.cell(encoded(differing))))
     return new
 
 

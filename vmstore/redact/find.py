@@ -10,8 +10,7 @@ from vmstore.redact.anchors import Anchors, AnchorWords, KeyPrefixes
 from vmstore.redact.assignments import NAMES
 from vmstore.redact.forms import FORMS
 from vmstore.redact.headers import COOKIES, HEADERS
-from vmstore.redact.personal_data import MAIL, MAIL_ELSE
-from vmstore.redact.personal_data import SCANS as PEOPLE
+from vmstore.redact.personal_data import MAIL, MAIL_ELSE, SCANS
 from vmstore.redact.span import SURENESS, USUAL, Literal, ScannedText, SecretKind, SecretSpan, TextScan, small
 from vmstore.redact.vendor_keys import ANYWHERE, BLOCKS, KEYS
 
@@ -83,7 +82,7 @@ def spans(text: str, kinds: Collection[SecretKind] = USUAL) -> list[SecretSpan]:
         found += _at(both, rules, _places(both.low, rules.literal, known))
     if "<private>" in both.low:
         found += _private(text)
-    for scan in PEOPLE:
+    for scan in SCANS:
         if not scan.kinds.isdisjoint(kinds):
             found += scan.scan(both)
     return apart(span for span in found if span.kind in kinds) if found else found

@@ -13,7 +13,7 @@ from vmstore.core.grants import Principal, Verb, words_of
 from vmstore.core.mutation import AnyMutation, Revoke, Share
 from vmstore.engine.grants import ActiveGrants
 from vmstore.errors import RefusedError, UnknownError
-from vmstore.namespace import system_session as charter
+from vmstore.namespace import system_session
 from vmstore.namespace.namespace import Namespace
 
 
@@ -39,7 +39,7 @@ class Access:
                     ns.reader.follow()
                     if ns.projection.last_erasure != self._erased:
                         self._granted, self._last, self._erased = ActiveGrants(), -1, ns.projection.last_erasure
-                    for entry in charter.entries(ns, self._last):
+                    for entry in system_session.entries(ns, self._last):
                         self._granted.apply(entry.position, entry.at, entry.mutation, entry.text)
                         self._last = entry.ordinal
                     self._seen = end

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from vmstore.capture.conversation.message_state import kin
 from vmstore.capture.conversation.response_cell import ResponseFields
-from vmstore.core.draft import Draft, Part
-from vmstore.core.draft import ReplyDraft as Answer
+from vmstore.core.draft import Draft, Part, ReplyDraft
 from vmstore.core.mutation import CellRef, Create, Reply
 from vmstore.core.page import IMPORTANCE, PageType
 from vmstore.core.text.skeleton import dumps
@@ -45,7 +44,7 @@ def born(
 
 
 def replied(
-    answer: Answer, call: int, final: bool, responses: ResponseFields, cell: Callable[[bytes], CellRef]
+    answer: ReplyDraft, call: int, final: bool, responses: ResponseFields, cell: Callable[[bytes], CellRef]
 ) -> Reply:
     """What says how a call ended and what it used; `cell` seals what stands beside its messages."""
     usage, beside = answer.usage, responses.beside(answer, call)

@@ -9,8 +9,7 @@ import apsw
 import msgspec
 
 from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Redact, Turn
-from vmstore.core.page import Fidelity, Origin, PageType
-from vmstore.core.page import Standing as Standings
+from vmstore.core.page import Fidelity, Origin, PageType, Standing
 from vmstore.views.branch import Branch
 from vmstore.views.projector import Fact, Projector, columns, plain, put
 from vmstore.views.projectors.pages import object_of
@@ -124,7 +123,7 @@ class SessionsProjector(Projector):
             elif kind is Message:
                 standing.messages += 1
                 if standing.status:
-                    self._stand(fact, standing, position, Standings.ACTIVE)
+                    self._stand(fact, standing, position, Standing.ACTIVE)
             elif kind is Pack:
                 standing.calls = max(standing.calls, m.call)
                 standing.derived += m.fidelity == Fidelity.DERIVED

@@ -14,8 +14,7 @@ from vmstore.vmql.execution.result import Cancellation, cancelled
 from vmstore.vmql.host import Host
 from vmstore.vmql.planner.plan import Plan, plan
 from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.syntax.nodes import SelectItem as Asked
-from vmstore.vmql.syntax.nodes import Tail
+from vmstore.vmql.syntax.nodes import SelectItem, Tail
 
 STEPS = 20_000  # of SQLite's machine between two looks at whether a query was cancelled
 PLANS_MAX = 256
@@ -48,7 +47,7 @@ class Runner:
         self._spare: list[PreparedConnection] = []  # for rows that are made
 
     def planned(
-        self, key: Any, relation: Relation, columns: Sequence[Asked], tail: Tail, shape: str, path: str | None
+        self, key: Any, relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: str, path: str | None
     ) -> Plan:
         """The plan of a statement, the one made before where its text and the shape of its scope are the same."""
         found = self._plans.get(key) if key[0] else None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.errors import VmstoreError
-from vmstore.vmql.execution import duckdb_executor as wide
+from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.executor import Runner, Wrong
 from vmstore.vmql.execution.result import Cancellation, Column, Result
 from vmstore.vmql.execution.search import calls_showing
@@ -20,8 +20,7 @@ from vmstore.vmql.planner.plan import Plan, after, cursor, limit
 from vmstore.vmql.planner.scope import Params, Scope, scope_of
 from vmstore.vmql.planner.values import kept
 from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.syntax.nodes import SelectItem as Asked
-from vmstore.vmql.syntax.nodes import Statement, Tail
+from vmstore.vmql.syntax.nodes import SelectItem, Statement, Tail
 
 Row = tuple[Any, ...]
 
@@ -57,7 +56,7 @@ class Query:
     def select(
         self,
         relation: Relation,
-        columns: Sequence[Asked],
+        columns: Sequence[SelectItem],
         tail: Tail,
         scope: Scope,
         *,
@@ -123,9 +122,9 @@ class Query:
         sql = found.sql(scope.lane_sql)
         values = self.values(found, scope, sql)
         if source is not None:
-            columns = self.world.columns() if wide.suits(found, scope) else None
+            columns = self.world.columns() if duckdb_executor.suits(found, scope) else None
             if columns is not None:
-                return iter(wide.answer(columns, found, scope, values))
+                return iter(duckdb_executor.answer(columns, found, scope, values))
             values["rows"] = apsw.pyobject(source)
             return self.runner.made(sql, values, self.watch, wrong)
         return iter(self.runner.viewed(sql, values, self.watch, wrong))

@@ -29,8 +29,7 @@ from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.links import RESIDENCIES, VERSIONS
 from vmstore.vmql.relations.pages import SEARCH
-from vmstore.vmql.relations.relation import LANE
-from vmstore.vmql.relations.relation import Relation as Catalogued
+from vmstore.vmql.relations.relation import LANE, Relation
 from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.nodes import (
     ContextAt,
@@ -346,7 +345,7 @@ def set_(query: Query, statement: Set) -> Result:
     )
 
 
-def _told(query: Query, of: Catalogued, listed: list[Row]) -> Result:
+def _told(query: Query, of: Relation, listed: list[Row]) -> Result:
     """Rows that are of no session and no moment."""
     found = query.runner.planned(("", of.name), of, (), Tail(), LANE, None)
     assert found.plain is not None, "nothing is asked of the rows"

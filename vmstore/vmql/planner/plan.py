@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from vmstore.core.page import Level, PageType, Tier
-from vmstore.core.page import WordEnum as Words
+from vmstore.core.page import Level, PageType, Tier, WordEnum
 from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.planner.bind import Binder, Term
 from vmstore.vmql.planner.scope import Params, given
@@ -240,7 +239,7 @@ def _of_few(part: Expr) -> bool:
     return False
 
 
-def _number(expr: Expr, words: type[Words]) -> int | None:
+def _number(expr: Expr, words: type[WordEnum]) -> int | None:
     told = expr.value if isinstance(expr, Value) else ".".join(expr.path) if isinstance(expr, Word) else None
     if isinstance(told, str):
         return words.of(told)

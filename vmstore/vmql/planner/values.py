@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from vmstore.core.page import WordEnum as Words
+from vmstore.core.page import WordEnum
 from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.planner.scope import Params, Scope, given
 from vmstore.vmql.planner.times import instant
@@ -87,7 +87,7 @@ def _message(value: str, span: SourceSpan) -> int:
     raise fault(f"{value!r} names no message", "unknown-message", span, hint="messages are named like m12")
 
 
-def _number(value: Any, words: type[Words], what: str, span: SourceSpan) -> int:
+def _number(value: Any, words: type[WordEnum], what: str, span: SourceSpan) -> int:
     """The number of a word of an enumeration, by its word or its number."""
     found = word_of(value, words)
     if found is None:
@@ -95,14 +95,14 @@ def _number(value: Any, words: type[Words], what: str, span: SourceSpan) -> int:
     return int(found)
 
 
-def word_of(value: Any, words: type[Words]) -> Words | None:
+def word_of(value: Any, words: type[WordEnum]) -> WordEnum | None:
     """The word of an enumeration that a word or a number says; None where it says none."""
     if isinstance(value, bool):
         return None
     return words.of(value) if isinstance(value, str) else next((one for one in words if one == value), None)
 
 
-def no_word(value: Any, words: type[Words], what: str, span: SourceSpan) -> QueryError:
+def no_word(value: Any, words: type[WordEnum], what: str, span: SourceSpan) -> QueryError:
     known = tuple(one.word for one in words)
     meant = near(value, known) if isinstance(value, str) else None
     hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
