@@ -256,10 +256,10 @@ def half_a_call(patch: Patch) -> None:
     """A call that is written before it is found to be none."""
     right = recorder.record
 
-    def record(conversation: Any, batch: Any, *given: Any, at: int, told: Any) -> Any:
+    def record(conversation: Any, batch: Any, *given: Any, at: int, usage: Any) -> Any:
         gap(conversation, batch, "half", at=at)
         batch.commit(at)
-        return right(conversation, batch, *given, at=at, told=told)
+        return right(conversation, batch, *given, at=at, usage=usage)
 
     patch.setattr(recorder, "record", record)
 

@@ -77,7 +77,7 @@ async def _texts(
     parallel: bool,
 ) -> AsyncGenerator[str, None]:
     """Does what the rounds ask for, and gives the words as they come; how it ended is put in `over`."""
-    said = RunText()
+    run_text = RunText()
     going = await worker.do(begin)
     try:
         step = await worker.do(advance, going, None)
@@ -87,7 +87,7 @@ async def _texts(
                 hearing = _Hearing()
                 try:
                     async for text in hearing.of(model_call, step.request):
-                        for piece in said.more(text):
+                        for piece in run_text.more(text):
                             yield piece
                 except BaseException as error:
                     _begin(worker, partial(advance, going, hearing.broken(error)))
@@ -102,9 +102,9 @@ async def _texts(
                     raise
                 reply = HostResults(calling.values)
             else:
-                for piece in said.more(unmarked(step.text)):
+                for piece in run_text.more(unmarked(step.text)):
                     yield piece
-            said.ended = True
+            run_text.ended = True
             step = await worker.do(advance, going, reply)
         over.append(step.ran)
     finally:
@@ -190,12 +190,12 @@ async def _call(own: Tools, call: ToolCall) -> Any:
         return FailedCall(error)
 
 
-async def _awaited(function: Callable[..., Any], *told: Any) -> Any:
+async def _awaited(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function gives, called here where that does not hold up other tasks."""
     of = function.func if isinstance(function, partial) else function
     by = of if inspect.isroutine(of) else type(of).__call__
     if inspect.iscoroutinefunction(by) or inspect.isasyncgenfunction(by):
-        found = function(*told)
+        found = function(*arguments)
     else:
-        found = await asyncio.to_thread(function, *told)
+        found = await asyncio.to_thread(function, *arguments)
     return await found if isinstance(found, Awaitable) else found

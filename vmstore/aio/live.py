@@ -53,8 +53,8 @@ class Live(Session):
         at_us: int | None = None,
     ) -> list[str]:
         """See `vmstore.Live.assistant`."""
-        told = partial(self._live.assistant, tokens_in=tokens_in, tokens_cached=tokens_cached, tokens_out=tokens_out)
-        return await self._worker.do(partial(told, message, cost=cost, at_us=at_us))
+        call_it = partial(self._live.assistant, tokens_in=tokens_in, tokens_cached=tokens_cached, tokens_out=tokens_out)
+        return await self._worker.do(partial(call_it, message, cost=cost, at_us=at_us))
 
     async def tool(self, call_id: str, content: Any, *, name: str | None = None, at_us: int | None = None) -> list[str]:
         """See `vmstore.Live.tool`."""
@@ -77,8 +77,8 @@ class Live(Session):
         at_us: int | None = None,
     ) -> str:
         """See `vmstore.Live.claim`."""
-        told = partial(self._live.claim, text, name=name, sources=sources, supersedes=supersedes)
-        return await self._worker.do(partial(told, importance=importance, at_us=at_us))
+        call_it = partial(self._live.claim, text, name=name, sources=sources, supersedes=supersedes)
+        return await self._worker.do(partial(call_it, importance=importance, at_us=at_us))
 
     async def page_fault(
         self, page: str | int, level: int = 0, *, reason: str = "resolve_reference", by_model: bool = False,
@@ -107,9 +107,9 @@ class Live(Session):
 
         What is no coroutine function is called in a thread of its own. Other tasks use the store meanwhile.
         """
-        told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        options: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
         hearing(on_text)
-        async with self.stream(model_call, tools=tools, **told) as streamed:
+        async with self.stream(model_call, tools=tools, **options) as streamed:
             async for text in streamed:
                 if on_text is not None and inspect.isawaitable(heard := on_text(text)):
                     await heard
@@ -206,8 +206,8 @@ class Live(Session):
         at_us: int | None = None,
     ) -> None:
         """See `vmstore.Live.link`."""
-        told = partial(self._live.link, source, target, kind, valid_from_us=valid_from_us, valid_to_us=valid_to_us)
-        await self._worker.do(partial(told, at_us=at_us))
+        call_it = partial(self._live.link, source, target, kind, valid_from_us=valid_from_us, valid_to_us=valid_to_us)
+        await self._worker.do(partial(call_it, at_us=at_us))
 
     async def unlink(
         self, source: str | int, target: str | int, kind: str = "related_to", *, at_us: int | None = None
@@ -247,10 +247,10 @@ class Live(Session):
         """See `vmstore.Live.rewind`."""
         return await self._worker.do(partial(self._live.rewind, to, at_us=at_us))
 
-    async def child(self, name: str, *, call: str | None = None, **told: Unpack[LiveOptions]) -> Live:
+    async def child(self, name: str, *, call: str | None = None, **options: Unpack[LiveOptions]) -> Live:
         """See `vmstore.Live.child`."""
         begin = contextvars.copy_context().run  # the call that is answered is the task's to know
-        return Live(await self._worker.do(begin, partial(self._live.child, name, call=call, **told)), self._worker)
+        return Live(await self._worker.do(begin, partial(self._live.child, name, call=call, **options)), self._worker)
 
     async def children(self) -> list[SessionInfo]:
         """See `vmstore.Live.children`."""

@@ -96,8 +96,8 @@ class Session(Aliased):
         **moment: Unpack[Moment],
     ) -> list[Page]:
         """See `vmstore.Session.pages`."""
-        told = partial(self._session.pages, at, type=type, role=role, modality=modality, tier=tier, level=level)
-        more = partial(told, tag=tag, actor=actor, importance_min=importance_min, dirty=dirty, order_by=order_by)
+        call_it = partial(self._session.pages, at, type=type, role=role, modality=modality, tier=tier, level=level)
+        more = partial(call_it, tag=tag, actor=actor, importance_min=importance_min, dirty=dirty, order_by=order_by)
         since = partial(more, created_since=created_since, entered_since=entered_since)
         return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
@@ -146,8 +146,8 @@ class Session(Aliased):
         request_id: str | None = None,
     ) -> RecordedCall:
         """See `vmstore.Session.record`."""
-        told = partial(self._session.record, at_us=at_us, latency_us=latency_us, cost=cost, request_id=request_id)
-        return await self._worker.do(told, request, response)
+        call_it = partial(self._session.record, at_us=at_us, latency_us=latency_us, cost=cost, request_id=request_id)
+        return await self._worker.do(call_it, request, response)
 
     async def batch(self, write: Callable[[HandBatch], T], *, at_us: int | None = None) -> T:
         """See `vmstore.Session.batch`; `write` is given the batch and adds to it, in the store's thread."""
@@ -172,8 +172,10 @@ class Session(Aliased):
         at_us: int | None = None,
     ) -> Page:
         """See `vmstore.Session.annotate`."""
-        told = partial(self._session.annotate, page, importance=importance, status=status, anchors=anchors, at_us=at_us)
-        more = partial(told, valid_from_us=valid_from_us, valid_to_us=valid_to_us, tags=tags, untags=untags)
+        call_it = partial(
+            self._session.annotate, page, importance=importance, status=status, anchors=anchors, at_us=at_us
+        )
+        more = partial(call_it, valid_from_us=valid_from_us, valid_to_us=valid_to_us, tags=tags, untags=untags)
         return await self._worker.do(more)
 
     async def close(

@@ -159,8 +159,10 @@ class Store(Aliased):
         **moment: Unpack[Moment],
     ) -> list[Page]:
         """See `vmstore.Store.pages`."""
-        told = partial(self._store.pages, at, user=user, agent=agent, type=type, role=role, modality=modality)
-        more = partial(told, tier=tier, level=level, tag=tag, actor=actor, importance_min=importance_min, dirty=dirty)
+        call_it = partial(self._store.pages, at, user=user, agent=agent, type=type, role=role, modality=modality)
+        more = partial(
+            call_it, tier=tier, level=level, tag=tag, actor=actor, importance_min=importance_min, dirty=dirty
+        )
         since = partial(more, created_since=created_since, entered_since=entered_since, order_by=order_by)
         return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
@@ -173,8 +175,8 @@ class Store(Aliased):
         title: str | None = None, redaction: str | None = None, **live: Unpack[LiveOptions],
     ) -> Session:  # fmt: skip
         """See `vmstore.Store.session`."""
-        told = partial(self._store.session, create=create, user=user, agent=agent, title=title, redaction=redaction)
-        return twin(await self._worker.do(partial(told, name, **live)), self._worker)
+        call_it = partial(self._store.session, create=create, user=user, agent=agent, title=title, redaction=redaction)
+        return twin(await self._worker.do(partial(call_it, name, **live)), self._worker)
 
     async def live_session(
         self, name: str, settings: LiveSettings | KernelSettings | None = None, *, user: str | None = None,
@@ -184,8 +186,8 @@ class Store(Aliased):
         """See `vmstore.Store.live_session`."""
         from vmstore.aio.live import Live
 
-        told = partial(self._store.live_session, user=user, agent=agent, title=title, redaction=redaction)
-        return Live(await self._worker.do(partial(told, name, settings, **options)), self._worker)
+        call_it = partial(self._store.live_session, user=user, agent=agent, title=title, redaction=redaction)
+        return Live(await self._worker.do(partial(call_it, name, settings, **options)), self._worker)
 
     async def record(
         self,
@@ -200,14 +202,14 @@ class Store(Aliased):
         redaction: str | None = None,
     ) -> RecordedCall:
         """See `vmstore.Store.record`."""
-        told: dict[str, Any] = {
+        options: dict[str, Any] = {
             "at_us": at_us,
             "latency_us": latency_us,
             "cost": cost,
             "request_id": request_id,
             "redaction": redaction,
         }
-        return await self._worker.do(partial(self._store.record, **told), _named(session), request, response)
+        return await self._worker.do(partial(self._store.record, **options), _named(session), request, response)
 
     async def import_file(
         self,
@@ -222,7 +224,7 @@ class Store(Aliased):
         progress: Progress | None = None,
     ) -> ImportReport:
         """See `vmstore.Store.import_file`."""
-        told: dict[str, Any] = {
+        options: dict[str, Any] = {
             "session": session,
             "format": format,
             "exact": exact,
@@ -231,7 +233,7 @@ class Store(Aliased):
             "uses": uses,
             "progress": progress,
         }
-        return await self._worker.do(partial(self._store.import_file, **told), path)
+        return await self._worker.do(partial(self._store.import_file, **options), path)
 
     async def export(
         self,
@@ -246,8 +248,8 @@ class Store(Aliased):
         **moment: Unpack[Moment],
     ) -> ExportReport:
         """See `vmstore.Store.export`."""
-        told: dict[str, Any] = {"format": format, "at": at, "exact": exact, "redact": redact, "progress": progress}
-        return await self._worker.do(partial(self._store.export, **told, **moment), out, sessions)
+        options: dict[str, Any] = {"format": format, "at": at, "exact": exact, "redact": redact, "progress": progress}
+        return await self._worker.do(partial(self._store.export, **options, **moment), out, sessions)
 
     async def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
         """See `vmstore.Store.query`."""

@@ -35,7 +35,7 @@ def record(
     response: Any,
     *,
     at: int,
-    told: TokenUsage,
+    usage: TokenUsage,
 ) -> RecordedPosition:
     """Writes one call on a batch; the caller commits it. Raises InputError before anything is written.
 
@@ -43,7 +43,7 @@ def record(
     """
     door = None if batch.redaction is None else batch.redaction.door
     split = split_request(request if door is None else door.value(plain(request), "request"))
-    reply = measured(take_reply(split.shape, response), told)
+    reply = measured(take_reply(split.shape, response), usage)
     if door is not None:
         reply = reply_of(door, reply, "response")
         door.recognised()
@@ -75,7 +75,7 @@ def write(
     pairs = [] if conversation.sent is None else conversation.sent.pairs[:since]
     call = conversation.pack(context, fidelity=Fidelity.RECORDED, at=at, rest=rest, shape=shape, since=since)
     if sent is not None:
-        pairs += [(held.slot, held.value) for held in context[len(pairs) :]]
+        pairs += [(state.slot, state.value) for state in context[len(pairs) :]]
         conversation.sent = RecordedRequest(pairs, sent)
     position, turn = batch.head.position, batch.head.turn
     conversation.reply(reply, call, at=at)
@@ -97,8 +97,8 @@ def settle(
     old = conversation.context
     changed = {index: take(values[index]) for index in singles}
     rest = [take(value) for value in values[same:]]
-    said = {entry.key for entry in rest}
-    moved = [i for i, entry in changed.items() if entry.place != old[i].place or old[i].key in said]
+    keys = {entry.key for entry in rest}
+    moved = [i for i, entry in changed.items() if entry.place != old[i].place or old[i].key in keys]
     if moved:  # somebody else speaks there now, or it stands elsewhere: no change in place
         same = moved[0]
         changed = {index: entry for index, entry in changed.items() if index < same}
@@ -134,8 +134,8 @@ def _unchanged(conversation: Conversation, values: Sequence[Value], sent: bytes 
     return index, singles
 
 
-def _is(held: MessageState, value: Value) -> bool:
-    return held.slot is value[0] and held.says(value[1])
+def _is(state: MessageState, value: Value) -> bool:
+    return state.slot is value[0] and state.says(value[1])
 
 
 def gap(conversation: Conversation, batch: Batch, reason: str, *, at: int) -> RecordedPosition:
@@ -157,9 +157,11 @@ def take_draft(value: Value) -> IncomingMessage:
     return IncomingMessage(value[1], value[1])
 
 
-def measured(reply: ReplyDraft, told: TokenUsage) -> ReplyDraft:
+def measured(reply: ReplyDraft, measured_usage: TokenUsage) -> ReplyDraft:
     """A reply with what the caller measured where the provider said nothing."""
-    usage = TokenUsage(*(t if t is not None else u for t, u in zip(_fields(told), _fields(reply.usage), strict=True)))
+    usage = TokenUsage(
+        *(t if t is not None else u for t, u in zip(_fields(measured_usage), _fields(reply.usage), strict=True))
+    )
     return msgspec.structs.replace(reply, usage=usage)
 
 

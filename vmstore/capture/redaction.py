@@ -69,41 +69,41 @@ def reading_of(reading: ParsedSource, policy: Redaction) -> tuple[ParsedSource, 
         before = steps.get(track.parent or "", [])[: track.inherits] if track.origin is Origin.FORK else []
         for step in before:
             step_of(door, step)
-        told = list(track.steps)
-        steps[track.part] = [*before, *told]
-        tracks.append(_track(door, track, [step_of(door, step) for step in told]))
+        redrawn = list(track.steps)
+        steps[track.part] = [*before, *redrawn]
+        tracks.append(_track(door, track, [step_of(door, step) for step in redrawn]))
         door.settle(0)
     return msgspec.structs.replace(reading, tracks=tracks), doors
 
 
 def _track(door: Redactor, track: Track, steps: Sequence[Step]) -> Track:
     door.clean(track.key or "", "the name that the source gives the session")
-    told = {word: _text(door, getattr(track, word), "the source") for word in ("name", "agent", "user", "title")}
-    return msgspec.structs.replace(track, steps=steps, **told)
+    texts = {word: _text(door, getattr(track, word), "the source") for word in ("name", "agent", "user", "title")}
+    return msgspec.structs.replace(track, steps=steps, **texts)
 
 
 def step_of(door: Redactor, step: Step) -> Step:
     """A record of a source with placeholders."""
     where = f"record {step.line}"
-    told: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     match step:
         case MessageStep() | SummaryStep() | DetachedPages():
-            told["draft"] = draft_of(door, step.draft, where)
+            changed["draft"] = draft_of(door, step.draft, where)
         case CallStep():
             if step.request is not None:
-                told["request"] = tuple(draft_of(door, draft, where) for draft in step.request)
-            told["rest"] = None if step.rest is None else door.content(step.rest, where)
-            told["reply"] = reply_of(door, step.reply, where)
+                changed["request"] = tuple(draft_of(door, draft, where) for draft in step.request)
+            changed["rest"] = None if step.rest is None else door.content(step.rest, where)
+            changed["reply"] = reply_of(door, step.reply, where)
         case ContinuationStep():
-            told["reply"] = reply_of(door, step.reply, where)
+            changed["reply"] = reply_of(door, step.reply, where)
         case RewriteStep():
-            told["stands"] = tuple(
-                one if isinstance(one, MessageRef) else draft_of(door, one, where) for one in step.stands
+            changed["stands"] = tuple(
+                stand if isinstance(stand, MessageRef) else draft_of(door, stand, where) for stand in step.stands
             )
-            told["aside"] = None if step.aside is None else door.content(step.aside, where)
+            changed["aside"] = None if step.aside is None else door.content(step.aside, where)
         case MetadataStep():
-            told["aside"], told["title"] = door.content(step.aside, where), _text(door, step.title, where)
-    return msgspec.structs.replace(step, raw=door.content(step.raw, where), **told)
+            changed["aside"], changed["title"] = door.content(step.aside, where), _text(door, step.title, where)
+    return msgspec.structs.replace(step, raw=door.content(step.raw, where), **changed)
 
 
 def _part(door: Redactor, part: Part, where: str) -> Part:

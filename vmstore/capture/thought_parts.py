@@ -35,16 +35,16 @@ def is_thought(part: Part) -> bool:
 def _within(value: Any, *, thinks: bool) -> Iterator[int]:
     """The holes in a value that stand for thinking."""
     if isinstance(value, list):
-        for one in value:
-            yield from _within(one, thinks=thinks)
+        for item in value:
+            yield from _within(item, thinks=thinks)
     elif isinstance(value, dict):
         kind = next(iter(value), None)
         if len(value) == 1 and kind in HOLES:
             yield from [part_of(value)] * thinks
             return
         thinks = thinks or _thinks(value)
-        for key, one in value.items():
-            yield from _within(one, thinks=thinks or key in KEYS)
+        for key, item in value.items():
+            yield from _within(item, thinks=thinks or key in KEYS)
 
 
 def _thinks(part: dict[str, Any]) -> bool:

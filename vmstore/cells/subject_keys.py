@@ -194,8 +194,8 @@ class Keyring(after_fork.Owner):
             with self._db:
                 rows = list(self._db.execute("SELECT id, wrapped FROM keys WHERE wrapped != ?", (DROPPED,)))
                 for name, wrapped in rows:
-                    told = (_wrapped(store_key, name, self._unwrapped(name, wrapped)), name)
-                    self._db.execute("UPDATE keys SET wrapped = ? WHERE id = ?", told)
+                    row = (_wrapped(store_key, name, self._unwrapped(name, wrapped)), name)
+                    self._db.execute("UPDATE keys SET wrapped = ? WHERE id = ?", row)
             self._store_key = store_key
         return len(rows) - 1
 

@@ -28,11 +28,13 @@ def problems(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[str, in
     `sessions` are all of them by key, with name and last position.
     """
     found = found_in(shelf.folder) if shelf.folder is not None else []
-    for one in found:
-        newer = ordinal < one.upto <= shelf.log.ordinal  # another has sealed it since: the views say nothing of it yet
-        wrong = None if newer else _wrong(shelf, one)
+    for segment in found:
+        newer = (
+            ordinal < segment.upto <= shelf.log.ordinal
+        )  # another has sealed it since: the views say nothing of it yet
+        wrong = None if newer else _wrong(shelf, segment)
         if wrong is not None:
-            yield one.path.name, wrong
+            yield segment.path.name, wrong
     try:
         if shelf.segments():
             yield from _disagreements(shelf, ordinal, sessions)
@@ -40,23 +42,23 @@ def problems(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[str, in
         yield "page table", str(error)
 
 
-def _wrong(shelf: Segments, one: SegmentFolder) -> str | None:
+def _wrong(shelf: Segments, segment: SegmentFolder) -> str | None:
     """What is wrong with a segment, if anything."""
     try:
-        seal = shelf.checked(one)
-        cut = SegmentWriter(shelf.log, shelf.projection.db, one.after)
-        cut.follow(one.upto)
-        return _difference(shelf, one, seal, cut)
+        seal = shelf.checked(segment)
+        cut = SegmentWriter(shelf.log, shelf.projection.db, segment.after)
+        cut.follow(segment.upto)
+        return _difference(shelf, segment, seal, cut)
     except (*DAMAGE, duckdb.Error, VmstoreError) as error:
         return str(error)
 
 
-def _difference(shelf: Segments, one: SegmentFolder, seal: SegmentSeal, cut: SegmentWriter) -> str | None:
+def _difference(shelf: Segments, segment: SegmentFolder, seal: SegmentSeal, cut: SegmentWriter) -> str | None:
     if (seal.chain, seal.mutations) != (cut.chain.hexdigest(), cut.mutations):
         return "its seal does not hold the hashes of its commits"
     for name in TABLES:
         right = cut.table(name)
-        have = read(shelf.db, [one.table(name)], TABLES[name])
+        have = read(shelf.db, [segment.table(name)], TABLES[name])
         if len(have["ordinal"]) != len(right["ordinal"]):
             return f"it holds {len(have['ordinal'])} rows of {name} where the log gives {len(right['ordinal'])}"
         for column in TABLES[name]:
@@ -68,9 +70,9 @@ def _difference(shelf: Segments, one: SegmentFolder, seal: SegmentSeal, cut: Seg
 
 def _told(name: str, column: str, have: Columns, right: Columns, row: int) -> str:
     """The first difference of a column, in words."""
-    one, other = (None if table[column][row] == NULL else int(table[column][row]) for table in (have, right))
+    left, other = (None if table[column][row] == NULL else int(table[column][row]) for table in (have, right))
     where = f"commit {right['ordinal'][row]}, position {right['position'][row]}"
-    return f"it holds {column} {one} in {name} at {where} where the log gives {other}"
+    return f"it holds {column} {left} in {name} at {where} where the log gives {other}"
 
 
 def _disagreements(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[str, int]]) -> Iterator[Problem]:
@@ -85,5 +87,5 @@ def _disagreements(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[s
         have = list(zip(*(column[begin:end].tolist() for column in table[3:]), strict=True))
         want = list(table_of_views(lane, sessions[key][1]))
         if have != want:
-            one, other = next(pair for pair in zip_longest(have, want) if pair[0] != pair[1])
-            yield "page table", f"session {names[key]!r}: the columns tell {one} where the views tell {other}"
+            mine, other = next(pair for pair in zip_longest(have, want) if pair[0] != pair[1])
+            yield "page table", f"session {names[key]!r}: the columns tell {mine} where the views tell {other}"

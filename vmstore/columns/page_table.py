@@ -62,23 +62,23 @@ def page_table(shelf: Segments, ordinal: int, asked: Asked, names: dict[int, str
     return shelf.reading(ordinal, lambda held: _folded(shelf, held, asked, names))
 
 
-def _folded(shelf: Segments, held: ColumnRows, asked: Asked, names: dict[int, str]) -> PageTable:
-    contents = _read(shelf, held, CONTENTS, OF_CONTENTS)
-    moves = _read(shelf, held, RESIDENCIES, OF_MOVES)
-    lanes = _Lanes(asked, held.end)
+def _folded(shelf: Segments, rows: ColumnRows, asked: Asked, names: dict[int, str]) -> PageTable:
+    contents = _read(shelf, rows, CONTENTS, OF_CONTENTS)
+    moves = _read(shelf, rows, RESIDENCIES, OF_MOVES)
+    lanes = _Lanes(asked, rows.end)
     table = _Fold(lanes, contents, moves)
     table.inherited(asked)
     table.own()
-    return PageTable(held.ordinal, names, *table.told())
+    return PageTable(rows.ordinal, names, *table.told())
 
 
-def _read(shelf: Segments, held: ColumnRows, name: str, columns: Sequence[str]) -> Columns:
+def _read(shelf: Segments, rows: ColumnRows, name: str, columns: Sequence[str]) -> Columns:
     """Columns of a table, from segments and memory, NULL where a row has no value."""
     parts: list[Columns] = []
-    if held.segments:
-        parts.append(read(shelf.db, [one.table(name) for one in held.segments], columns))
-    if held.tail is not None:
-        table = held.tail.table(name)
+    if rows.segments:
+        parts.append(read(shelf.db, [segment.table(name) for segment in rows.segments], columns))
+    if rows.tail is not None:
+        table = rows.tail.table(name)
         parts.append({column: table[column] for column in columns})
     return {column: np.concatenate([part[column] for part in parts]) for column in columns} if parts[1:] else parts[0]
 
@@ -120,7 +120,12 @@ class _Fold:
 
     def inherited(self, asked: Asked) -> None:
         """Folds what forks inherit, lane by lane, the oldest stretch first."""
-        past = [(session, one) for session, lane in asked.items() for one in reversed(lane) if one.session != session]
+        past = [
+            (session, inherited)
+            for session, lane in asked.items()
+            for inherited in reversed(lane)
+            if inherited.session != session
+        ]
         if past:
             contents, moves = _Written(self.contents), _Written(self.moves)
             for session, stretch in past:

@@ -48,8 +48,10 @@ def load(db: duckdb.DuckDBPyConnection, name: str, columns: Columns, table: str)
 
 def _select(name: str, columns: Columns) -> str:
     """Every column, as wide as it must be, NULL where there is no value."""
-    told = (f'NULLIF("{column}", {NULL})::{_type(column, columns[column])} AS "{column}"' for column in TABLES[name])
-    return f"SELECT {', '.join(told)} FROM given"
+    columns_sql = (
+        f'NULLIF("{column}", {NULL})::{_type(column, columns[column])} AS "{column}"' for column in TABLES[name]
+    )
+    return f"SELECT {', '.join(columns_sql)} FROM given"
 
 
 def _type(name: str, values: Column) -> str:
@@ -60,8 +62,8 @@ def _type(name: str, values: Column) -> str:
 
 def read(db: duckdb.DuckDBPyConnection, paths: Iterable[Path], columns: Iterable[str]) -> Columns:
     """Columns of a table in several files, in the order of the log, NULL where a row has no value."""
-    told = ", ".join(f'"{column}"' for column in columns)
-    found = db.execute(f"SELECT {told} FROM {files(paths)}").fetchnumpy()
+    listed = ", ".join(f'"{column}"' for column in columns)
+    found = db.execute(f"SELECT {listed} FROM {files(paths)}").fetchnumpy()
     return {
         name: np.ma.filled(values.astype(np.int64), NULL) if np.ma.isMaskedArray(values) else values
         for name, values in found.items()

@@ -16,16 +16,16 @@ Named = tuple[int, str, str | None, str | None, str | None]
 """A session's key, name, user, agent and title."""
 
 
-def relations(held: ColumnRows, sessions: Iterable[Named]) -> duckdb.DuckDBPyConnection:
+def relations(rows: ColumnRows, sessions: Iterable[Named]) -> duckdb.DuckDBPyConnection:
     """A connection with the tables of segments and of what is beyond them, and the names of sessions; all its own."""
     db = reader()
-    upto = f" WHERE ordinal <= {held.ordinal}" if held.end > held.ordinal else ""
+    upto = f" WHERE ordinal <= {rows.ordinal}" if rows.end > rows.ordinal else ""
     for name in TABLES:
         parts = []
-        if held.segments:
-            parts.append(f"SELECT * FROM {files(one.table(name) for one in held.segments)}{upto}")
-        if held.tail is not None:
-            load(db, name, held.tail.table(name), f"tail_{name}")
+        if rows.segments:
+            parts.append(f"SELECT * FROM {files(segment.table(name) for segment in rows.segments)}{upto}")
+        if rows.tail is not None:
+            load(db, name, rows.tail.table(name), f"tail_{name}")
             parts.append(f"SELECT * FROM tail_{name}{upto}")
         db.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL '.join(parts)}")
     _name(db, list(sessions))

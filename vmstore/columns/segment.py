@@ -64,9 +64,9 @@ def found_in(folder: Path) -> list[SegmentFolder]:
         return []
     found = []
     for entry in entries:
-        if told := _NAME.fullmatch(entry.name):
-            found.append(SegmentFolder(entry, int(told[1]), int(told[2]), told[3]))
-    return sorted(found, key=lambda one: (one.after, -one.upto))
+        if match := _NAME.fullmatch(entry.name):
+            found.append(SegmentFolder(entry, int(match[1]), int(match[2]), match[3]))
+    return sorted(found, key=lambda folder_of: (folder_of.after, -folder_of.upto))
 
 
 def seal_of(segment: SegmentFolder) -> SegmentSeal:

@@ -142,8 +142,8 @@ class SegmentWriter:
         places = self._places()
         if name == RESIDENCIES:
             row, page, content, level, rank = _rows(self._moves, 5).T
-            told = {column: values[row] for column, values in places.items()}
-            return {**told, "page": page, "content": content, "level": level, "rank": rank}
+            fields = {column: values[row] for column, values in places.items()}
+            return {**fields, "page": page, "content": content, "level": level, "rank": rank}
         found = self._filled(places, TABLES[name])
         if name == MUTATIONS:
             return found

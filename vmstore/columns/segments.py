@@ -80,29 +80,29 @@ class Segments:
     def segments(self) -> list[SegmentFolder]:
         """The sound segments from the start of the log on, up to the first gap."""
         chain: list[SegmentFolder] = []
-        for one in () if self.folder is None else found_in(self.folder):
-            if one.after == _end(chain) and self._sound(one):
-                chain.append(one)
+        for segment in () if self.folder is None else found_in(self.folder):
+            if segment.after == _end(chain) and self._sound(segment):
+                chain.append(segment)
         return chain
 
-    def _sound(self, one: SegmentFolder) -> bool:
+    def _sound(self, segment: SegmentFolder) -> bool:
         """Whether a segment is what was sealed, and of this log; looked into once."""
-        if one.path.name not in self._seals:
+        if segment.path.name not in self._seals:
             try:
-                self._seals[one.path.name] = self.checked(one)
+                self._seals[segment.path.name] = self.checked(segment)
             except DAMAGE as error:
-                if one.path.name not in self._warned and one.path.is_dir():  # else another has replaced it
-                    self._warned.add(one.path.name)
-                    notices().warning("%s is left out and cut again from the log: %s", one.path, error)
+                if segment.path.name not in self._warned and segment.path.is_dir():  # else another has replaced it
+                    self._warned.add(segment.path.name)
+                    notices().warning("%s is left out and cut again from the log: %s", segment.path, error)
                 return False
         return True
 
-    def checked(self, one: SegmentFolder) -> SegmentSeal:
+    def checked(self, segment: SegmentFolder) -> SegmentSeal:
         """A segment's seal; raises ValueError or OSError where it is damaged, or not of this log."""
-        seal = seal_of(one)
-        commits = self.log.tail(one.upto - 1, 1)
-        if not commits or commits[0].ordinal != one.upto or commits[0].hash.hex() != seal.last:
-            raise ValueError(f"it does not end with commit {one.upto} of this log")
+        seal = seal_of(segment)
+        commits = self.log.tail(segment.upto - 1, 1)
+        if not commits or commits[0].ordinal != segment.upto or commits[0].hash.hex() != seal.last:
+            raise ValueError(f"it does not end with commit {segment.upto} of this log")
         return seal
 
     # ---- holding all of the log
@@ -169,8 +169,8 @@ class Segments:
         """Forgets every segment and cuts the log again from its start."""
         if self.folder is not None and not self._readonly:
             with self._cutting(self.folder):
-                for one in found_in(self.folder):
-                    self._remove(one.path)
+                for segment in found_in(self.folder):
+                    self._remove(segment.path)
         return self.fill(ordinal, progress)
 
     @contextmanager
@@ -196,7 +196,7 @@ class Segments:
         """
         chain = self.segments()
         found = found_in(folder)
-        keep = {one.path.name for one in found if self._sound(one) and not _replaced(one, chain)}
+        keep = {segment.path.name for segment in found if self._sound(segment) and not _replaced(segment, chain)}
         for entry in folder.iterdir():
             if _OURS.fullmatch(entry.name) and entry.name not in keep:
                 self._remove(entry)
@@ -231,6 +231,6 @@ def _end(chain: list[SegmentFolder]) -> int:
     return chain[-1].upto if chain else 0
 
 
-def _replaced(one: SegmentFolder, chain: list[SegmentFolder]) -> bool:
+def _replaced(segment: SegmentFolder, chain: list[SegmentFolder]) -> bool:
     """Whether a longer segment holds all that this one does."""
-    return any(other.after <= one.after and one.upto <= other.upto and one != other for other in chain)
+    return any(other.after <= segment.after and segment.upto <= other.upto and segment != other for other in chain)

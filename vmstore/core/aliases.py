@@ -38,9 +38,9 @@ class Aliased:
 
         def __getattr__(self, name: str) -> Any:
             """Finds what an old name is now; asked for only where no attribute has the name."""
-            if (told := type(self)._aliases.get(name)) is None:
+            if (new_name := type(self)._aliases.get(name)) is None:
                 raise AttributeError(self._lacking(name))
-            path, _, written = told.partition("|")
+            path, _, written = new_name.partition("|")
             owner = next(base for base in type(self).__mro__ if "_aliases" in vars(base)).__name__
             warn_once(f"{owner}.{name}", written or f"{owner}.{path}")
             return attrgetter(path)(self)

@@ -54,8 +54,8 @@ class Principal(NamedTuple):
 
 def principal(text: str) -> Principal:
     """The principal a text names; a word alone is a sandbox. Raises InputError where it names none."""
-    told = text if isinstance(text, str) else repr(text)
-    word, colon, name = told.partition(":")
+    shown = text if isinstance(text, str) else repr(text)
+    word, colon, name = shown.partition(":")
     scope = GrantScope.__members__.get(word.upper()) if colon or word == "global" else GrantScope.SANDBOX
     name = name if colon else "" if word == "global" else word
     if (
@@ -64,7 +64,7 @@ def principal(text: str) -> Principal:
         or len(name) > NAME_CHARS_MAX
         or bool(name) is (scope is GrantScope.GLOBAL)
     ):
-        raise InputError(f"{told[:60]!r} names nobody; write user:NAME, sandbox:NAMESPACE, session:NS/NAME or global")
+        raise InputError(f"{shown[:60]!r} names nobody; write user:NAME, sandbox:NAMESPACE, session:NS/NAME or global")
     return Principal(scope, name)
 
 

@@ -465,11 +465,11 @@ def readable(mutation: AnyMutation) -> dict[str, Any]:
     """A mutation as plain values: its kind and fields; those that came later are left out at their defaults."""
     if isinstance(mutation, Unknown):
         return {"kind": mutation.kind}
-    told = {"kind": mutation.kind, **msgspec.structs.asdict(mutation)}
+    fields = {"kind": mutation.kind, **msgspec.structs.asdict(mutation)}
     for name, default in LATER_FIELDS.get(type(mutation), {}).items():
-        if told[name] == default:
-            del told[name]
-    return told
+        if fields[name] == default:
+            del fields[name]
+    return fields
 
 
 def cell_refs(mutation: AnyMutation) -> list[CellRef]:
@@ -484,7 +484,7 @@ def cell_refs(mutation: AnyMutation) -> list[CellRef]:
 def sealed_again(mutation: Known, seal: Callable[[CellRef], CellRef]) -> Known:
     """The same mutation with every cell it names replaced by what `seal` gives for it."""
     fields = {name: getattr(mutation, name) for name in CELL_FIELDS.get(type(mutation), ())}
-    told: dict[str, Any] = {name: seal(ref) for name, ref in fields.items() if ref is not None}
+    sealed: dict[str, Any] = {name: seal(ref) for name, ref in fields.items() if ref is not None}
     if isinstance(mutation, Pack):
-        told["envelopes"] = tuple((message, seal(ref)) for message, ref in mutation.envelopes)
-    return msgspec.structs.replace(mutation, **told) if told else mutation
+        sealed["envelopes"] = tuple((message, seal(ref)) for message, ref in mutation.envelopes)
+    return msgspec.structs.replace(mutation, **sealed) if sealed else mutation

@@ -130,6 +130,6 @@ def policy_of(word: str) -> Redaction:
     """A policy by its word; InputError naming the words there are."""
     found = Redaction.of(word) if isinstance(word, str) else None
     if found is None:
-        words = ", ".join(one.word for one in Redaction)
+        words = ", ".join(policy.word for policy in Redaction)
         raise InputError(f"there is no redaction {word!r:.40}; there are {words}")
     return Redaction(found)

@@ -92,8 +92,8 @@ class DebugApi:
         if ordinal != self._private[0]:
             with self._store._ns.asking():
                 names = [name for (name,) in self._store._ns.views.execute(_NAMES)]
-            told = zip(names, self._redact(names), strict=True)
-            self._private = ordinal, [name for name, shown in told if name != shown]
+            masked = zip(names, self._redact(names), strict=True)
+            self._private = ordinal, [name for name, shown in masked if name != shown]
         return self._private[1]
 
     def _json(self, value: Any) -> bytes:
@@ -134,11 +134,11 @@ class DebugApi:
         found = texts(store, session, positions, whole=whole or self._redact is not None)
         if self._redact is None:
             return {"texts": found}
-        told = self.shown(found)
-        for one in () if whole else told.values():  # cut once it is masked: half a secret would not be known for one
-            if len(one["text"]) > CUT_BYTES:
-                one |= {"text": one["text"][:CUT_BYTES], "cut": True}
-        return {"texts": told}
+        shown = self.shown(found)
+        for entry in () if whole else shown.values():  # cut once it is masked: half a secret would not be known for one
+            if len(entry["text"]) > CUT_BYTES:
+                entry |= {"text": entry["text"][:CUT_BYTES], "cut": True}
+        return {"texts": shown}
 
     def _request(self, asked: QueryParams) -> Any:
         asked.needed("call", "3")
@@ -161,7 +161,7 @@ class DebugApi:
             asked.check()
             rows.append(dict(zip(names, row, strict=True)))
         more = len(rows) == most and next(found, None) is not None
-        told = {
+        taken = {
             "basis": found.basis,
             "columns": [column._asdict() for column in found.columns],
             "rows": rows,
@@ -170,8 +170,8 @@ class DebugApi:
         }
         if more:
             found.cancel()
-            return {**told, "limited": most}
-        return told if found.next is None else {**told, "next": found.next}
+            return {**taken, "limited": most}
+        return taken if found.next is None else {**taken, "next": found.next}
 
     def _until(self, asked: QueryParams) -> Any:
         """The first moment after a position at which a predicate holds."""
@@ -210,7 +210,7 @@ class DebugApi:
             found = candidates.of(text if at is None else text[:at])
         except (QueryError, InputError, UnknownError):
             found = []
-        return {"candidates": [to_builtins(one._asdict()) for one in found]}
+        return {"candidates": [to_builtins(candidate._asdict()) for candidate in found]}
 
 
 _NAMES = "SELECT name FROM sessions WHERE name IS NOT NULL ORDER BY session"

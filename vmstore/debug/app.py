@@ -65,8 +65,8 @@ def application(
 
     async def failed(_: Request, error: Exception) -> Response:
         """What is refused is said with its remedy; an error of our own making is named, and its traceback logged."""
-        status, told = refused(error)
-        return Response(encoded(await run_in_threadpool(answers.shown, told)), status, media_type=JSON)
+        status, reason = refused(error)
+        return Response(encoded(await run_in_threadpool(answers.shown, reason)), status, media_type=JSON)
 
     routes = [
         Route("/api/live", live, methods=["GET"]),

@@ -50,7 +50,7 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
         for position in positions:
             if position not in known:
                 raise UnknownError(_nothing_at(lane, session.name, position, end))
-        kinds = dict(lane.rows(_KINDS, {one.page for one in known.values()}))
+        kinds = dict(lane.rows(_KINDS, {place.page for place in known.values()}))
         found = {}
         for position in dict.fromkeys(positions):
             sealed = known[position]

@@ -37,7 +37,7 @@ def happened(lane: Branch, log: Log, rows: SessionRows) -> list[SessionEvent]:
     found += _compactions(rows, live)
     if live is not None:
         found += _told(lane, log, live, rows.position)
-    return sorted(found, key=lambda one: one[:3])
+    return sorted(found, key=lambda event: event[:3])
 
 
 def _made(rows: SessionRows) -> Iterator[SessionEvent]:
@@ -48,7 +48,7 @@ def _made(rows: SessionRows) -> Iterator[SessionEvent]:
         if change.level == Level.FULL:
             yield SessionEvent(change.position, 0, change.page, "update", f"version {change.version}")
         else:
-            method = next((name for one, name in METHODS.items() if one == change.method), None)
+            method = next((name for number, name in METHODS.items() if number == change.method), None)
             shown = Level(change.level).word
             yield SessionEvent(change.position, 0, change.page, "compress", f"{shown}, {method}" if method else shown)
 
@@ -57,8 +57,8 @@ def _reason(page: PageRow) -> str | None:
     """Why a line of a source was kept as it stood."""
     if page.labels is None or '"reason"' not in page.labels:
         return None
-    told = object_of(page.labels)
-    return f"{told.get('where')}: {told['reason']}" if told.get("reason") else None
+    labels = object_of(page.labels)
+    return f"{labels.get('where')}: {labels['reason']}" if labels.get("reason") else None
 
 
 def _moved(rows: SessionRows) -> Iterator[SessionEvent]:
@@ -79,12 +79,12 @@ def _moved(rows: SessionRows) -> Iterator[SessionEvent]:
 def _decided(lane: Branch, position: int) -> Iterator[SessionEvent]:
     """What a kernel was asked about pages and what it decided."""
     found = list(decided(lane, position, MUTATION_NAMES.keys() - TOLD))
-    asked = decisions_at(lane, {told.cause for told in found if told.cause})
-    for told in found:
-        kind, reason = MUTATION_NAMES[told.kind], reason_of(told, asked.get)
-        if told.kind == Evict.NUMBER and told.level is not None:  # it stays, shown shorter
-            kind, reason = "shorten", f"{reason}; {Level(told.level).word}"
-        yield SessionEvent(told.position, 1, told.page, kind, reason)
+    asked = decisions_at(lane, {event.cause for event in found if event.cause})
+    for event in found:
+        kind, reason = MUTATION_NAMES[event.kind], reason_of(event, asked.get)
+        if event.kind == Evict.NUMBER and event.level is not None:  # it stays, shown shorter
+            kind, reason = "shorten", f"{reason}; {Level(event.level).word}"
+        yield SessionEvent(event.position, 1, event.page, kind, reason)
 
 
 def _said(rows: SessionRows) -> Iterator[SessionEvent]:
@@ -98,8 +98,8 @@ def _said(rows: SessionRows) -> Iterator[SessionEvent]:
 def _settled(rows: SessionRows) -> Iterator[SessionEvent]:
     """How the kernel works from there on, where that changed."""
     before: dict[str, Any] = {}
-    for position, told in rows.settings():
-        now = object_of(told)
+    for position, settings in rows.settings():
+        now = object_of(settings)
         changed = {name: value for name, value in now.items() if before.get(name) != value}
         before = now
         if changed:
@@ -124,14 +124,14 @@ def _compactions(rows: SessionRows, live: int | None) -> Iterator[SessionEvent]:
 def _told(lane: Branch, log: Log, since: int, position: int) -> Iterator[SessionEvent]:
     """What only the log tells of a session with a kernel: how full the prompt was, segments, searches."""
     facts = SessionLog(log, lane)
-    for told in facts.after(since - 1, position):
-        for at, one in told.mutations:
-            if isinstance(one, Pressure):
-                full = f"{word_of(Load, one.level)}; {one.used} of {one.budget} tokens"
+    for commit in facts.after(since - 1, position):
+        for at, mutation in commit.mutations:
+            if isinstance(mutation, Pressure):
+                full = f"{word_of(Load, mutation.level)}; {mutation.used} of {mutation.budget} tokens"
                 yield SessionEvent(at, 1, 0, "pressure", full)
-            elif isinstance(one, Segment):
-                title = None if one.title is None else facts.cell(at, one.title).decode("utf-8", "replace")
-                yield SessionEvent(at, 1, one.summary or 0, "segment", title)
-            elif isinstance(one, Search):
-                query = facts.cell(at, one.query).decode("utf-8", "replace")
+            elif isinstance(mutation, Segment):
+                title = None if mutation.title is None else facts.cell(at, mutation.title).decode("utf-8", "replace")
+                yield SessionEvent(at, 1, mutation.summary or 0, "segment", title)
+            elif isinstance(mutation, Search):
+                query = facts.cell(at, mutation.query).decode("utf-8", "replace")
                 yield SessionEvent(at, 1, 0, "search", query)

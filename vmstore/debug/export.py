@@ -65,11 +65,11 @@ def page(assets: Assets, found: SharedSession, name: str) -> str:
     scripts: list[str] = []
     styles: list[str] = [_STYLE]
 
-    def inlined(one: re.Match[str]) -> str:
-        if one["script"]:
-            scripts.append(_within(assets, one["script"], "script"))
+    def inlined(match: re.Match[str]) -> str:
+        if match["script"]:
+            scripts.append(_within(assets, match["script"], "script"))
             return f'<script type="module">{scripts[-1]}</script>'
-        styles.append(_within(assets, one["style"], "style"))
+        styles.append(_within(assets, match["style"], "style"))
         return f"<style>{styles[-1]}</style>"
 
     shell = assets.files["/"].content.decode()
@@ -128,7 +128,7 @@ def _told(report: Report) -> Iterator[str]:
         return
     unseen = f", {report.unseen} left out" if report.unseen else ""
     yield f'<details id="vmstore-masked"><summary>redacted: {report.times} masked{unseen}</summary><table>'
-    for one in report.masked:
-        where = ", ".join(f"{place} ×{times}" if times > 1 else place for place, times in one.where.items())
-        yield f"<tr><td>[{one.kind.name} {one.number}]<td>{one.times}×<td>{html.escape(where)}</tr>"
+    for secret in report.masked:
+        where = ", ".join(f"{place} ×{times}" if times > 1 else place for place, times in secret.where.items())
+        yield f"<tr><td>[{secret.kind.name} {secret.number}]<td>{secret.times}×<td>{html.escape(where)}</tr>"
     yield f"</table>{'' if not report.unseen else html.escape(UNSEEN)}</details>"

@@ -61,11 +61,11 @@ def shared(store: Store, session: Session, *, redact: bool = True) -> SharedSess
         made = film(store, session)
         lane = Branch(ns.views, ns.key(session.name) or 0)
         contests = dict(_contests(lane, made.position))
-        told = msgspec.to_builtins(made)
+        plain = msgspec.to_builtins(made)
         found = SharedSession(
-            told, _texts(store, session, made), contests, _requests(session, made), Report(False, {}, [])
+            plain, _texts(store, session, made), contests, _requests(session, made), Report(False, {}, [])
         )
-    unreadable = _unreadable(told).intersection(at for at, text in found.texts.items() if text.text)
+    unreadable = _unreadable(plain).intersection(at for at, text in found.texts.items() if text.text)
     if redact:
         return _cut(_masked(found, unreadable))
     found.redacted = Report(False, {}, [], shown=len(unreadable))
@@ -85,17 +85,17 @@ def _masked(found: SharedSession, unreadable: set[str]) -> SharedSession:
     for at, text in found.texts.items():
         text.text = mask.text(text.text, names.get(at, f"content {at}"))
     found.film = mask.value(found.film, "names, hints and marks")
-    found.requests = {call: mask.value(one, f"request of call {call}") for call, one in found.requests.items()}
+    found.requests = {call: mask.value(request, f"request of call {call}") for call, request in found.requests.items()}
     found.redacted = Report(True, mask.counts, mask.record, unseen=len(unreadable))
     return found
 
 
-def _unreadable(told: dict[str, Any]) -> set[str]:
+def _unreadable(film: dict[str, Any]) -> set[str]:
     """The contents that are no text: full ones of pages that hold something else, and thumbnails."""
-    pages, words = told["pages"], told["words"]
+    pages, words = film["pages"], film["words"]
     other = {index for index, modality in enumerate(pages["modality"]) if words[modality] not in READABLE}
     found = {pages["number"][index] for index in other}
-    stays = told["stays"]
+    stays = film["stays"]
     for page, content, level in zip(stays["page"], stays["content"], stays["level"], strict=True):
         if page in other and level < Level.ABSTRACT:
             found.add(content)
@@ -122,13 +122,13 @@ def _texts(store: Store, session: Session, made: SessionData) -> dict[str, Conte
 def _contests(lane: Branch, position: int) -> Iterator[tuple[str, Any]]:
     """What each decision came from, by its position; what was decided together has the contest of the first."""
     known: dict[int, Decision] = {}
-    for told in decided(lane, position, MUTATION_NAMES):
-        known[told.position] = told
-        first = known.get(told.cause or 0)
-        shared = first.why if first is not None and first.kind == told.kind else None
-        contest = contest_json(told._replace(why=told.why or shared))
+    for decision in decided(lane, position, MUTATION_NAMES):
+        known[decision.position] = decision
+        first = known.get(decision.cause or 0)
+        shared = first.why if first is not None and first.kind == decision.kind else None
+        contest = contest_json(decision._replace(why=decision.why or shared))
         if contest is not None:
-            yield str(told.position), msgspec.json.decode(contest)
+            yield str(decision.position), msgspec.json.decode(contest)
 
 
 def _requests(session: Session, made: SessionData) -> dict[str, Any]:
@@ -138,9 +138,9 @@ def _requests(session: Session, made: SessionData) -> dict[str, Any]:
     return {str(call): request(session, call) for call in made.calls.call}
 
 
-def _names(told: dict[str, Any]) -> dict[str, str]:
+def _names(film: dict[str, Any]) -> dict[str, str]:
     """What the record calls each content: the page that shows it."""
-    pages, stays = told["pages"], told["stays"]
+    pages, stays = film["pages"], film["stays"]
     names = {str(number): name for number, name in zip(pages["number"], pages["page"], strict=True)}
     for page, content in zip(stays["page"], stays["content"], strict=True):
         names.setdefault(str(content), pages["page"][page])

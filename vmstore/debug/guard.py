@@ -153,19 +153,19 @@ class Guard:
         if token is None:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        told = [value for name, value in query if name == "token"]
-        if not _same(told or [_cookie(headers, self._door.cookie)], token):
+        tokens = [value for name, value in query if name == "token"]
+        if not _same(tokens or [_cookie(headers, self._door.cookie)], token):
             raise HttpError(
                 401, "this debugger is open to other machines and asks for its token", "use the address it printed"
             )
-        if told and scope["path"] == "/":
+        if tokens and scope["path"] == "/":
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             return f"/?{rest}" if rest else "/"
         return None
 
 
-def _same(told: Iterable[str], token: str) -> bool:
-    return all(hmac.compare_digest(one.encode("utf-8", "replace"), token.encode()) for one in told)
+def _same(given: Iterable[str], token: str) -> bool:
+    return all(hmac.compare_digest(candidate.encode("utf-8", "replace"), token.encode()) for candidate in given)
 
 
 def _cookie(headers: dict[str, str], name: str) -> str:
@@ -178,6 +178,6 @@ def _cookie(headers: dict[str, str], name: str) -> str:
 
 async def _answer(send: Send, status: int, value: Any, headers: list[tuple[bytes, bytes]]) -> None:
     content = b"" if value is None else json.dumps(value).encode()
-    told = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    headers_sent = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": headers_sent})
     await send({"type": "http.response.body", "body": content})

@@ -47,8 +47,8 @@ def refused(error: Exception) -> tuple[int, dict[str, Any]]:
     if isinstance(error, HttpError):
         return error.status, body(error.reason, error.remedy)
     if isinstance(error, QueryError):
-        told = body(error.message, error.hint or "")
-        told["error"] |= {
+        content = body(error.message, error.hint or "")
+        content["error"] |= {
             "kind": "QueryError",
             "code": error.code,
             "start": error.span.start,
@@ -57,13 +57,13 @@ def refused(error: Exception) -> tuple[int, dict[str, Any]]:
             "hint": error.hint,
             "pointed": error.pointed(),
         }
-        return 400, told
+        return 400, content
     if isinstance(error, VmstoreError):
         status = next(status for kind, status in STATUSES if isinstance(error, kind))
         reason, _, remedy = str(error).partition("; ")
-        told = body(reason, remedy)
-        told["error"]["kind"] = type(error).__name__
-        return status, told
+        content = body(reason, remedy)
+        content["error"]["kind"] = type(error).__name__
+        return status, content
     if isinstance(error, OSError | apsw.Error):
         return 500, body(f"the store could not be read ({error})", "`vmstore verify` names what is damaged")
     return 500, body(f"a fault of vmstore's own ({type(error).__name__})", "report it with what the server printed")

@@ -39,11 +39,11 @@ def _readable(value: Any) -> Any:
     if isinstance(value, str):
         return LEFT_OUT if is_blob(value) else value
     if isinstance(value, list | tuple):
-        return [_readable(one) for one in value]
+        return [_readable(item) for item in value]
     if isinstance(value, dict):
         if isinstance(value.get("mime"), str) and isinstance(value.get("text"), str) and "bytes" in value:
             return {**value, "text": "", "missing": LEFT_OUT}  # an image as `texts` tells it
-        return {key: _readable(one) for key, one in value.items()}
+        return {key: _readable(item) for key, item in value.items()}
     return value
 
 

@@ -26,7 +26,7 @@ def overview(store: Store) -> dict[str, Any]:
 def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any]:
     key = int(ns.views.execute("SELECT session FROM sessions WHERE name = ?", (info.session,)).get)
     lane = Branch(ns.views, key)
-    told = settings_at(lane, info.position) or {}
+    settings = settings_at(lane, info.position) or {}
     first, last = ns.views.execute("SELECT min(at), max(at) FROM commits WHERE session = ?", (key,)).get
     model = ns.views.execute(_MODEL, (key,)).get
     return {
@@ -40,8 +40,8 @@ def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any
         "position": info.position,
         "first_at": first,
         "last_at": last,
-        "budget": told.get("l0_tokens_max"),
-        "policy": told.get("policy"),
+        "budget": settings.get("l0_tokens_max"),
+        "policy": settings.get("policy"),
         "model": model,
         "origin": info.origin,
         "parent": parent_of(lane, info),

@@ -70,7 +70,7 @@ class QueryParams:
 
     def numbers(self, name: str, least: int = 0) -> list[int]:
         """Whole numbers with commas between; none where it is left out."""
-        return [number(one, name, least) for one in self.texts(name)]
+        return [number(text, name, least) for text in self.texts(name)]
 
     def texts(self, name: str) -> list[str]:
         """Texts with commas between; none where it is left out."""
@@ -79,7 +79,7 @@ class QueryParams:
             raise InputError(
                 f"{name} lists {len(found):,} things, and one question has {POSITIONS_MAX:,}; ask in parts"
             )
-        return [one.strip() for one in found if one.strip()]
+        return [text.strip() for text in found if text.strip()]
 
     def flag(self, name: str) -> bool:
         """Whether something is wanted: 1 or true, 0 or false."""

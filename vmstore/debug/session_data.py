@@ -164,14 +164,14 @@ def film(store: Store, session: Session, whatif: WhatIfRow | None = None) -> Ses
         rows = SessionRows(lane, ns.log, info.position)
         events = happened(lane, ns.log, rows)
         words = TextColumn()
-        told = settings_at(lane, info.position)
+        settings = settings_at(lane, info.position)
         hints = previews(lane, ns.log, rows.openers.values())
         return SessionData(
             session=info.session,
             position=info.position,
             fidelity=info.fidelity,
-            budget=None if told is None else told.get("l0_tokens_max"),
-            policy=None if told is None else told.get("policy"),
+            budget=None if settings is None else settings.get("l0_tokens_max"),
+            policy=None if settings is None else settings.get("policy"),
             parent=parent_of(lane, info),
             estimator=ESTIMATORS[ESTIMATOR],
             whatif=whatif,
@@ -189,58 +189,58 @@ def film(store: Store, session: Session, whatif: WhatIfRow | None = None) -> Ses
 
 def _turns(rows: SessionRows, hints: dict[int, str], words: TextColumn) -> TurnColumns:
     return TurnColumns(
-        [one.turn for one in rows.turns],
-        [one.position for one in rows.turns],
-        [one.at for one in rows.turns],
-        [words(hints.get(rows.openers.get(one.turn, 0))) for one in rows.turns],
+        [turn.turn for turn in rows.turns],
+        [turn.position for turn in rows.turns],
+        [turn.at for turn in rows.turns],
+        [words(hints.get(rows.openers.get(turn.turn, 0))) for turn in rows.turns],
     )
 
 
 def _calls(calls: list[CallInfo], words: TextColumn) -> CallColumns:
     return CallColumns(
-        [one.call for one in calls],
-        [one.turn for one in calls],
-        [one.position for one in calls],
-        [one.at for one in calls],
-        [words(one.model) for one in calls],
-        [words(one.status) for one in calls],
-        [words(one.fidelity) for one in calls],
-        [one.tokens for one in calls],
-        [one.tokens_reported for one in calls],
-        [one.tokens_cached for one in calls],
-        [one.tokens_out for one in calls],
-        [one.cost for one in calls],
-        [one.latency_ms for one in calls],
-        [one.budget for one in calls],
-        [one.invalidated for one in calls],
+        [call.call for call in calls],
+        [call.turn for call in calls],
+        [call.position for call in calls],
+        [call.at for call in calls],
+        [words(call.model) for call in calls],
+        [words(call.status) for call in calls],
+        [words(call.fidelity) for call in calls],
+        [call.tokens for call in calls],
+        [call.tokens_reported for call in calls],
+        [call.tokens_cached for call in calls],
+        [call.tokens_out for call in calls],
+        [call.cost for call in calls],
+        [call.latency_ms for call in calls],
+        [call.budget for call in calls],
+        [call.invalidated for call in calls],
     )
 
 
 def _pages(lane: Branch, rows: SessionRows, words: TextColumn) -> PageColumns:
-    held = {hold.page for hold in holds(lane, rows.position) if hold.t is None}
-    types, roles, modalities = ({int(one): words(one.word) for one in of} for of in (PageType, Role, Modality))
-    full = {one.page: (one.tokens, 1) for one in rows.pages}
+    resident = {hold.page for hold in holds(lane, rows.position) if hold.t is None}
+    types, roles, modalities = ({int(row): words(row.word) for row in of} for of in (PageType, Role, Modality))
+    full = {row.page: (row.tokens, 1) for row in rows.pages}
     for change in rows.changes:
         if change.level == Level.FULL:
             full[change.page] = change.tokens, change.version
     return PageColumns(
-        [page_name(one.page) for one in rows.pages],
-        [one.page for one in rows.pages],
-        [words(one.hint) for one in rows.pages],
-        [types[one.type] for one in rows.pages],
-        [roles[one.role] for one in rows.pages],
-        [modalities[one.modality] for one in rows.pages],
-        [one.turn for one in rows.pages],
-        [one.call for one in rows.pages],
-        [full[one.page][0] for one in rows.pages],
-        [full[one.page][1] for one in rows.pages],
-        [int(one.page in held) for one in rows.pages],
+        [page_name(row.page) for row in rows.pages],
+        [row.page for row in rows.pages],
+        [words(row.hint) for row in rows.pages],
+        [types[row.type] for row in rows.pages],
+        [roles[row.role] for row in rows.pages],
+        [modalities[row.modality] for row in rows.pages],
+        [row.turn for row in rows.pages],
+        [row.call for row in rows.pages],
+        [full[row.page][0] for row in rows.pages],
+        [full[row.page][1] for row in rows.pages],
+        [int(row.page in resident) for row in rows.pages],
     )
 
 
 def _stays(lane: Branch, rows: SessionRows, calls: list[CallInfo]) -> StayColumns:
     """The stays in the order they began, each call's by rank."""
-    index = {one.position: at for at, one in enumerate(calls)}
+    index = {call.position: at for at, call in enumerate(calls)}
     known = contents(lane, {stay.content for stay in rows.stays})
     return StayColumns(
         [rows.index[stay.page] for stay in rows.stays],

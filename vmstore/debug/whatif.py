@@ -81,7 +81,7 @@ class WhatIfs:
             check()
 
         session = self._store.session(name)
-        changes = [one for one in what_ifs(policies, budgets) if one]
+        changes = [change for change in what_ifs(policies, budgets) if change]
         if isinstance(session, Live):
             return told(name, replays(self._store, [name], changes, processes=1, progress=run)[name])
         scratch = self._scratch(session)

@@ -158,9 +158,9 @@ class Batch:
         if not isinstance(content, bytes):
             raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
         self._check()
-        known, told = self._engine.known, content
+        known, sealed_content = self._engine.known, content
         if self._redaction is not None:
-            content = self._redaction.content(told)
+            content = self._redaction.content(sealed_content)
         digest = known.digest(content)
         ref = self._sealed.get(digest)
         if ref is None:
@@ -172,7 +172,7 @@ class Batch:
             if self._contents is not None and type(ref) is not int:
                 self._contents.note(ref, content)
         if self._redaction is not None:
-            self._redaction.note(ref, told, content)
+            self._redaction.note(ref, sealed_content, content)
         assert type(ref) is not int or ref < self.place.cells, (
             "an index is of the commit under way, never of one before"
         )
@@ -288,11 +288,11 @@ class Batch:
     def commit(self, at: int, *, dense: bool = False) -> list[Commit]:
         """Ends the last commit and writes all of them, durable, or none; `dense` where nobody waits."""
         self.close(at)
-        (told,) = self._engine.append([self], dense=dense)
-        if isinstance(told, Exception):
-            raise told
-        self._engine.relieve(sum(commit.count for commit in told))
-        return told
+        (outcome,) = self._engine.append([self], dense=dense)
+        if isinstance(outcome, Exception):
+            raise outcome
+        self._engine.relieve(sum(commit.count for commit in outcome))
+        return outcome
 
     def close(self, at: int) -> None:
         """Ends the last commit, so that nothing is left to do but write, once."""

@@ -212,9 +212,9 @@ class Engine:
         batch.redact(None if redacted else door)
         return batch
 
-    def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
+    def fork(self, parent: int, position: int, name: str, at: int, **fields: Any) -> int:
         """Forks a session at a commit end, in one commit; the child's key in this log."""
-        opening = NewSession(name, origin=Origin.FORK, parent=parent, parent_position=position, **told)
+        opening = NewSession(name, origin=Origin.FORK, parent=parent, parent_position=position, **fields)
         return self.begin(opening, at).commit(at)[-1].session
 
     def sealed(self, session: int, content: bytes, digest: bytes) -> SealedContent | None:
@@ -260,16 +260,16 @@ class Engine:
             return [error if gone else next(stored) for gone in erased]
 
     def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:
-        told, before = list[Append](), 0
+        appends, before = list[Append](), 0
         for batch in batches:
             assert batch.commits, "a batch is closed before it is written"
             seen = None if batch.seen is None else batch.seen + before
-            told.append(
+            appends.append(
                 Append(batch.commits, batch.head.session, batch.expected, batch.head.known, seen, dense, batch.head.tip)
             )
             before += len(batch.commits)
         try:
-            found = self.log.together(told)
+            found = self.log.together(appends)
         except BaseException:
             for batch in batches:
                 self._heads.pop(batch.head.session, None)

@@ -133,16 +133,16 @@ class BatchContents:
         """The messages of which a pack changes a page or the skeleton."""
         order = head.after(m.entered, m.left)
         place = self._facts({page for page, *_ in order} | set(m.left))
-        changed = {place[page].message for page in (*m.left, *(one[0] for one in m.entered))}
-        told = dict(m.envelopes)
-        for message in sorted((changed | told.keys()) - {0}):
+        changed = {place[page].message for page in (*m.left, *(entry[0] for entry in m.entered))}
+        envelopes = dict(m.envelopes)
+        for message in sorted((changed | envelopes.keys()) - {0}):
             pages = [
                 PackedPage(place[page].part, content, level)
                 for page, content, level, _ in order
                 if place[page].message == message
             ]
             if pages:
-                holes = self.holes_in(told[message]) if message in told else self.holes(message)
+                holes = self.holes_in(envelopes[message]) if message in envelopes else self.holes(message)
                 yield PackedMessage(message, holes, pages)
 
     def page(self, page: int) -> PageFacts:
@@ -168,7 +168,7 @@ class BatchContents:
     def settle(self) -> None:
         """Has what was looked at known to later batches: this one is durable."""
         session = self._batch.head.session
-        holes = {(session, *lies): told for lies, told in self._skeletons.items() if told is not None}
+        holes = {(session, *lies): content for lies, content in self._skeletons.items() if content is not None}
         self._known.take(holes, ((session, *fit) for fit in self._fit))
 
     def _lies(self, ref: Any) -> tuple[int, int]:
@@ -185,7 +185,7 @@ class BatchContents:
             else:
                 earlier.append(page)
         if earlier:
-            found.update((page, PageFacts(*told)) for page, *told in self._lane.rows(_PLACE, earlier))
+            found.update((page, PageFacts(*fields)) for page, *fields in self._lane.rows(_PLACE, earlier))
         return found
 
 
@@ -275,12 +275,12 @@ class LogContents:
 
     def touched(self, head: GateHead, m: Pack) -> Iterator[PackedMessage]:
         """The messages of which a pack changes a page or the skeleton."""
-        here, told = self._here, dict(m.envelopes)
-        changed = {here.place(page)[0] for page in (*m.left, *(one[0] for one in m.entered))}
-        for message in sorted((changed | told.keys()) - {0}):
+        here, envelopes = self._here, dict(m.envelopes)
+        changed = {here.place(page)[0] for page in (*m.left, *(entry[0] for entry in m.entered))}
+        for message in sorted((changed | envelopes.keys()) - {0}):
             pages = here.after(message, m)
             if pages:
-                number = self._number(told[message]) if message in told else here.skeleton(message)
+                number = self._number(envelopes[message]) if message in envelopes else here.skeleton(message)
                 yield PackedMessage(message, self._holes_of(number), pages)
 
     def _holes_of(self, number: int) -> Sequence[Hole] | None:
@@ -369,9 +369,9 @@ def unformed(log: Log, commits: Sequence[Commit], cellar: CellResolver | None) -
 
     Earlier cells that are named are found where a `cellar` knows them. No archive is opened: a full look does.
     """
-    told = [(commit, position, m) for commit in commits for position, m in _mutations(commit)]
+    entries = [(commit, position, m) for commit in commits for position, m in _mutations(commit)]
     wanted: dict[int, list[tuple[Commit, int, AnyMutation, str, CellForm]]] = {}
-    for commit, position, m in told:
+    for commit, position, m in entries:
         for field, ref, form in named(m):
             number = _found(commit, ref, cellar)
             if number:

@@ -118,15 +118,15 @@ class BatchRedaction:
         """A content as it may be sealed."""
         return self.door.content(content, "a content")
 
-    def note(self, ref: CellRef, told: bytes, content: bytes) -> None:
+    def note(self, ref: CellRef, masked_content: bytes, content: bytes) -> None:
         """Remembers what stands in a cell that was sealed."""
         masked = self.door.masked(content)
         if masked is not None:
-            self._found[ref] = masked, len(told), len(content)
+            self._found[ref] = masked, len(masked_content), len(content)
 
     def begin(self) -> None:
         """A commit begins: cells of the one before are no longer named by their index."""
-        self._found = {ref: told for ref, told in self._found.items() if type(ref) is tuple}
+        self._found = {ref: masked for ref, masked in self._found.items() if type(ref) is tuple}
 
     def sized(self, mutation: AnyMutation) -> AnyMutation:
         """A mutation whose content was masked at the gate, with the sizes it has now."""
@@ -138,17 +138,17 @@ class BatchRedaction:
         """What was masked in the cells that a mutation names, as a mutation that stands after it."""
         if not isinstance(mutation, Mutation) or not self._found:
             return None
-        told = [self._found[ref][0] for ref in cell_refs(mutation) if ref in self._found]
-        if not told:
+        findings = [self._found[ref][0] for ref in cell_refs(mutation) if ref in self._found]
+        if not findings:
             return None
-        found = tuple(sorted(one for masked in told for one in masked.found))
+        found = tuple(sorted(secret for masked in findings for secret in masked.found))
         after = mutation.tokens if isinstance(mutation, _SIZED) else 0
-        before = max(0, after + sum(masked.chars for masked in told) // CHARS_PER_TOKEN)
+        before = max(0, after + sum(masked.chars for masked in findings) // CHARS_PER_TOKEN)
         page = position if isinstance(mutation, Create) else getattr(mutation, "page", 0) or 0
         return Redact(
             page,
             reason=reason_of({kind for kind, _, _ in found}),
-            count=sum(masked.times for masked in told),
+            count=sum(masked.times for masked in findings),
             by=RedactionSource.DETECTORS_2,
             found=found,
             tokens_before=before if after else 0,
@@ -158,11 +158,11 @@ class BatchRedaction:
     def add(self, mutation: AnyMutation, take: Callable[[AnyMutation], int], position: int) -> int:
         """Takes a mutation in with the record of what was masked in it, which a pack and a mark stand after."""
         mutation = self.sized(mutation)
-        told = self.record(mutation, position)
-        if told is not None and isinstance(mutation, Pack | Mark):
-            take(told)
+        record = self.record(mutation, position)
+        if record is not None and isinstance(mutation, Pack | Mark):
+            take(record)
             return take(mutation)
         position = take(mutation)
-        if told is not None:
-            take(told)
+        if record is not None:
+            take(record)
         return position

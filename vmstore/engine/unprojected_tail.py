@@ -78,7 +78,7 @@ class UnprojectedTail:
         assert kept.start + len(kept.mutations) == self.start + len(self.mutations), "both end at the same position"
         kept._commits = self._commits[bisect_left(self._commits, (kept.start + 1,)) :]
         kept.versions = {m.page: m.version for m in kept.mutations if type(m) is Update}
-        kept.envelopes = {message: told for message, told in self.envelopes.items() if told[0] > kept.start}
+        kept.envelopes = {message: envelope for message, envelope in self.envelopes.items() if envelope[0] > kept.start}
         for m in kept.mutations:
             if type(m) in _WITH_CONTENT and type(m.content) is tuple:  # type: ignore[union-attr]
                 kept.named[m.content] = self.named[m.content]  # type: ignore[union-attr]

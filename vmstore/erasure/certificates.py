@@ -142,10 +142,10 @@ def uid_of(log: Log) -> str:
 
 def cells_of(found: Iterable[Certificate]) -> dict[str, dict[tuple[int, int], str]]:
     """Every cell that certificates name: by session and place, what it was sealed as."""
-    told: dict[str, dict[tuple[int, int], str]] = {}
+    by_session: dict[str, dict[tuple[int, int], str]] = {}
     for certificate in found:
         for erasure in certificate.erasures:
-            told.setdefault(erasure.session, {}).update(
+            by_session.setdefault(erasure.session, {}).update(
                 {(cell.position, cell.index): cell.commitment for cell in erasure.cells}
             )
-    return told
+    return by_session

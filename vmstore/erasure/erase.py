@@ -57,11 +57,11 @@ def vacated(ns: Namespace, gone: Callable[[Owned], bool]) -> dict[int, list[Unpi
         if in_force(lane, NEVER) is None or gone((session, 0)):
             continue
         state = Runtime(ns.reader, lane).current()
-        leaving = [held for held in state.here.values() if gone((lane.owner(held.page), held.page))]
-        for held in sorted(leaving, key=lambda held: held.page):
-            holders = [holder for holder in HELD if held.holders >> holder & 1]
-            found.setdefault(session, []).extend(Unpin(held.page, holder) for holder in holders)
-            found[session].append(Evict(held.page, Cause.ERASED, held.tokens))
+        leaving = [resident for resident in state.here.values() if gone((lane.owner(resident.page), resident.page))]
+        for resident in sorted(leaving, key=lambda resident: resident.page):
+            holders = [holder for holder in HELD if resident.holders >> holder & 1]
+            found.setdefault(session, []).extend(Unpin(resident.page, holder) for holder in holders)
+            found[session].append(Evict(resident.page, Cause.ERASED, resident.tokens))
     return found
 
 
@@ -135,7 +135,9 @@ def erase_wanted(
     ns = store._ns
     why = ErasureReason.of(reason)
     if why is None:
-        raise UnknownError(f"there is no reason {reason!r}; there are {', '.join(one.word for one in ErasureReason)}")
+        raise UnknownError(
+            f"there is no reason {reason!r}; there are {', '.join(known.word for known in ErasureReason)}"
+        )
     with ns.lock:
         finish(ns)
         with ns.engine.log.destroying():
@@ -144,8 +146,8 @@ def erase_wanted(
                 plan = planner.plan()
             if not plan.cells:
                 return ErasureReport(plan, reason, [], None, BEYOND)
-            told = planner.erases(int(why))
-            return _done(ns, plan, told, vacated(ns, planner.goes), reason, key)
+            erasures = planner.erases(int(why))
+            return _done(ns, plan, erasures, vacated(ns, planner.goes), reason, key)
 
 
 def wanted(store: Erasable, subject: Subject, derived: bool, copies: bool) -> ErasureRequest:
@@ -212,37 +214,37 @@ def _selected(store: Erasable, where: str, session: str | None) -> list[Owned]:
 # ---- doing
 
 
-def erase_cells(ns: Namespace, told: dict[int, Erase], size: int, certificates: Path) -> None:
+def erase_cells(ns: Namespace, erasures: dict[int, Erase], size: int, certificates: Path) -> None:
     """Records and destroys what each session is told to lose; `size` is how many bytes that is."""
     with ns.lock, ns.engine.log.destroying():
-        _destroy(ns, _record(ns, told)[0] - 1, size, None, certificates)
+        _destroy(ns, _record(ns, erasures)[0] - 1, size, None, certificates)
 
 
 def _done(
     ns: Namespace,
     plan: ErasurePlan,
-    told: dict[int, Erase],
+    erasures: dict[int, Erase],
     leaving: dict[int, list[Unpin | Evict]],
     reason: str,
     key: SigningKey | None,
 ) -> ErasureReport:
     """Records the erasure, then destroys what it names; every other writer waits."""
-    ordinals = _record(ns, told, leaving)
+    ordinals = _record(ns, erasures, leaving)
     certificate = _destroy(ns, ordinals[0] - 1, plan.bytes, key)
     return ErasureReport(plan, reason, ordinals, None if certificate is None else str(certificate), BEYOND)
 
 
 def _record(
-    ns: Namespace, told: Mapping[int, Erase], leaving: Mapping[int, Sequence[Unpin | Evict]] = EMPTY
+    ns: Namespace, erasures: Mapping[int, Erase], leaving: Mapping[int, Sequence[Unpin | Evict]] = EMPTY
 ) -> list[int]:
     """Appends to each session what it loses and what leaves its prompt, all with one flush; the ordinals."""
     mark(ns.folder)
     at = ns.clock.now()
     batches = []
-    for session in sorted({*told, *leaving}):
+    for session in sorted({*erasures, *leaving}):
         batch = ns.engine.batch(session)
-        if session in told:
-            batch.add(told[session])
+        if session in erasures:
+            batch.add(erasures[session])
         for mutation in leaving.get(session, ()):
             batch.add(mutation)
         batch.close(at)
@@ -381,7 +383,7 @@ def finish(ns: Namespace, *, look: bool = False) -> int:
                 unmark(ns.folder)
             return 0
         kept = () if ns.folder is None else certificates(folder_of(ns.folder), ns.name)
-        _destroy(ns, max((one.ordinal for one in kept), default=0), sum(sizes), None)
+        _destroy(ns, max((entry.ordinal for entry in kept), default=0), sum(sizes), None)
         return len(sizes)
 
 

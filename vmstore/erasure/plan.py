@@ -94,20 +94,20 @@ class Planner:
         """Takes pages, and what represents them."""
         self._why.update({page: reason for page, reason in why.items() if page not in self._why})
         while more := self._relatives.representing(self._why):
-            self._why.update({one: f"represents {self._name(page)}" for one, page in more.items()})
+            self._why.update({number: f"represents {self._name(page)}" for number, page in more.items()})
 
     def _families(self) -> None:
         """Takes what was derived, or lists it."""
         inside = {page for session in self.wanted.sessions for page in self._made_by(session)}
         found = self._relatives.derived(self._why.keys() | inside)
-        outside = {one: page for one, page in found.items() if one[0] not in self.wanted.sessions}
+        outside = {relative: page for relative, page in found.items() if relative[0] not in self.wanted.sessions}
         if self.wanted.derived:
-            self._pages({one: f"derived from {self._name(page)}" for one, page in outside.items()})
+            self._pages({relative: f"derived from {self._name(page)}" for relative, page in outside.items()})
         else:
             self._untaken += [
-                LeftContent(self._name(one), self._type(one), "derived", f"derived from {self._name(page)}")
-                for one, page in sorted(outside.items())
-                if one not in self._why
+                LeftContent(self._name(relative), self._type(relative), "derived", f"derived from {self._name(page)}")
+                for relative, page in sorted(outside.items())
+                if relative not in self._why
             ]
 
     def _made_by(self, session: int) -> Iterator[Owned]:
@@ -126,12 +126,12 @@ class Planner:
         if isinstance(mutation, Mark) and not self._is_charter(use.session):
             return False
         cell = self._log.cells([use.cell.number]).get(use.cell.number)
-        told = "" if cell is None else cell.content.decode("utf-8", "replace")
+        content = "" if cell is None else cell.content.decode("utf-8", "replace")
         if isinstance(mutation, NamespacePolicy | Mark):
-            return use.field in ("value", "note") and user_of(told) == user
+            return use.field in ("value", "note") and user_of(content) == user
         if use.field == "by":
-            return told == str(Principal(GrantScope.USER, user))
-        return isinstance(mutation, Share) and mutation.scope == GrantScope.USER and told == user
+            return content == str(Principal(GrantScope.USER, user))
+        return isinstance(mutation, Share) and mutation.scope == GrantScope.USER and content == user
 
     def _is_charter(self, session: int) -> bool:
         sql = "SELECT hidden FROM sessions WHERE session = ?"
@@ -175,8 +175,8 @@ class Planner:
             if not others and message in answering:
                 self._answers(answers[answering[message]])
         for session in self.wanted.sessions:
-            for one in self._reading.whole(session):
-                self._take(one, None)
+            for entry in self._reading.whole(session):
+                self._take(entry, None)
 
     def _answers(self, cells: list[CellKey]) -> None:
         """Takes what replies keep beside an answer that goes, where that says more than how it ended."""
@@ -271,14 +271,14 @@ class Planner:
     def _requests(self) -> None:
         """Takes the ids of calls that were told any of it, since the digest beside an id lets guesses be tried."""
         under_way: dict[int, CellUse] = {}  # by session, the last id that was met
-        told: dict[int, list[tuple[int, int]]] = {}
+        by_cell: dict[int, list[tuple[int, int]]] = {}
         for use in self._reading.uses():
             if use.field == REQUEST:
                 under_way[use.session] = use
-                if use.session not in told:
-                    told[use.session] = self._told_to(use.session)
+                if use.session not in by_cell:
+                    by_cell[use.session] = self._told_to(use.session)
                 packed: Any = self._db.execute(_PACKED, (use.session, use.position)).get
-                if packed is not None and any(start <= packed < end for start, end in told[use.session]):
+                if packed is not None and any(start <= packed < end for start, end in by_cell[use.session]):
                     self._take(use.cell, None)
             elif use.cell.number in self.taken and use.session in under_way and not isinstance(use.mutation, Annotate):
                 self._take(under_way[use.session].cell, None)
@@ -286,7 +286,10 @@ class Planner:
     def _told_to(self, session: int) -> list[tuple[int, int]]:
         """From where to where pages that go were in the context of a session."""
         lane = self._reading.lane(session)
-        pages = {*self._why, *(page for one in self.wanted.sessions for page in self._made_by(one))}
+        pages = {
+            *self._why,
+            *(page for wanted_session in self.wanted.sessions for page in self._made_by(wanted_session)),
+        }
         seen = [number for maker, number in pages if lane.owner(number) == maker]
         found = stays(lane, NEVER, seen)
         return [(start, NEVER if end is None else end) for (start, _), (end, *_) in found.items()]
@@ -310,11 +313,11 @@ class Planner:
         return page in self._why or page[0] in self.wanted.sessions
 
     def _told(self) -> ErasurePlan:
-        held = {n: len(cell.content) for n, cell in self._log.cells(self.taken).items() if not cell.erased}
-        self.taken = {number: cell for number, cell in self.taken.items() if number in held}
+        content_sizes = {n: len(cell.content) for n, cell in self._log.cells(self.taken).items() if not cell.erased}
+        self.taken = {number: cell for number, cell in self.taken.items() if number in content_sizes}
         sizes: Counter[Owned | None] = Counter()
         cells: Counter[Owned | None] = Counter()
-        for number, size in held.items():
+        for number, size in content_sizes.items():
             sizes[self._of.get(number)] += size
             cells[self._of.get(number)] += 1
         pages = [
@@ -328,8 +331,8 @@ class Planner:
             for session in sorted(by.keys() | self.wanted.sessions)
         ]
         return ErasurePlan(
-            cells=len(held),
-            bytes=sum(held.values()),
+            cells=len(content_sizes),
+            bytes=sum(content_sizes.values()),
             sessions=sessions,
             pages=pages,
             untaken=list(dict.fromkeys(self._untaken)),
@@ -400,7 +403,7 @@ def _page_of(mutation: AnyMutation | None, position: int) -> int | None:
 def user_of(rule: str) -> str | None:
     """The user that a rule how long to keep contents is about; None where it is about all, or is no rule."""
     try:
-        told = msgspec.json.decode(rule)
+        parsed = msgspec.json.decode(rule)
     except msgspec.DecodeError:
         return None
-    return told.get("user") if isinstance(told, dict) else None
+    return parsed.get("user") if isinstance(parsed, dict) else None

@@ -45,7 +45,7 @@ class ReapplyPlan:
         key: StoreKey | None,
     ) -> None:
         self._store, self._key = store, key
-        signed = [one for one in ledger if trusted is not None and one.key == trusted.hex() and one.signature]
+        signed = [entry for entry in ledger if trusted is not None and entry.key == trusted.hex() and entry.signature]
         self.signed = len(signed)
         """How many certificates the trusted key has signed."""
         self.cells = 0
@@ -111,11 +111,11 @@ def _stated(ns: Namespace) -> Iterator[str]:
 
 def _named(ns: Namespace, ledger: Iterable[Certificate]) -> Iterator[tuple[int, Places]]:
     """The cells that certificates name and that are there, by session."""
-    told = cells_of(ledger)
-    if told:
+    by_session = cells_of(ledger)
+    if by_session:
         sessions: Any = ns.views.execute("SELECT session, uid FROM sessions").fetchall()
         for key, uid in sessions:
-            if found := _there(ns, key, told.get(bytes(uid).hex(), {})):
+            if found := _there(ns, key, by_session.get(bytes(uid).hex(), {})):
                 yield key, found
 
 

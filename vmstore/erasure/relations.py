@@ -24,19 +24,19 @@ class PageLinks:
             if kind == LinkKind.HAS_CAPTION:
                 source, target, kind = target, source, LinkKind.REPRESENTS
             if kind in FROM:
-                one, other = reading.owner(session, source), reading.owner(session, target)
-                self._made_of[other].setdefault(one, kind)
+                maker, other = reading.owner(session, source), reading.owner(session, target)
+                self._made_of[other].setdefault(maker, kind)
                 if kind == LinkKind.REPRESENTS:
-                    self._represents[one].add(other)
+                    self._represents[maker].add(other)
 
     def representing(self, pages: Iterable[Owned]) -> dict[Owned, Owned]:
         """The pages that represent some, and nothing beside them; each with the page it stands for."""
         pages = set(pages)
         return {
-            one: page
+            other: page
             for page in sorted(pages)
-            for one, kind in self._made_of.get(page, {}).items()
-            if kind == LinkKind.REPRESENTS and one not in pages and self._represents[one] <= pages
+            for other, kind in self._made_of.get(page, {}).items()
+            if kind == LinkKind.REPRESENTS and other not in pages and self._represents[other] <= pages
         }
 
     def derived(self, pages: Iterable[Owned]) -> dict[Owned, Owned]:
@@ -44,7 +44,7 @@ class PageLinks:
         found: dict[Owned, Owned] = {}
         front = seen = set(pages)
         while front:
-            met = {one: page for page in sorted(front) for one in self._made_of.get(page, ()) if one not in seen}
+            met = {child: page for page in sorted(front) for child in self._made_of.get(page, ()) if child not in seen}
             found.update(met)
             front = set(met)
             seen = seen | front

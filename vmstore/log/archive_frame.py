@@ -74,9 +74,9 @@ def kept(frame: Frame) -> list[Cell | None] | None:
     if len(frame.sizes) != 4 * frame.cells or place_of(frame) is None:
         return None
     sizes = struct.unpack(f">{frame.cells}I", frame.sizes)
-    held = [0 if size == ERASED_SIZE else size for size in sizes if size != AWAY_SIZE]
-    content = stretched(frame.content[_PLACE.size :], sum(held))
-    if content is None or len(frame.salts) != SALT_BYTES * len(held):
+    lengths = [0 if size == ERASED_SIZE else size for size in sizes if size != AWAY_SIZE]
+    content = stretched(frame.content[_PLACE.size :], sum(lengths))
+    if content is None or len(frame.salts) != SALT_BYTES * len(lengths):
         return None
     found: list[Cell | None] = []
     start = nth = 0
@@ -84,11 +84,11 @@ def kept(frame: Frame) -> list[Cell | None] | None:
         if size == AWAY_SIZE:
             found.append(None)
             continue
-        end = start + held[nth]
+        end = start + lengths[nth]
         salt = frame.salts[nth * SALT_BYTES : (nth + 1) * SALT_BYTES]
         found.append(ERASED if size == ERASED_SIZE else Cell(salt, content[start:end]))
         start, nth = end, nth + 1
-    assert start == len(content) and nth == len(held), "every byte and every salt is of one cell"
+    assert start == len(content) and nth == len(lengths), "every byte and every salt is of one cell"
     return found
 
 

@@ -110,15 +110,15 @@ def _last(file: LogFile) -> int:
 
 def _stretch(file: LogFile, start: int) -> Iterator[Frame]:
     """Frames from a cell on, about as much content as a step takes."""
-    held = 0
-    while held < STEP_BYTES:
+    bytes_held = 0
+    while bytes_held < STEP_BYTES:
         with file as db:
             frames = [frame_of(row) for row in db.execute(_READ, (start, 64))]
         for frame in frames:
             if frame.first < start:  # else pages that changed places are walked for ever
                 raise disorder(file, frame.first)
             yield frame
-            held += len(frame.content)
+            bytes_held += len(frame.content)
             start = max(frame.after, frame.first + 1)
         if not frames:
             return
@@ -156,16 +156,16 @@ def _flushed(pending: Sequence[Frame]) -> Iterator[Frame]:
     if not pending:
         return
     sizes, salts, content = (b"".join(parts) for parts in zip(*[frame[3:] for frame in pending], strict=True))
-    first, start, place, held = pending[0].first, 0, 0, 0
+    first, start, place, bytes_held = pending[0].first, 0, 0, 0
     lengths = struct.unpack(f">{len(sizes) // 4}I", sizes)
     assert len(salts) == SALT_BYTES * len(lengths), "sizes and salts are cut at the same cells"
     for at, entry in enumerate(lengths):
         length = 0 if entry == ERASED_SIZE else entry
-        if at > start and (held + length > FRAME_BYTES_MAX or at - start == CELLS_MAX):
-            yield _piece(first, start, at, sizes, salts, content[place : place + held])
-            start, place, held = at, place + held, 0
-        held += length
-    assert place + held == len(content), "the sizes account for every byte, so none is left out"
+        if at > start and (bytes_held + length > FRAME_BYTES_MAX or at - start == CELLS_MAX):
+            yield _piece(first, start, at, sizes, salts, content[place : place + bytes_held])
+            start, place, bytes_held = at, place + bytes_held, 0
+        bytes_held += length
+    assert place + bytes_held == len(content), "the sizes account for every byte, so none is left out"
     yield _piece(first, start, len(lengths), sizes, salts, content[place:])
 
 

@@ -56,30 +56,28 @@ def _rewritten(file: LogFile, vault: NoEncryption, wanted: Collection[int]) -> t
         db.execute("PRAGMA secure_delete = ON").fetchall()
         db.execute("BEGIN IMMEDIATE")
         try:
-            for held, places in _frames(db, wanted):
-                frame = vault.opened(held)
-                assert (frame.first, frame.cells) == (held.first, held.cells), (
-                    "a key changes what cells hold, not which"
-                )
+            for old, places in _frames(db, wanted):
+                frame = vault.opened(old)
+                assert (frame.first, frame.cells) == (old.first, old.cells), "a key changes what cells hold, not which"
                 if frame.form == ARCHIVED:
-                    blank = without(frame, [held.first + at for at in places])
+                    blank = without(frame, [old.first + at for at in places])
                     if blank != frame:
                         cells, frames = cells + len(places), frames + 1
-                        blank = vault.closed(blank, key_of(held))
-                        assert blank.cells == held.cells, "the row keeps its count, which is not written again"
+                        blank = vault.closed(blank, key_of(old))
+                        assert blank.cells == old.cells, "the row keeps its count, which is not written again"
                         db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
                     continue
                 lengths = frame.lengths
                 if lengths is None:
-                    raise CorruptError(f"the frame of cell {held.first} is damaged; run `vmstore verify`")
+                    raise CorruptError(f"the frame of cell {old.first} is damaged; run `vmstore verify`")
                 fresh = [at for at in places if lengths[at] != ERASED_SIZE]
-                if held.form in (FILES, FILES + ENCRYPTED):
-                    gone += [named(held, at) for at in places]  # a kill may have left one of those of before
+                if old.form in (FILES, FILES + ENCRYPTED):
+                    gone += [named(old, at) for at in places]  # a kill may have left one of those of before
                 if fresh:
                     cells, frames = cells + len(fresh), frames + 1
                     size += sum(lengths[at] for at in fresh)
-                    blank = vault.closed(blanked(frame, fresh), key_of(held))
-                    assert blank.cells == held.cells, "the row keeps its count, which is not written again"
+                    blank = vault.closed(blanked(frame, fresh), key_of(old))
+                    assert blank.cells == old.cells, "the row keeps its count, which is not written again"
                     db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
             db.execute("COMMIT")
             vault.drop_emptied(db)

@@ -99,7 +99,7 @@ class _Rewriting:
         self._path = path
         self._db = db
         self._vault = vault
-        self._plain, self._closed = (CellFiles(path.with_name("blobs"), one) for one in (PLAIN, vault))
+        self._plain, self._closed = (CellFiles(path.with_name("blobs"), scheme) for scheme in (PLAIN, vault))
         self._names: dict[int, bytes] = {}
 
     def run(self, progress: Progress | None) -> int:

@@ -85,16 +85,16 @@ def packed(frame: Frame) -> Frame:
 
 def densely(first: int, cells: Iterable[Cell]) -> Iterator[Frame]:
     """A run of cells as frames for an archive: long, squeezed, with a checksum, none in a file of its own."""
-    held: list[Cell] = []
+    held_cells: list[Cell] = []
     size = 0
     for cell in cells:
-        if held and (size + len(cell.content) > DENSE_BYTES_MAX or len(held) == DENSE_CELLS_MAX):
-            yield _dense(first, held)
-            first, held, size = first + len(held), [], 0
-        held.append(cell)
+        if held_cells and (size + len(cell.content) > DENSE_BYTES_MAX or len(held_cells) == DENSE_CELLS_MAX):
+            yield _dense(first, held_cells)
+            first, held_cells, size = first + len(held_cells), [], 0
+        held_cells.append(cell)
         size += len(cell.content)
-    if held:
-        yield _dense(first, held)
+    if held_cells:
+        yield _dense(first, held_cells)
 
 
 def _dense(first: int, cells: Sequence[Cell]) -> Frame:
@@ -112,18 +112,18 @@ def in_file_of_its_own(first: int, cell: Cell) -> Frame:
 
 def cut(first: int, cells: Sequence[Cell], *, dense: bool) -> Iterator[Frame]:
     """A run of cells as frames, each of a sensible length; `dense` ones are compressed at once."""
-    start, held = 0, 0
+    start, bytes_held = 0, 0
     for index, cell in enumerate(cells):
         size = len(cell.content)
-        if held + size > FRAME_BYTES_MAX or index - start == CELLS_MAX:
+        if bytes_held + size > FRAME_BYTES_MAX or index - start == CELLS_MAX:
             if index > start:
                 yield _framed(first + start, cells[start:index], dense)
-            start, held = index, 0
+            start, bytes_held = index, 0
             if size >= FILE_BYTES_MIN:
                 yield in_file_of_its_own(first + index, cell)
                 start = index + 1
                 continue
-        held += size
+        bytes_held += size
     if start < len(cells):
         yield _framed(first + start, cells[start:], dense)
 
@@ -143,8 +143,8 @@ def opened(
     if frame.form == FILES:
         yield from _from_files(frame, wanted, files)
         return
-    held = [0 if length == ERASED_SIZE else length for length in lengths or ()]
-    ends = list(accumulate(held, initial=0))
+    sizes = [0 if length == ERASED_SIZE else length for length in lengths or ()]
+    ends = list(accumulate(sizes, initial=0))
     content = unpacked(frame, ends[-1], dense=dense) if lengths is not None else None
     for number in wanted:
         at = number - frame.first
@@ -205,8 +205,8 @@ def squeezed(content: bytes) -> bytes:
     """Bytes as one dense zstd frame with a checksum; nothing for nothing."""
     import zstandard
 
-    told = zstandard.ZstdCompressor(level=DENSE_LEVEL, write_checksum=True)
-    return told.compress(content) if content else b""
+    compressor = zstandard.ZstdCompressor(level=DENSE_LEVEL, write_checksum=True)
+    return compressor.compress(content) if content else b""
 
 
 def stretched(content: bytes, size: int) -> bytes | None:

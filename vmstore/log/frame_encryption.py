@@ -53,7 +53,7 @@ class NoEncryption:
     def refresh(self) -> None:
         """Nothing."""
 
-    def name(self, db: apsw.Connection, told: Append) -> bytes:
+    def name(self, db: apsw.Connection, append: Append) -> bytes:
         """The id of the key that an append is written under: none."""
         return b""
 
@@ -85,9 +85,9 @@ class NoEncryption:
         """The bytes of a cell's file."""
         return content
 
-    def opened_file(self, commitment: bytes, held: bytes) -> bytes:
+    def opened_file(self, commitment: bytes, content: bytes) -> bytes:
         """A cell's bytes of those in its file."""
-        return held
+        return content
 
 
 PLAIN = NoEncryption()
@@ -124,18 +124,20 @@ class FrameDecryption(NoEncryption):
             return _emptied(frame, form)
         split = _split(frame, form)
         clear, encrypted = frame.content[:split], frame.content[split:]
-        told = None if key is None else self._decrypted(key, nonce, encrypted, _context(frame, frame.form, name, clear))
-        if told is None:
+        decrypted = (
+            None if key is None else self._decrypted(key, nonce, encrypted, _context(frame, frame.form, name, clear))
+        )
+        if decrypted is None:
             return frame._replace(form=DAMAGED, salts=bytes(SALT_BYTES * count))
         end = SALT_BYTES * (salts_of(frame) if form == ARCHIVED else count)
-        assert len(told) >= end, "what decrypts is what `closed` encrypted: all salts, then the content"
-        return frame._replace(form=form, salts=told[:end], content=clear + told[end:])
+        assert len(decrypted) >= end, "what decrypts is what `closed` encrypted: all salts, then the content"
+        return frame._replace(form=form, salts=decrypted[:end], content=clear + decrypted[end:])
 
-    def opened_file(self, commitment: bytes, held: bytes) -> bytes:
+    def opened_file(self, commitment: bytes, content: bytes) -> bytes:
         """A cell's bytes; none where they do not decrypt, which no commitment of a long cell agrees with."""
-        name, nonce = held[:ID_BYTES], held[ID_BYTES : ID_BYTES + NONCE_BYTES]
-        key = self._keys.key(name) if len(held) > ID_BYTES + NONCE_BYTES else None
-        encrypted = held[ID_BYTES + NONCE_BYTES :]
+        name, nonce = content[:ID_BYTES], content[ID_BYTES : ID_BYTES + NONCE_BYTES]
+        key = self._keys.key(name) if len(content) > ID_BYTES + NONCE_BYTES else None
+        encrypted = content[ID_BYTES + NONCE_BYTES :]
         return (self._decrypted(key, nonce, encrypted, _FILE + commitment + name) if key else None) or b""
 
     def _cipher(self, key: bytes) -> Any:
@@ -166,17 +168,17 @@ class FrameEncryption(FrameDecryption):
         self._subject = subject
         self._names: dict[int, bytes] = {}  # under which sessions began
 
-    def name(self, db: apsw.Connection, told: Append) -> bytes:
+    def name(self, db: apsw.Connection, append: Append) -> bytes:
         """The id of the key that an append is written under: the one its session's first cell lies under."""
         self.refresh()
-        if not told.session:
-            return self.keyring.in_use(self.began(told.commits[0]))
-        if told.session not in self._names:
-            salts, form = db.execute(_FIRST, (told.session,)).fetchone() or (b"", RAW)
+        if not append.session:
+            return self.keyring.in_use(self.began(append.commits[0]))
+        if append.session not in self._names:
+            salts, form = db.execute(_FIRST, (append.session,)).fetchone() or (b"", RAW)
             if len(self._names) >= KEPT_MAX:
                 self._names.clear()
-            self._names[told.session] = salts[:ID_BYTES] if form >= ENCRYPTED else self.keyring.name(b"")
-        return self.keyring.in_use(self._names[told.session])
+            self._names[append.session] = salts[:ID_BYTES] if form >= ENCRYPTED else self.keyring.name(b"")
+        return self.keyring.in_use(self._names[append.session])
 
     def began(self, first: Commit) -> bytes:
         """The id of the key of a session that begins with this commit."""
@@ -206,9 +208,9 @@ class FrameEncryption(FrameDecryption):
         """
         self.keyring.refresh()
         for name, run in groupby(frames, key=lambda frame: frame.salts[:ID_BYTES]):
-            held = {frame.first: (frame, self.opened(frame)) for frame in run}
-            for frame in framing((loose for _, loose in held.values()), name):
-                old, loose = held.get(frame.first, (None, None))
+            cells = {frame.first: (frame, self.opened(frame)) for frame in run}
+            for frame in framing((loose for _, loose in cells.values()), name):
+                old, loose = cells.get(frame.first, (None, None))
                 yield old if old is not None and frame == loose else self.closed(frame, name)
 
     def drop_emptied(self, db: apsw.Connection) -> int:

@@ -220,11 +220,11 @@ class _Queue:
         """Takes the lock where nobody is in the way."""
         if self._thread is not None:  # a wait that was given up goes on, and would let go of it
             return False
-        held, door = self.files
+        turnstile, door = self.files
         with suppress(BlockingIOError):
             fcntl.flock(door, self._kind | fcntl.LOCK_NB)
             try:
-                fcntl.flock(held, self._kind | fcntl.LOCK_NB)
+                fcntl.flock(turnstile, self._kind | fcntl.LOCK_NB)
                 return True
             finally:
                 fcntl.flock(door, fcntl.LOCK_UN)
@@ -274,14 +274,14 @@ class _Queue:
             os.close(file)
 
     def _stand(self) -> None:
-        held, door = self.files
+        turnstile, door = self.files
         self._error = None
         try:
             fcntl.flock(door, self._kind)
             self.at_door = True
             sign(door)
             try:
-                fcntl.flock(held, self._kind)
+                fcntl.flock(turnstile, self._kind)
             finally:
                 fcntl.flock(door, fcntl.LOCK_UN)
         except OSError as error:

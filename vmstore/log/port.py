@@ -185,10 +185,10 @@ def check_expected(head: ChainHead | None, session: int, expected: int, commits:
     other, raises CorruptError or ConflictError. What a new session's first one follows the log does
     not know: it may be a fork.
     """
-    held = 0 if head is None else head.position
-    if session and held != expected:
+    position = 0 if head is None else head.position
+    if session and position != expected:
         raise OvertakenError(
-            f"session {session} stands at position {held}, not {expected}: read what was added and decide again"
+            f"session {session} stands at position {position}, not {expected}: read what was added and decide again"
         )
     before = head
     for commit in commits:
@@ -213,12 +213,12 @@ def check_seen(ordinal: int, seen: int | None) -> None:
 
 def one_by_one(append: Callable[..., list[Commit]], appends: Iterable[Append]) -> list[list[Commit] | Exception]:
     """What comes of several appends, one after the other, where there is no flush to share."""
-    told: list[list[Commit] | Exception] = []
-    for one in appends:
+    outcomes: list[list[Commit] | Exception] = []
+    for each in appends:
         try:
-            stored = append(*one[:3], after=one.after, seen=one.seen, dense=one.dense, tip=one.tip)
+            stored = append(*each[:3], after=each.after, seen=each.seen, dense=each.dense, tip=each.tip)
         except Exception as error:
-            told.append(error)
+            outcomes.append(error)
         else:
-            told.append(stored)
-    return told
+            outcomes.append(stored)
+    return outcomes

@@ -157,10 +157,10 @@ class SqliteLog:
         tip: int = 0,
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns."""
-        (told,) = self.together([Append(commits, session, expected, after, seen, dense, tip)])
-        if isinstance(told, Exception):
-            raise told
-        return told
+        (outcome,) = self.together([Append(commits, session, expected, after, seen, dense, tip)])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
         """Stores several appends with one flush, each all or none, in their order; what came of each."""
@@ -207,13 +207,13 @@ class SqliteLog:
         """Waits for whoever destroys cells, or moves them to archives or back."""
         return self.archives.settled(make=not self._readonly)
 
-    def _keep_files(self, one: _Pending) -> None:
-        long = [cell for commit in one.told.commits for cell in commit.cells if len(cell.content) >= FILE_BYTES_MIN]
+    def _keep_files(self, pending: _Pending) -> None:
+        long = [cell for commit in pending.told.commits for cell in commit.cells if len(cell.content) >= FILE_BYTES_MIN]
         if long:
             with self.file as db:
-                one.key = self.vault.name(db, one.told)
+                pending.key = self.vault.name(db, pending.told)
         for cell in long:
-            self.files.keep(cell.commitment, cell.content, one.key)
+            self.files.keep(cell.commitment, cell.content, pending.key)
 
     def _transact(self, together: list[_Pending]) -> None:
         assert self.lock.held, "ordinals and cell numbers are taken while no other process writes"
@@ -229,12 +229,12 @@ class SqliteLog:
                         db.execute("ROLLBACK")
                     raise
         except StoreError as error:
-            laid = [commit for one in together for commit in one.stored]
+            laid = [commit for pending in together for commit in pending.stored]
             if not laid or not isinstance(error.__cause__, apsw.IOError | apsw.FullError):
                 raise
             self._resolve(laid[0], error)
         with self.file:  # as everything that looks at heads
-            for commit in (commit for one in together for commit in one.stored):
+            for commit in (commit for pending in together for commit in pending.stored):
                 self._heads.follow(commit.ordinal, commit.session, ChainHead(commit.last, commit.hash))
 
     def _resolve(self, first: Commit, error: StoreError) -> None:
@@ -290,17 +290,17 @@ class SqliteLog:
         ahead: dict[int, ChainHead] = {}
         rows: list[tuple[Any, ...]] = []
         frames: list[Frame] = []
-        for one in together:
+        for pending in together:
             try:
-                told = one.told
-                head = ahead.get(told.session) or self._standing(db, told)
-                check_expected(head, told.session, told.expected, told.commits)
-                check_seen(ordinal, told.seen)
-                stored, laid = self._numbered(db, one, ordinal, cell)
+                append = pending.told
+                head = ahead.get(append.session) or self._standing(db, append)
+                check_expected(head, append.session, append.expected, append.commits)
+                check_seen(ordinal, append.seen)
+                stored, laid = self._numbered(db, pending, ordinal, cell)
             except Exception as error:
-                one.error = error
+                pending.error = error
                 continue
-            one.stored = stored
+            pending.stored = stored
             rows += map(row_of, stored)
             frames += laid
             ordinal += len(stored)
@@ -316,11 +316,11 @@ class SqliteLog:
         self, db: apsw.Connection, waiting: _Pending, ordinal: int, cell: int
     ) -> tuple[list[Commit], list[Frame]]:
         """An append's commits as they will stand after an ordinal and a cell, and its cells in frames."""
-        one = waiting.told
-        session = one.session or ordinal + 1
+        append = waiting.told
+        session = append.session or ordinal + 1
         stored: list[Commit] = []
         cells: list[Cell] = []
-        for at, c in enumerate(one.commits, ordinal + 1):
+        for at, c in enumerate(append.commits, ordinal + 1):
             assert len(c.commitments) == COMMITMENT_BYTES * len(c.cells), (
                 "a commit brings every cell that its hash covers"
             )
@@ -329,10 +329,10 @@ class SqliteLog:
             stored.append(
                 Commit(c.first, c.count, c.at, c.lag, c.body, c.commitments, c.hash, c.request, session, at, first)
             )
-        frames = list(cut(cell + 1, cells, dense=one.dense))
+        frames = list(cut(cell + 1, cells, dense=append.dense))
         assert not frames or frames[0].first == cell + 1, "the frames go on where the log ended"
         assert not frames or frames[-1].after == cell + 1 + len(cells), "and hold every cell that the commits count"
-        key = self.vault.name(db, one) if frames else b""
+        key = self.vault.name(db, append) if frames else b""
         for frame in frames:  # swept, or its key dropped, while we waited
             if frame.form == FILES and (key != waiting.key or not self.files.holds(named(frame, 0))):
                 assert frame.cells == 1, "a file holds one cell"
@@ -351,18 +351,18 @@ class SqliteLog:
             self._heads.reach_back(after, ((ordinal, key, ChainHead(last, h)) for ordinal, key, last, h in rows))
         return self._heads.head(session, after)
 
-    def _standing(self, db: apsw.Connection, told: Append) -> ChainHead | None:
+    def _standing(self, db: apsw.Connection, append: Append) -> ChainHead | None:
         """Where the session of an append stands in the log; None where it holds no such session.
 
         Of one that wrote nothing since this handle was opened, the commit that the writer calls its
         last is looked at; where that is another one, the last one is searched for.
         """
-        session = told.session
+        session = append.session
         if not session:
             return None
-        head = self._head(db, session, told.after) or self._heads.head(session, 0)
+        head = self._head(db, session, append.after) or self._heads.head(session, 0)
         if head is None:
-            row = db.execute(_TIP, (told.tip, session, told.expected)).fetchone()
+            row = db.execute(_TIP, (append.tip, session, append.expected)).fetchone()
             row = row or db.execute(_SEARCH, (session, self._heads.end, session)).fetchone()
             if row is not None:
                 head = ChainHead(*row[1:])

@@ -80,19 +80,19 @@ def archive(
         keep = _folded(ns, {key for key, _ in keys})
         chosen = [_chosen(ns, key, name) for key, name in keys]
     moved = []
-    for nth, one in enumerate(chosen):
-        left = _left(log, one.runs)
+    for nth, session in enumerate(chosen):
+        left = _left(log, session.runs)
         if not left:
-            skipped.append(SkippedSession(one.name, "all of it is archived already"))
+            skipped.append(SkippedSession(session.name, "all of it is archived already"))
             continue
-        path = log.archives.path(one.uid)
+        path = log.archives.path(session.uid)
         size = 0
         if not dry_run:
             with log.archives.alone():
-                _write(log, one)
-                size = _move(log, one, keep, _share(progress, nth, len(chosen)))
-            _forget(ns, one)
-        moved.append(ArchivedSession(one.name, str(path), left, size, path.stat().st_size if path.exists() else 0))
+                _write(log, session)
+                size = _move(log, session, keep, _share(progress, nth, len(chosen)))
+            _forget(ns, session)
+        moved.append(ArchivedSession(session.name, str(path), left, size, path.stat().st_size if path.exists() else 0))
     return ArchiveReport(not dry_run, moved, skipped, before, _bytes(ns))
 
 
@@ -106,8 +106,8 @@ def unarchive(store: Archivable, sessions: str | Iterable[str]) -> ArchiveReport
             key = _key(ns, name)
             uid = ns.views.execute("SELECT uid FROM sessions WHERE session = ?", (key,)).get
         with log.archives.alone():
-            held = [cells for _, cells, place in log.mover.places() if place.uid == uid]
-            if not held:
+            places = [cells for _, cells, place in log.mover.places() if place.uid == uid]
+            if not places:
                 skipped.append(SkippedSession(name, "nothing of it is archived"))
                 continue
             moved.append(ArchivedSession(name, str(log.archives.path(uid)), log.mover.back(uid)))
@@ -190,12 +190,12 @@ def _spans(ns: Namespace, key: int, upto: int) -> tuple[list[tuple[int, int]], i
 
 def _left(log: SqliteLog, runs: Sequence[CellRun]) -> int:
     """How many cells of these runs lie in no archive."""
-    held = [(first, first + cells) for first, cells, _ in log.mover.places()]
-    starts = [first for first, _ in held]
+    ranges = [(first, first + cells) for first, cells, _ in log.mover.places()]
+    starts = [first for first, _ in ranges]
     left = 0
     for run in runs:
         end = run.first + run.cells
-        near = held[max(bisect_right(starts, run.first) - 1, 0) : bisect_right(starts, end)]
+        near = ranges[max(bisect_right(starts, run.first) - 1, 0) : bisect_right(starts, end)]
         left += run.cells - sum(max(min(end, after) - max(run.first, first), 0) for first, after in near)
     return left
 
@@ -224,28 +224,28 @@ def _heirs(ns: Namespace, keys: set[int]) -> set[int]:
 # ---- writing
 
 
-def _forget(ns: Namespace, one: _Chosen) -> None:
+def _forget(ns: Namespace, chosen: _Chosen) -> None:
     """Forgets which contents were sealed in an archived session, so that later ones are not named after them."""
     with ns.lock:
-        rows: list[Any] = ns.views.execute("SELECT first FROM commits WHERE session = ?", (one.key,)).fetchall()
-        for key in {one.key} | _heirs(ns, {one.key}):
+        rows: list[Any] = ns.views.execute("SELECT first FROM commits WHERE session = ?", (chosen.key,)).fetchall()
+        for key in {chosen.key} | _heirs(ns, {chosen.key}):
             ns.forget(key, [first for (first,) in rows])
 
 
-def _write(log: SqliteLog, one: _Chosen) -> None:
+def _write(log: SqliteLog, chosen: _Chosen) -> None:
     """Writes the archive of a session, proven before anything leaves the log."""
-    commits = chain.from_iterable(commits_as_they_lie(log, portion) for portion in one.portions)
-    uids = {portion.session: portion.uid for portion in one.portions}
-    log.archives.write(one.uid, commits, uids, Erasures(log).position, partial(key_under, log.file)).close()
+    commits = chain.from_iterable(commits_as_they_lie(log, portion) for portion in chosen.portions)
+    uids = {portion.session: portion.uid for portion in chosen.portions}
+    log.archives.write(chosen.uid, commits, uids, Erasures(log).position, partial(key_under, log.file)).close()
 
 
-def _move(log: SqliteLog, one: _Chosen, keep: set[int], progress: Progress | None) -> int:
+def _move(log: SqliteLog, chosen: _Chosen, keep: set[int], progress: Progress | None) -> int:
     """Moves the cells of a session, how many bytes; an archive that does not hold them is not left behind."""
     try:
-        return log.mover.away(one.uid, one.runs, keep, progress)
+        return log.mover.away(chosen.uid, chosen.runs, keep, progress)
     except OvertakenError:
-        if all(place.uid != one.uid for _, _, place in log.mover.places()):
-            log.archives.drop(one.uid)
+        if all(place.uid != chosen.uid for _, _, place in log.mover.places()):
+            log.archives.drop(chosen.uid)
         raise
 
 

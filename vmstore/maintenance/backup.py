@@ -128,7 +128,7 @@ def restore(
     with suppress(_LookedError), beside(target) as part, naming(target):
         part.mkdir()
         _put_back(path, part, listing, store_key, progress)
-        again = ReapplyPlan(part, [one.namespace for one in listing.parts], ledger, trusted, store_key)
+        again = ReapplyPlan(part, [part_of.namespace for part_of in listing.parts], ledger, trusted, store_key)
         effects = again.effects
         found[0] = msgspec.structs.replace(
             found[0], erased=again.cells, signed=again.signed, effects=effects, done=not dry_run
@@ -165,9 +165,9 @@ def _put_back(path: Path, part: Path, listing: _Listing, store_key: StoreKey | N
             raise CorruptError(f"{source} is not what was backed up; use another backup")
         if progress is not None:
             progress(number, len(listing.files) * 2)
-    for one in listing.parts:
-        folder = part / one.namespace
-        if _proven(folder, path, vault_in(folder, store_key, ids), _share(progress, 1, 2)) != one:
+    for entry in listing.parts:
+        folder = part / entry.namespace
+        if _proven(folder, path, vault_in(folder, store_key, ids), _share(progress, 1, 2)) != entry:
             raise CorruptError(f"{path} does not hold what its {LIST} says; use another backup")
 
 
@@ -193,7 +193,7 @@ def _listing(path: Path) -> _Listing:
         raise CorruptError(f"{path / LIST} is damaged ({error}); use another backup") from error
     if listing.version != VERSION:
         raise StoreError(f"{path} is a backup of another version of vmstore; restore it with that one")
-    names = [one.namespace for one in listing.parts]
+    names = [entry.namespace for entry in listing.parts]
     for name in names:
         check_name(name)
     files = [file.path for file in listing.files]
@@ -298,7 +298,7 @@ def _copy_files(source: Path, target: Path) -> None:
     """Copies blobs and archives after the log that names them: they are written before it and never changed."""
     if not source.is_dir():
         return
-    for file in sorted(one for one in source.rglob("*") if one.is_file() and one.suffix not in UNFINISHED):
+    for file in sorted(path for path in source.rglob("*") if path.is_file() and path.suffix not in UNFINISHED):
         no_links(source, file)
         place = target / file.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)

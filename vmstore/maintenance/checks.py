@@ -62,9 +62,9 @@ def log(
 ) -> Iterator[Symptom]:
     """Damage of the log's file, its chain or its cells, seals that do not hold, and what could be packed."""
     with log.file as db:
-        told = db.execute("PRAGMA quick_check(1)").get
-    if told != "ok":
-        yield Symptom("log", str(folder / LOG), f"its file is damaged: {told}", BACKUP)
+        verdict = db.execute("PRAGMA quick_check(1)").get
+    if verdict != "ok":
+        yield Symptom("log", str(folder / LOG), f"its file is damaged: {verdict}", BACKUP)
         return
     seals: list[Seal] = []
     for file in sorted(folder_of(folder).glob(f"{folder.name}-*{SEAL}")):
@@ -73,7 +73,7 @@ def log(
         except VmstoreError as error:
             yield Symptom("seal", str(file), str(error), f"put back a copy of {file}, or delete it")
     found = _checked(log, folder, store, key, seals, full, progress)
-    again = _again(log) if any(one.kind == "position" for one in found) else None
+    again = _again(log) if any(finding.kind == "position" for finding in found) else None
     if again is not None:
         yield Symptom("twice", f"commit {again.ordinal}", again.what, again.remedy(folder / LOG, store))
         return
@@ -103,8 +103,8 @@ class RepeatedCommits(NamedTuple):
     @property
     def what(self) -> str:
         """What is wrong."""
-        told = f"from here to its end the log says once more what commit {self.before} says, so its chain is broken"
-        return f"{told}: an earlier version let a batch be committed twice by hand; nothing else is damaged"
+        reason = f"from here to its end the log says once more what commit {self.before} says, so its chain is broken"
+        return f"{reason}: an earlier version let a batch be committed twice by hand; nothing else is damaged"
 
     def remedy(self, file: Path, store: Path) -> str:
         """What takes them out."""
@@ -120,7 +120,7 @@ def _again(log: SqliteLog) -> RepeatedCommits | None:
     last: dict[int, Commit] = {}
     begins: tuple[Commit, Commit] | None = None
     try:
-        for commit in (one for batch in batches_of(log) for one in batch):
+        for commit in (each for batch in batches_of(log) for each in batch):
             before = last.get(commit.session) if begins is None else begins[1]
             if before is not None and commit.first <= before.last:
                 if not _alike(log, commit, before):
@@ -146,8 +146,8 @@ def _alike(log: SqliteLog, commit: Commit, before: Commit) -> bool:
     ):  # fmt: skip
         return False
     contents = [
-        [cell.content for _, cell in sorted(log.cells(range(one.cell, one.cell + one.cell_count)).items())]
-        for one in (commit, before)
+        [cell.content for _, cell in sorted(log.cells(range(each.cell, each.cell + each.cell_count)).items())]
+        for each in (commit, before)
     ]
     return contents[0] == contents[1]
 
@@ -165,7 +165,7 @@ def _checked(
         ns = open_namespace(store, "r", folder.name, SystemClock(), SystemIds(), key)
         with closing(ns), closing(ColumnStore(ns)) as columns:
             found = verdict_on(ns, columns, progress, views=True, rules=True, seals=seals).problems
-        return [Finding(one.kind, one.where, one.what) for one in found if one.kind != "archive"]
+        return [Finding(finding.kind, finding.where, finding.what) for finding in found if finding.kind != "archive"]
     histories = HistoryTree(watched(seals))
     check, total = ChainCheck(log, histories), log.ordinal
     file = views_file(folder)
@@ -175,13 +175,13 @@ def _checked(
             for batch in batches_of(log):
                 for commit in batch:
                     check.commit(commit)
-                check.problems += [Finding(UNREADABLE, *one) for one in unformed(log, batch, cellar)]
+                check.problems += [Finding(UNREADABLE, *finding) for finding in unformed(log, batch, cellar)]
                 if progress is not None:
                     progress(min(batch[-1].ordinal, total), total)
         except VmstoreError as error:
             check.problems.append(Finding("log", "log", str(error)))
-    pending = [] if any(one.kind != UNREADABLE for one in check.problems) else list(_pending(log))
-    return [*check.problems, *pending, *(one for seal in seals for one in seal.problems(histories))]
+    pending = [] if any(finding.kind != UNREADABLE for finding in check.problems) else list(_pending(log))
+    return [*check.problems, *pending, *(finding for seal in seals for finding in seal.problems(histories))]
 
 
 def _pending(log: SqliteLog) -> Iterator[Finding]:
@@ -206,7 +206,7 @@ def strays(log: SqliteLog, store: Path, now: int) -> Iterator[Symptom]:
     found = log.sweep(now - RESTING_US, dry=True)
     if found:
         files = "file" if len(found) == 1 else "files"
-        what = f"{len(found)} {files} of {sum(one.size for one in found):,} bytes that no commit names"
+        what = f"{len(found)} {files} of {sum(stray.size for stray in found):,} bytes that no commit names"
         yield Symptom("stray", str(found[0].path), what, f"vmstore sweep {store}")
 
 
@@ -239,9 +239,9 @@ def views(folder: Path, store: Path, end: int, now: int) -> tuple[dict[str, int]
     try:
         with closing(as_it_is(file)) as db:
             schema.guard(db)
-            told = db.execute("PRAGMA quick_check(1)").get
-            if told != "ok" or (told := stranger(db)) is not None:
-                raise apsw.CorruptError(str(told))
+            verdict = db.execute("PRAGMA quick_check(1)").get
+            if verdict != "ok" or (verdict := stranger(db)) is not None:
+                raise apsw.CorruptError(str(verdict))
             behind = {view: max(end - at, 0) for view, at in db.execute("SELECT view, ordinal FROM positions")}
             unfinished: list[Any] = db.execute(_UNFINISHED, (now - RESTING_US,)).fetchall()
     except (apsw.Error, TypeError) as error:
@@ -259,10 +259,10 @@ def views(folder: Path, store: Path, end: int, now: int) -> tuple[dict[str, int]
 # ---- files and disk
 
 
-def left_wal(folder: Path, store: Path, held: Sequence[LockedFile]) -> Iterator[Symptom]:
+def left_wal(folder: Path, store: Path, locked: Sequence[LockedFile]) -> Iterator[Symptom]:
     """A WAL with commits in it that nobody has open, as a kill leaves it."""
     for file in sorted(folder.glob("*.sqlite-wal")):
-        if file.stat().st_size and not any(one.file == file.name.replace("-wal", "-shm") for one in held):
+        if file.stat().st_size and not any(lock.file == file.name.replace("-wal", "-shm") for lock in locked):
             what = (
                 f"{file.stat().st_size:,} bytes that a killed process left; they count, and are to stay beside the log"
             )

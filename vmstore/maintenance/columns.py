@@ -145,7 +145,9 @@ class ColumnStore(after_fork.Owner):
         with self._ns.asking() as ordinal:
             found = shelf.fill(ordinal)
             end = found[-1].upto if found else 0
-            segments = [ColumnSegment(str(one.path), one.after, one.upto, one.size) for one in found]
+            segments = [
+                ColumnSegment(str(segment.path), segment.after, segment.upto, segment.size) for segment in found
+            ]
             return Columns(end, max(ordinal - end, 0), segments)
 
     # ---- keeping house
@@ -155,8 +157,8 @@ class ColumnStore(after_fork.Owner):
         with self._ns.asking() as ordinal:
             from vmstore.columns.schema import TAIL_MAX
 
-            held: Any = self._ns.views.execute("SELECT coalesce(sum(mutations), 0) FROM sessions").get
-            if not self.there and held <= TAIL_MAX:  # nothing to load numpy for
+            count: Any = self._ns.views.execute("SELECT coalesce(sum(mutations), 0) FROM sessions").get
+            if not self.there and count <= TAIL_MAX:  # nothing to load numpy for
                 return 0, 0
             try:
                 shelf = self.shelf

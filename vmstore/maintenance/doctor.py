@@ -86,10 +86,10 @@ def _looked_at(
 ) -> tuple[NamespaceHealth, list[Symptom]]:
     folder = path / name
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    held = list(holders(folder)) if LOCKS.exists() else []  # not there on macOS
+    locked = list(holders(folder)) if LOCKS.exists() else []  # not there on macOS
     found = [*checks.disk(folder, path), *checks.extras(folder, versions())]
     if LOCKS.exists():
-        found += checks.left_wal(folder, path, held)
+        found += checks.left_wal(folder, path, locked)
     found += checks.locked(folder, now)
     vault = vault_in(folder, store_key, SystemIds()) if _encrypted(folder) else None
     commits: int | None = None
@@ -100,12 +100,12 @@ def _looked_at(
             commits = log.ordinal
             archives = len({place.uid for _, _, place in log.mover.places()})
             found += checks.log(log, folder, path, store_key if vault is not None else None, full, progress)
-            behind, told = checks.views(folder, path, log.ordinal, now)
-            found += [*told, *checks.strays(log, path, now), *checks.archives(log, full)]
+            behind, symptoms = checks.views(folder, path, log.ordinal, now)
+            found += [*symptoms, *checks.strays(log, path, now), *checks.archives(log, full)]
     except VmstoreError as error:
         stated = None
         found.append(Symptom("log", str(folder / LOG), str(error), checks.mended(str(error), path)))
-    return NamespaceHealth(name, stated, commits, size, behind, archives, held), found
+    return NamespaceHealth(name, stated, commits, size, behind, archives, locked), found
 
 
 def _encrypted(folder: Path) -> bool:

@@ -49,8 +49,8 @@ def _is_right(ns: Namespace, lane: Branch, found: SnapshotImage) -> bool:
         measured = into.metrics.measures(into.state) == right.metrics.measures(right.state)
     except Exception:  # what damage made of it
         return False
-    told = into._replace(words=right.words, metrics=right.metrics)  # these count acts that wrote nothing too
-    return measured and pictured(told) == pictured(right)
+    comparable = into._replace(words=right.words, metrics=right.metrics)  # these count acts that wrote nothing too
+    return measured and pictured(comparable) == pictured(right)
 
 
 def _folded(runtime: Runtime) -> FoldedSession:

@@ -55,12 +55,12 @@ def _archives(ns: Namespace, found: Sequence[Finding]) -> list[Finding]:
     """What is wrong with archives beyond what reading the log's cells found: a commit in one, a file never asked."""
     if not isinstance(ns.log, SqliteLog):
         return []
-    named = " ".join(one.what for one in found if one.kind == ARCHIVE)
-    told = _broken(ns.log)
-    if told:  # somebody may have moved them back just now
+    named = " ".join(finding.what for finding in found if finding.kind == ARCHIVE)
+    problem = _broken(ns.log)
+    if problem:  # somebody may have moved them back just now
         with ns.log.settled():
-            told = _broken(ns.log)
-    return [Finding(ARCHIVE, "archive", what) for what in told if what.split(" ", 1)[0] not in named]
+            problem = _broken(ns.log)
+    return [Finding(ARCHIVE, "archive", what) for what in problem if what.split(" ", 1)[0] not in named]
 
 
 def _broken(log: SqliteLog) -> list[str]:
@@ -74,4 +74,4 @@ def _named(ns: Namespace, found: Iterable[Finding]) -> Iterator[Finding]:
     except apsw.Error:  # the verdict says so elsewhere
         rows = []
     names = {f"session {uid.lower()}": f"session {name} ({uid.lower()})" for uid, name in rows}
-    return (one._replace(where=names.get(one.where, one.where)) for one in found)
+    return (finding._replace(where=names.get(finding.where, finding.where)) for finding in found)

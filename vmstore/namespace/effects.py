@@ -49,11 +49,11 @@ def lost_here(ns: Namespace, session: int, commits: Iterable[Commit]) -> set[int
 
 def effects_on(ns: Namespace, session: int, name: str, commits: ForeignCommits) -> tuple[int, list[str]]:
     """How many cells here the new commits of a session that is here destroy; all they would do to it, in words."""
-    lost, said = len(lost_here(ns, session, commits)), list(dict.fromkeys(_rules(commits, name)))
+    lost, rules = len(lost_here(ns, session, commits)), list(dict.fromkeys(_rules(commits, name)))
     if lost:
         cells = "1 cell" if lost == 1 else f"{lost:,} cells"
-        said.insert(0, f"an erasure that comes along destroys {cells} of session {name!r} here for good")
-    return lost, said
+        rules.insert(0, f"an erasure that comes along destroys {cells} of session {name!r} here for good")
+    return lost, rules
 
 
 def _rules(commits: Iterable[Commit], name: str) -> Iterator[str]:

@@ -45,15 +45,15 @@ Key = str | os.PathLike[str] | StoreKey
 K = TypeVar("K", bound=Key)
 
 
-def store_key_of(told: Key | None, ids: IdSource) -> StoreKey | None:
+def store_key_of(given: Key | None, ids: IdSource) -> StoreKey | None:
     """The store key that a caller named; raises InputError where it is none."""
-    if told is None:
+    if given is None:
         return None
-    if isinstance(told, str | os.PathLike):
-        return read_store_key(told, ids)
-    if isinstance(told, StoreKey):
-        return told
-    raise InputError(f"{told!r:.60} is no store key; name its file, or pass an object with `wrap` and `unwrap`")
+    if isinstance(given, str | os.PathLike):
+        return read_store_key(given, ids)
+    if isinstance(given, StoreKey):
+        return given
+    raise InputError(f"{given!r:.60} is no store key; name its file, or pass an object with `wrap` and `unwrap`")
 
 
 def making(store_key: StoreKey | None, ids: IdSource) -> Callable[[Path], None]:

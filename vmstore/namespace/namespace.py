@@ -437,18 +437,18 @@ class ViewsLock:
         with suppress(apsw.ConnectionClosedError):  # the log is closed after the views
             if self._namespace.within_moment:
                 return 0
-        held, self._depth = self._depth, 0
-        for _ in range(held):
+        depth, self._depth = self._depth, 0
+        for _ in range(depth):
             self._lock.release()
-        return held
+        return depth
 
-    def take_back(self, held: int, seconds: float = -1.0) -> bool:
+    def take_back(self, depth: int, seconds: float = -1.0) -> bool:
         """Uses them again, as often as before; whether that was possible within some seconds."""
         if not self._lock.acquire(timeout=seconds):
             return False
-        for _ in range(held - 1):
+        for _ in range(depth - 1):
             self._lock.acquire()
-        self._depth = held
+        self._depth = depth
         return True
 
 

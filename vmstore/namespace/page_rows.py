@@ -38,7 +38,7 @@ def described(lane: Branch, position: int, pages: Sequence[int]) -> list[Page]:
     found = []
     for number in pages:
         page, _, _, message, type_, role, modality, mime, importance, hint, labels, turn, call, at, owner = born[number]
-        held, version, tokens, size = contents[page]
+        place, version, tokens, size = contents[page]
         note = notes.get(page) or PageNotes()
         found.append(
             Page(
@@ -49,8 +49,8 @@ def described(lane: Branch, position: int, pages: Sequence[int]) -> list[Page]:
                 role=_ROLES[role],
                 modality=_MODALITIES[modality],
                 mime=_mime(mime, labels),
-                tier=_L0 if held is not None else _L2,
-                level=held.level if held is not None else 0,
+                tier=_L0 if place is not None else _L2,
+                level=place.level if place is not None else 0,
                 version=version,
                 tokens=tokens,
                 bytes=size,
@@ -91,9 +91,9 @@ def _contents_at(lane: Branch, position: int, born: Mapping[int, Any]) -> dict[i
     for stretch in reversed(lane.upto(position)):
         for page, *later in lane.db.execute(_LATER, (listed, stretch.session, stretch.high)):
             found[page] = CountedSize(None, *later)
-    held = [resident for resident in resident_at(lane, position) if resident.page in found]
-    shown: dict[int, Any] = {at: size for at, *size in lane.rows(_SHOWN, [r.content for r in held if r.level])}
-    for resident in held:
+    residents = [resident for resident in resident_at(lane, position) if resident.page in found]
+    shown: dict[int, Any] = {at: size for at, *size in lane.rows(_SHOWN, [r.content for r in residents if r.level])}
+    for resident in residents:
         full = found[resident.page]
         found[resident.page] = CountedSize(
             resident, full.version, *(shown[resident.content] if resident.level else full[2:])

@@ -17,20 +17,22 @@ def resolved(ns: Namespace, lane: Branch, session: str, reference: str | int, wh
 
     Raises UnknownError naming the nearest page, or the pages it could be.
     """
-    told = (
+    listed = (
         Address(namespace=None, session=None, page=f"p{reference}") if isinstance(reference, int) else parse(reference)
     )
-    if told.namespace is not None and told.namespace != ns.name:
+    if listed.namespace is not None and listed.namespace != ns.name:
         raise UnknownError(f"there is no page {reference} here; all pages here are of namespace {ns.name!r}")
-    if told.session is not None and told.session != session:
-        raise InputError(f"{reference} names a page of session {told.session!r}, and this is {session!r}")
-    moment = {k: v for k in ("turn", "call", "position") if (v := getattr(told, k)) is not None}
+    if listed.session is not None and listed.session != session:
+        raise InputError(f"{reference} names a page of session {listed.session!r}, and this is {session!r}")
+    moment = {k: v for k in ("turn", "call", "position") if (v := getattr(listed, k)) is not None}
     if moment:
         when = as_of(**moment)
     found = basis(lane, when)
-    number = _page(lane, told.page)
+    number = _page(lane, listed.page)
     if number is None:
-        raise UnknownError(f"there is no page {told.page!r} in session {session!r}; {_nearest(ns, lane, told.page)}")
+        raise UnknownError(
+            f"there is no page {listed.page!r} in session {session!r}; {_nearest(ns, lane, listed.page)}"
+        )
     if number > found.position:
         raise UnknownError(f"{page_name(number)} was created at position {number}, after {when} of {session!r}")
     return number, found
@@ -38,10 +40,10 @@ def resolved(ns: Namespace, lane: Branch, session: str, reference: str | int, wh
 
 def page_named(ns: Namespace, reference: str) -> tuple[str, str]:
     """The session and the page that a reference is an unambiguous tail of; raises UnknownError where it is not."""
-    told = parse(reference)
-    position = page_position(told.page)
-    hits = _named(ns, "(p.page = ? OR p.hint = ?)", (-1 if position is None else position, told.page))
-    _, session, page = resolve(told, hits or _named(ns, "p.page > ?", (0,)))
+    address = parse(reference)
+    position = page_position(address.page)
+    hits = _named(ns, "(p.page = ? OR p.hint = ?)", (-1 if position is None else position, address.page))
+    _, session, page = resolve(address, hits or _named(ns, "p.page > ?", (0,)))
     return session, page
 
 

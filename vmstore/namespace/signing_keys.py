@@ -85,9 +85,9 @@ def read_secret(file: Path, remedy: str) -> bytes:
     return content
 
 
-def public_key(told: str | os.PathLike[str]) -> bytes:
+def public_key(given: str | os.PathLike[str]) -> bytes:
     """A public key told as 64 hex digits, or as a file of them."""
-    text = str(told)
+    text = str(given)
     try:
         if Path(text).is_file():
             text = read_within(text, KEY_BYTES_MAX).decode("ascii")
@@ -96,7 +96,7 @@ def public_key(told: str | os.PathLike[str]) -> bytes:
         found = b""
     if len(found) != PUBLIC_BYTES:
         raise InputError(
-            f"{str(told)[:80]} is no public key: neither 64 hex digits nor a file of them, as `vmstore seal --new-key`"
+            f"{str(given)[:80]} is no public key: neither 64 hex digits nor a file of them, as `vmstore seal --new-key`"
             " writes beside the secret"
         )
     return found

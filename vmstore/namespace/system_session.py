@@ -102,8 +102,8 @@ def entries(ns: Namespace, after: int = 0) -> list[SystemEntry]:
             places.update(dict.fromkeys(range(commit.first, commit.last + 1), commit))
             for index, mutation in enumerate(decode(commit.body) if commit.ordinal > after else ()):
                 if not isinstance(mutation, Open):
-                    told = (commit.first + index, commit.ordinal, commit.at, commit.logged_at, mutation)
-                    found.append(SystemEntry(*told, places, ns.log, ns.views))
+                    entry = (commit.first + index, commit.ordinal, commit.at, commit.logged_at, mutation)
+                    found.append(SystemEntry(*entry, places, ns.log, ns.views))
         return found
 
 

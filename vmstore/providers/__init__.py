@@ -107,8 +107,8 @@ def take_reply(shape: Shape, response: Any) -> ReplyDraft:
         # The bare message, which is all some agents keep.
         reply = chat_reply({"choices": [{"message": body}]}, True)
         return msgspec.structs.replace(reply, body=holed(body, Shape.CHAT, reply.drafts, bare=True))
-    told = shape_of_body(body)
-    return _read(shape if told is None else told, body, ended=True)
+    shape_found = shape_of_body(body)
+    return _read(shape if shape_found is None else shape_found, body, ended=True)
 
 
 def _read(shape: Shape, body: dict[str, Any], *, ended: bool) -> ReplyDraft:

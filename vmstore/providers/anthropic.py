@@ -81,8 +81,8 @@ def _grow_block(block: dict[str, Any], delta: dict[str, Any]) -> None:
         known = block.get("citations")
         block["citations"] = [*(known if isinstance(known, list) else ()), delta.get("citation")]
     elif kind in DELTAS:
-        said, key = DELTAS[kind]
-        if isinstance(text := delta.get(said), str):
+        field, key = DELTAS[kind]
+        if isinstance(text := delta.get(field), str):
             add(block, key, text)
 
 

@@ -42,12 +42,14 @@ def holed(body: Any, shape: Shape, drafts: Sequence[Draft], bare: bool = False) 
 
 
 def _chat(body: dict[str, Any]) -> list[MessagePlace]:
-    return [MessagePlace(("choices", n, "message")) for n, one in enumerate(body["choices"]) if isinstance(one, dict)]
+    return [
+        MessagePlace(("choices", n, "message")) for n, choice in enumerate(body["choices"]) if isinstance(choice, dict)
+    ]
 
 
 def _gemini(body: dict[str, Any]) -> list[MessagePlace]:
     (key,) = CANDIDATES
-    return [MessagePlace((key, n, "content")) for n, one in enumerate(body[key]) if isinstance(one, dict)]
+    return [MessagePlace((key, n, "content")) for n, candidate in enumerate(body[key]) if isinstance(candidate, dict)]
 
 
 def _responses(body: dict[str, Any]) -> list[MessagePlace]:

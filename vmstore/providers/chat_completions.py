@@ -64,8 +64,8 @@ def _call(holes: Holes, call: Any) -> Any:
 def _audio(holes: Holes, audio: dict[str, Any]) -> dict[str, Any]:
     """A spoken answer: what was said, then its sound."""
     taken = dict(audio)
-    if isinstance(said := audio.get("transcript"), str):
-        taken["transcript"] = holes.text(said)
+    if isinstance(transcript := audio.get("transcript"), str):
+        taken["transcript"] = holes.text(transcript)
     # Only the request says in which format; OTHER keeps that open.
     if sound := take_base64(holes, audio.get("data"), "audio/*"):
         taken["data"] = sound
@@ -79,10 +79,10 @@ def chat_reply(body: dict[str, Any], ended: bool) -> ReplyDraft:
     first = choices[0] if choices else {}
     message = first.get("message")
     message = message if isinstance(message, dict) else {}
-    said = any(value for key, value in message.items() if key != "role")
+    has_content = any(value for key, value in message.items() if key != "role")
     return settled(
         body,
-        [_answer(message)] if said else [],
+        [_answer(message)] if has_content else [],
         stop=first.get("finish_reason"),
         model=body.get("model"),
         usage=chat_usage(body.get("usage")),

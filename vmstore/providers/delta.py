@@ -12,7 +12,7 @@ def words_of(part: dict[str, Any]) -> str:
     """The words that a part of a stream brings for the user to read; thoughts and calls bring none."""
     match shape_of_body(part):
         case Shape.CHAT:
-            first = next((one for one in dicts(part.get("choices")) if not one.get("index")), {})
+            first = next((item for item in dicts(part.get("choices")) if not item.get("index")), {})
             delta = first.get("delta")
             return _content(delta.get("content")) if isinstance(delta, dict) else ""
         case Shape.ANTHROPIC if part.get("type") == "content_block_delta":
@@ -27,7 +27,7 @@ def words_of(part: dict[str, Any]) -> str:
             candidate = next(dicts(part.get("candidates")), {})
             content = candidate.get("content")
             parts = dicts(content.get("parts")) if isinstance(content, dict) else ()
-            return "".join(_text(one) for one in parts if not one.get("thought"))
+            return "".join(_text(item) for item in parts if not item.get("thought"))
     return ""
 
 

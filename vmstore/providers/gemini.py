@@ -74,18 +74,18 @@ def _modality(part: dict[str, Any]) -> Modality:
 
 def _response(holes: Holes, response: dict[str, Any]) -> Any:
     """A tool's result: its words where it is one text, else the JSON it answered with."""
-    since, said = len(holes.parts), response.get("response")
-    taken: Any = holes.json(response) if said is None else {**response, "response": _said(holes, said)}
+    since, answer = len(holes.parts), response.get("response")
+    taken: Any = holes.json(response) if answer is None else {**response, "response": _said(holes, answer)}
     holes.answers(since, response.get("id"), response.get("name"))
     return taken
 
 
-def _said(holes: Holes, said: Any) -> Any:
-    if isinstance(said, dict) and len(said) == 1:
-        ((key, text),) = said.items()
+def _said(holes: Holes, value: Any) -> Any:
+    if isinstance(value, dict) and len(value) == 1:
+        ((key, text),) = value.items()
         if key in SAYINGS and isinstance(text, str):
             return {key: holes.text(text)}
-    return holes.json(said)
+    return holes.json(value)
 
 
 def gemini_reply(body: dict[str, Any], ended: bool) -> ReplyDraft:

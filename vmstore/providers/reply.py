@@ -71,8 +71,8 @@ def error_text(error: Any) -> str | None:
     """What an error payload says, None where there is none."""
     if not error:
         return None
-    said = error.get("message") if isinstance(error, dict) else error
-    text = said if isinstance(said, str) and said else json_bytes(error).decode("utf-8", "replace")
+    message = error.get("message") if isinstance(error, dict) else error
+    text = message if isinstance(message, str) and message else json_bytes(error).decode("utf-8", "replace")
     return text.encode("utf-8", "replace").decode()
 
 

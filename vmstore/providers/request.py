@@ -100,8 +100,8 @@ def _is_anthropic(request: Mapping[str, Any]) -> bool:
     messages = request["messages"]
     if isinstance(messages, (list, tuple)):
         for message in (*messages[:LOOKED_AT], *messages[LOOKED_AT:][-LOOKED_AT:]):
-            if (told := tells_anthropic(message)) is not None:
-                return told
+            if (verdict := tells_anthropic(message)) is not None:
+                return verdict
     return str(request.get("model")).startswith("claude") and "max_tokens" in request
 
 

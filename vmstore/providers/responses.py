@@ -114,8 +114,8 @@ def responses_stream(events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], 
     for event in events:
         kind = str(event.get("type"))
         index = counted(event.get("output_index")) or 0
-        if isinstance(told := event.get("response"), dict):
-            body, ended = dict(told), kind in ENDS
+        if isinstance(response := event.get("response"), dict):
+            body, ended = dict(response), kind in ENDS
         elif kind in ("response.output_item.added", "response.output_item.done"):
             item = event.get("item")
             items[index] = joined(item) if isinstance(item, dict) else {}

@@ -45,7 +45,7 @@ class Anchors:
             run = max(_RUN.finditer(raw), key=lambda found: len(found[0]), default=None)
             pieces = raw.translate(_APART).split()
             if run is not None and pieces != [run[0]]:
-                inner = {one[0] for one in _RUN.finditer(raw) if one.start() and one.end() < len(raw)}
+                inner = {match[0] for match in _RUN.finditer(raw) if match.start() and match.end() < len(raw)}
                 self._pieces[at] = (pieces, inner)
             if run is None:
                 self._always[at] = max(pieces, key=len, default=b"")
@@ -95,9 +95,9 @@ class KeyPrefixes:
 
     def __init__(self, literals: Iterable[str], anywhere: Iterable[str]) -> None:
         self._anywhere = tuple((literal, literal.encode()) for literal in anywhere)
-        told = sorted({literal.encode() for literal in literals}, key=len)
-        self._first = re.compile(rb"(?<![A-Za-z0-9_])" + either(told))
-        self._inner = {head: tuple(one.decode() for one in told if head.startswith(one)) for head in told}
+        heads = sorted({literal.encode() for literal in literals}, key=len)
+        self._first = re.compile(rb"(?<![A-Za-z0-9_])" + either(heads))
+        self._inner = {head: tuple(shorter.decode() for shorter in heads if head.startswith(shorter)) for head in heads}
 
     def within(self, words: AnchorWords) -> set[str]:
         """Those that can stand in a text of such words."""

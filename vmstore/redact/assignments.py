@@ -113,16 +113,16 @@ def called(name: str) -> NameHint | None:
         parts.pop()
     if not parts:
         return None
-    told = _noun(parts)
+    hint = _noun(parts)
     if (
-        told is None
+        hint is None
         and len(parts) > 1
         and name.isupper()
         and parts[-1] not in secret_words.ABOUT
         and len(parts[-1]) <= 16
     ):
-        told = _noun(parts[:-1]) if parts[-2] != "pass" else None  # `TOKEN_BEDROCK`
-    return told
+        hint = _noun(parts[:-1]) if parts[-2] != "pass" else None  # `TOKEN_BEDROCK`
+    return hint
 
 
 def _noun(parts: list[str]) -> NameHint | None:
@@ -175,10 +175,10 @@ def _named(text: ScannedText, place: int) -> SecretSpan | None:
     while start > max(place - _NAME_CHARS, 0) and (text.text[start - 1].isalnum() or text.text[start - 1] in "_.-"):
         start -= 1
     name = text.text[start:end]
-    told = called(name)
+    hint = called(name)
     if sign == "" and not found["close"] and _SET.search(text.low, max(start - 8, 0), start):
         sign = "="
-    if told is None or not _joined(text, start, name, sign, found):
+    if hint is None or not _joined(text, start, name, sign, found):
         return None
     if sign == ":" and "arn:" in text.low[max(start - 80, 0) : start]:
         return None
@@ -187,13 +187,13 @@ def _named(text: ScannedText, place: int) -> SecretSpan | None:
         return None
     fold = _FOLD.match(text.text, found.end()) if sign == ":" else None
     if fold is not None:
-        return SecretSpan(fold.start(2), fold.start(2) + len(fold[2].rstrip()), told.kind)
+        return SecretSpan(fold.start(2), fold.start(2) + len(fold[2].rstrip()), hint.kind)
     value = _value(text.text, found, start, name, sign)
-    if value is None or not _worth(text, found, start, name, sign, value, told):
+    if value is None or not _worth(text, found, start, name, sign, value, hint):
         return None
     if within and sign == ":" and not (value.after == "}" and _strong(value.text, 6)):
         return None
-    return SecretSpan(value.start, _to_the_end(text.text, value), told.kind)
+    return SecretSpan(value.start, _to_the_end(text.text, value), hint.kind)
 
 
 def _only_spoken_of(text: ScannedText, place: int, end: int) -> bool:
@@ -320,23 +320,23 @@ def _to_the_end(text: str, value: _Value) -> int:
 
 
 def _worth(
-    text: ScannedText, found: re.Match[str], start: int, name: str, sign: str, value: _Value, told: NameHint
+    text: ScannedText, found: re.Match[str], start: int, name: str, sign: str, value: _Value, hint: NameHint
 ) -> bool:
     """Whether a value is a secret."""
     if value.text.count("=") > _EQUALS_MAX or value.text.count(":") > _EQUALS_MAX:
         return False
     if value.more is not None and len(value.text) >= JUDGED_CHARS:
         rest = value.text[scheme.end() :] if (scheme := _SCHEME.match(value.text)) else value.text
-        return " " not in rest and (told.sure or random(rest))
+        return " " not in rest and (hint.sure or random(rest))
     if is_placeholder(value.text) or value.text.startswith(("/", "./", "~/", "http://", "https://", "=")):
         return False
-    if not told.sure:
+    if not hint.sure:
         return random(value.text) or (name.lower().endswith("auth") and pair(value.text))
     if sign in ("(", ",") or (sign == ">" and found["close"]):
         return (
             value.quoted is (sign != ">") and _strong(value.text, 6) and ("/" not in value.text or random(value.text))
         )
-    password = told.kind is SecretKind.PASSWORD
+    password = hint.kind is SecretKind.PASSWORD
     if not password and _SHOWN.match(value.text):
         return False
     if sign == "" and not name.startswith("-") and not value.quoted and name not in _BLANK:
@@ -359,7 +359,9 @@ def _bare(name: str, sign: str, value: _Value) -> bool:
     if value.quoted:
         return True
     made = _strong(value.text, 6) and "/" not in value.text and "::" not in value.text
-    return made and (sign == "=" or name.islower() or any(one in "!@#$%^&*+?" for one in value.text))
+    return made and (
+        sign == "=" or name.islower() or any(sign_in_value in "!@#$%^&*+?" for sign_in_value in value.text)
+    )
 
 
 def _worth_quoted(value: str, password: bool, phrase: bool = False) -> bool:
@@ -377,21 +379,21 @@ def _worth_plain(
     text: ScannedText, found: re.Match[str], start: int, name: str, sign: str, value: _Value, password: bool
 ) -> bool:
     """Whether a value without quotes is a secret and no piece of code."""
-    told = value.text
+    plain = value.text
     if _settings(name, sign, found):
-        return not (told.isdigit() and not password) and not (_CALL.match(told) and "(" in told)
-    if (value.after in ("(", "[", "{") and value.after) or len(told) < 4:
+        return not (plain.isdigit() and not password) and not (_CALL.match(plain) and "(" in plain)
+    if (value.after in ("(", "[", "{") and value.after) or len(plain) < 4:
         return False
     if sign in _SAYS:
-        return _strong(told, 6)
+        return _strong(plain, 6)
     tight = sign[-1:] in ("=", ":", "\uff1a") and not found["gap"] and not found["space"]
-    if _MEMBER.match(told):
+    if _MEMBER.match(plain):
         return False
-    if _WORDS.match(told) and not any(one.isdigit() for one in told):
+    if _WORDS.match(plain) and not any(char.isdigit() for char in plain):
         return _bare_word(text, found, value, start, sign, password)
     if password:
-        return any(not one.isalpha() for one in told)
-    return _strong(told, 8 if tight or sign in ("", ":", ">") else 12)
+        return any(not char.isalpha() for char in plain)
+    return _strong(plain, 8 if tight or sign in ("", ":", ">") else 12)
 
 
 def _bare_word(text: ScannedText, found: re.Match[str], value: _Value, start: int, sign: str, password: bool) -> bool:
@@ -417,14 +419,14 @@ def is_placeholder(value: str) -> bool:
 
 def _mixed(value: str) -> bool:
     """Whether signs stand among letters and digits, as in no name of a variable."""
-    return any(not one.isalnum() and one not in "_{}()<>[].:-" for one in value[1:])
+    return any(not char.isalnum() and char not in "_{}()<>[].:-" for char in value[1:])
 
 
 def _strong(value: str, least: int) -> bool:
     """Whether a value looks made and not written: long enough, letters beside digits or signs."""
     if len(value) < least or " " in value:
         return False
-    return any(one.isdigit() for one in value) and any(one.isalpha() for one in value)
+    return any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
 
 
 def random(value: str) -> bool:
@@ -432,30 +434,30 @@ def random(value: str) -> bool:
     "ten."""
     if len(value) < 20 or " " in value or _UUID.match(value):
         return False
-    if sum(one.isdigit() for one in value) < 2:
+    if sum(char.isdigit() for char in value) < 2:
         return False
     return any(len(piece) >= 12 and len(_SWITCH.findall(piece)) >= 3 for piece in _PIECES.split(value))
 
 
 def _prose(value: str) -> bool:
-    return all(one.isalpha() or one in " .,:;!?'-" for one in value) or value.count(" ") > 8
+    return all(char.isalpha() or char in " .,:;!?'-" for char in value) or value.count(" ") > 8
 
 
 def named(key: str, value: str) -> SecretKind | None:
     """What the value of a field is by the name of the field; None where it is nothing to hide."""
-    told = called(key)
+    hint = called(key)
     head = value[:JUDGED_CHARS]
-    if told is None or len(value) < 3 or is_placeholder(head):
+    if hint is None or len(value) < 3 or is_placeholder(head):
         return None
     if head.startswith(("/", "./", "~/", "http://", "https://", "=")) and len(value) < JUDGED_CHARS:
         return None
     if len(value) >= JUDGED_CHARS:
-        good = " " not in head and (told.sure or random(head))
-    elif not told.sure:
+        good = " " not in head and (hint.sure or random(head))
+    elif not hint.sure:
         good = random(head) or (key.lower().endswith("auth") and pair(head))
     else:
-        good = _worth_quoted(head, told.kind is SecretKind.PASSWORD, _parts_end(key))
-    return told.kind if good else None
+        good = _worth_quoted(head, hint.kind is SecretKind.PASSWORD, _parts_end(key))
+    return hint.kind if good else None
 
 
 _DEFAULT = re.compile(
@@ -475,7 +477,7 @@ def _default(text: ScannedText, place: int) -> SecretSpan | None:
         return None
     before = max(text.text.rfind("}", 0, place) + 1, place - _DEFAULT_CHARS, 0)
     names = _DEFAULT_OF.findall(text.text, before, place)
-    kinds = [of for pair in names for one in pair if one and (of := called(one)) is not None]
+    kinds = [of for pair in names for name in pair if name and (of := called(name)) is not None]
     if not kinds or (not kinds[-1].sure and not random(found["value"][:JUDGED_CHARS])):
         return None
     rest = _UNQUOTED.match(text.text, found.end())

@@ -24,8 +24,8 @@ class DryRunReport:
             return
         found = [] if is_blob(text) else spans(text)
         for span in found:
-            told = same(text[span.start : span.end], span.kind).encode("utf-8", "surrogatepass")
-            self._seen[span.kind, blake2b(told, digest_size=16).digest()] = None
+            canonical = same(text[span.start : span.end], span.kind).encode("utf-8", "surrogatepass")
+            self._seen[span.kind, blake2b(canonical, digest_size=16).digest()] = None
         if found:
             self.pages.append(page)
 

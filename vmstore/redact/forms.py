@@ -363,7 +363,7 @@ def _said(text: ScannedText, place: int, end: int, password: bool) -> SecretSpan
     value = found and _worth(found, password)
     if value is None and (password or _OPENS.search(text.low, max(place - 20, 0), end)):
         found = _NEXT.match(text.text, end, stop)
-        value = found and (_worth(found, password) if any(one.isdigit() for one in found["value"][:300]) else None)
+        value = found and (_worth(found, password) if any(char.isdigit() for char in found["value"][:300]) else None)
         loud = text.text[end - 1].isascii() and not text.text[end - 1].islower()
         if value and password and not (_both(value[:300]) or (_signs(value[:300]) and not loud)):
             return None
@@ -396,7 +396,7 @@ def _worth(found: re.Match[str], password: bool) -> str | None:
         return None
     if password and _JOINED.fullmatch(head):
         return value
-    if not any(one.isdigit() or one in "!#%&*+@^" for one in head) or not any(one.isalpha() for one in head):
+    if not any(char.isdigit() or char in "!#%&*+@^" for char in head) or not any(char.isalpha() for char in head):
         return None
     sign = found.string[found.end("between") : found.start("value")].strip(" \t\"'`\u201c\u201e\u00ab").lower()
     if sign in ("to", "on", "er", "-", "now", "this", "je") and not (len(head) >= 8 and (_signs(head) or _both(head))):
@@ -404,18 +404,18 @@ def _worth(found: re.Match[str], password: bool) -> str | None:
     if (
         not password
         and not random(head)
-        and not (len(head) >= 16 and _both(head) and sum(one.isdigit() for one in head) > 2)
+        and not (len(head) >= 16 and _both(head) and sum(char.isdigit() for char in head) > 2)
     ):
         return None
     return value
 
 
 def _signs(value: str) -> bool:
-    return any(not one.isalnum() and one not in "._/:" for one in value)
+    return any(not char.isalnum() and char not in "._/:" for char in value)
 
 
 def _both(value: str) -> bool:
-    return any(one.isupper() for one in value) and any(one.islower() for one in value)
+    return any(char.isupper() for char in value) and any(char.islower() for char in value)
 
 
 def _prose(word: str, password: bool, text: ScannedText, place: int) -> SecretSpan | None:
@@ -479,7 +479,7 @@ def _delimiter(before: str, after: str) -> str:
     left, right = before.rstrip(" \"'")[-1:], after.lstrip(" \"'")[:1]
     sign = left or right
     good = sign in _DELIMITERS and (right or sign) == sign and (left or sign) == sign
-    several = len([one for one in f"{before}x{after}".split(sign) if one.strip()]) > 1 if sign else False
+    several = len([piece for piece in f"{before}x{after}".split(sign) if piece.strip()]) > 1 if sign else False
     return sign if several and good and _HEADING.fullmatch(before + after) else ""
 
 
@@ -498,7 +498,7 @@ def _column(text: str, place: int, sign: str, at: int, fields: int) -> tuple[lis
         start = place + sum(len(part) + 1 for part in parts[:at])
         value = parts[at].strip(" \"'\r")
         start += parts[at].find(value)
-        made = any(not one.isalpha() for one in value) and not set(value) <= set("-: ")
+        made = any(not char.isalpha() for char in value) and not set(value) <= set("-: ")
         if made and len(value) >= 4 and " " not in value and not is_placeholder(value):
             values.append(SecretSpan(start, start + len(value), SecretKind.PASSWORD))
         place = end + 1

@@ -46,10 +46,10 @@ def _address(text: ScannedText, place: int) -> SecretSpan | None:
     """The password before the `@` of an address; one that stands alone there is a token where it looks random."""
     found = _group(_ADDRESS, text, place, SecretKind.PASSWORD)
     if found is not None:
-        said = text.low[found.start : found.end]
-        if said in _INSTEAD and random(text.text[place + 3 : found.start - 1]):
+        address = text.low[found.start : found.end]
+        if address in _INSTEAD and random(text.text[place + 3 : found.start - 1]):
             return SecretSpan(place + 3, found.start - 1, SecretKind.SECRET)
-        return found if said not in _SHOWN | _INSTEAD else None
+        return found if address not in _SHOWN | _INSTEAD else None
     alone = _group(_ALONE, text, place, SecretKind.SECRET)
     return alone if alone and random(text.text[alone.start : alone.end]) else None
 
@@ -62,7 +62,9 @@ _INSTEAD = frozenset(["x-oauth-basic", "x-access-token", "oauth2", "x-token-auth
 def _user(text: ScannedText, place: int) -> SecretSpan | None:
     """The password of `curl -u name:password`; other commands mean other things by it."""
     found = _USER.match(text.text, place)
-    if found is None or not any(one in text.low[max(place - 200, 0) : place] for one in ("curl", "wget", "http")):
+    if found is None or not any(
+        program in text.low[max(place - 200, 0) : place] for program in ("curl", "wget", "http")
+    ):
         return None
     return SecretSpan(*found.span(1), SecretKind.PASSWORD)
 
@@ -216,15 +218,15 @@ def _cookies(text: ScannedText) -> Iterator[SecretSpan]:
         done = text.text.find("\n", head.end())
         done = len(text.text) if done < 0 else done
         place = text.low.find("cookie", done)
-        for one in _ONE.finditer(text.text, head.end(), done):
-            if any(sign.isdigit() for sign in one["value"][:200]) and not is_placeholder(one["value"][:300]):
-                yield SecretSpan(*one.span("value"), SecretKind.SECRET)
+        for cookie in _ONE.finditer(text.text, head.end(), done):
+            if any(sign.isdigit() for sign in cookie["value"][:200]) and not is_placeholder(cookie["value"][:300]):
+                yield SecretSpan(*cookie.span("value"), SecretKind.SECRET)
 
 
 def _jar(text: ScannedText) -> Iterator[SecretSpan]:
     """The values of a file of cookies."""
-    for one in _JAR.finditer(text.text):
-        yield SecretSpan(*one.span("value"), SecretKind.SECRET)
+    for cookie in _JAR.finditer(text.text):
+        yield SecretSpan(*cookie.span("value"), SecretKind.SECRET)
 
 
 HEADERS: tuple[Literal, ...] = (

@@ -68,13 +68,13 @@ class Mask:
     def bytes(self, content: bytes, where: str) -> bytes | None:
         """Bytes that are a text, with placeholders; None where they cannot be read, as those of an image."""
         try:
-            told = content.decode("utf-8", "surrogatepass")
+            text = content.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             return None
-        if self.unreadable(told):
+        if self.unreadable(text):
             return None
-        masked = self.value(told, where)
-        return content if masked == told else str(masked).encode("utf-8", "surrogatepass")
+        masked = self.value(text, where)
+        return content if masked == text else str(masked).encode("utf-8", "surrogatepass")
 
     def unreadable(self, text: str) -> bool:
         """Whether a text is bytes written as letters, and no secret that is known is among them."""
@@ -93,14 +93,14 @@ class Mask:
         if isinstance(value, str):
             return self._json(value, where) if value[:1] in ("{", "[") else self.text(value, where)
         if isinstance(value, list | tuple):
-            return [self.value(one, self._inner(where, at)) for at, one in enumerate(value)]
+            return [self.value(item, self._inner(where, at)) for at, item in enumerate(value)]
         if isinstance(value, dict):
-            told: dict[Any, Any] = {}
-            for key, one in value.items():
+            masked_members: dict[Any, Any] = {}
+            for key, item in value.items():
                 name = self.text(key, where) if isinstance(key, str) else key
-                inner = self._field(key, one, self._inner(where, name))
-                told[_free(name, told) if name in told else name] = inner
-            return told
+                inner = self._field(key, item, self._inner(where, name))
+                masked_members[_free(name, masked_members) if name in masked_members else name] = inner
+            return masked_members
         if type(value) is int and abs(value) >= NUMBER_MIN:  # of a card, an account or a person
             masked = self.text(str(value), where)
             return value if masked == str(value) else masked
@@ -110,24 +110,24 @@ class Mask:
         """What is to be hidden in a text, what others gave away included."""
         found = self._looked[text] if text in self._looked else self._spans(text)
         echoes = [
-            SecretSpan(*one.span(), self._echoes[value])
+            SecretSpan(*match.span(), self._echoes[value])
             for value in self._echoes
             if value in text
-            for one in re.finditer(_whole(value), text)
+            for match in re.finditer(_whole(value), text)
         ]
         return apart(iter((*found, *echoes))) if echoes else found
 
     def _json(self, text: str, where: str) -> str:
         """A text that may be JSON: as it was where nothing in it is masked."""
         try:
-            told = json.loads(text, object_pairs_hook=_once) if len(text) <= JSON_CHARS_MAX else None
+            document = json.loads(text, object_pairs_hook=_once) if len(text) <= JSON_CHARS_MAX else None
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict | list):
+            document = None
+        if not isinstance(document, dict | list):
             return self.text(text, where)
         try:
-            masked = self.value(told, where)
-            return text if masked == told else json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
+            masked = self.value(document, where)
+            return text if masked == document else json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
         except RecursionError:  # it is nested too deeply to be walked through
             return self.text(text, where)
 
@@ -136,15 +136,15 @@ class Mask:
         return where
 
     def _field(self, key: Any, value: Any, where: str) -> Any:
-        told = str(value) if type(value) is int else value
-        kind = named(key, told) if isinstance(key, str) and isinstance(told, str) else None
-        if kind is None or kind not in self.kinds or _IS_PLACEHOLDER.match(told):
+        text = str(value) if type(value) is int else value
+        kind = named(key, text) if isinstance(key, str) and isinstance(text, str) else None
+        if kind is None or kind not in self.kinds or _IS_PLACEHOLDER.match(text):
             return self.value(value, where)
-        found = self.found(told)
-        if [span[:2] for span in found] == [(0, len(told))]:  # what it is by itself is surer than a name
-            return self._place(told, found, where)
-        self._remember(told, kind)
-        return self._place(told, [SecretSpan(0, len(told), kind)], where)
+        found = self.found(text)
+        if [span[:2] for span in found] == [(0, len(text))]:  # what it is by itself is surer than a name
+            return self._place(text, found, where)
+        self._remember(text, kind)
+        return self._place(text, [SecretSpan(0, len(text), kind)], where)
 
     def _place(self, text: str, found: list[SecretSpan], where: str) -> str:
         """A text with placeholders where something was found."""
@@ -166,7 +166,7 @@ class Mask:
         found = spans(text, self.kinds)
         if self._also is not None:
             ours = list(found)
-            found = apart(iter((*ours, *(one for one in self._also(text) if not _touches(one, ours)))))
+            found = apart(iter((*ours, *(other for other in self._also(text) if not _touches(other, ours)))))
         for span in found:
             self._remember(text[span.start : span.end], span.kind)
         return found
@@ -196,7 +196,7 @@ _IS_PLACEHOLDER = re.compile(r"\[[A-Z_]+ \d+\]\Z")
 
 
 def _touches(span: SecretSpan, others: Collection[SecretSpan]) -> bool:
-    return any(span.start < one.end and one.start < span.end for one in others)
+    return any(span.start < other.end and other.start < span.end for other in others)
 
 
 def is_blob(text: str) -> bool:
@@ -207,17 +207,17 @@ def is_blob(text: str) -> bool:
     return _BLOB.fullmatch(text, data.end() if data else 0) is not None
 
 
-def _free(name: str, told: Collection[str]) -> str:
+def _free(name: str, taken: Collection[str]) -> str:
     """A field's name that none has yet."""
-    return next(new for n in count(2) if (new := f"{name} ({n})") not in told)
+    return next(new for n in count(2) if (new := f"{name} ({n})") not in taken)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; ValueError where it tells a field twice, for then one of the values would not be seen."""
-    told = dict(pairs)
-    if len(told) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a field is told twice")
-    return told
+    return members
 
 
 def _is_known_by_itself(value: str) -> bool:

@@ -45,8 +45,8 @@ def _iso(digits: str) -> bool:
 
 def _day(digits: str, order: str) -> bool:
     """Whether the first six digits are a day, in an order like `dmy`; months may carry a century."""
-    told = {one: int(digits[2 * at : 2 * at + 2]) for at, one in enumerate(order)}
-    return 1 <= told["m"] % 20 <= 12 and 1 <= told["d"] % 40 <= 31
+    date_parts = {part: int(digits[2 * at : 2 * at + 2]) for at, part in enumerate(order)}
+    return 1 <= date_parts["m"] % 20 <= 12 and 1 <= date_parts["d"] % 40 <= 31
 
 
 def _all(*checks: Check) -> Check:
@@ -68,15 +68,15 @@ def _verhoeff(digits: str) -> bool:
     return check == 0 and digits[0] not in "01"
 
 
-def _pentagon(one: int, other: int) -> int:
+def _pentagon(left: int, other: int) -> int:
     """Two moves of a pentagon, one after the other."""
-    if one < 5:
-        return (one + other) % 5 if other < 5 else 5 + (one + other) % 5
-    return 5 + (one - other) % 5 if other < 5 else (one - other) % 5
+    if left < 5:
+        return (left + other) % 5 if other < 5 else 5 + (left + other) % 5
+    return 5 + (left - other) % 5 if other < 5 else (left - other) % 5
 
 
 def _turkish(digits: str) -> bool:
-    odd, even = sum(int(one) for one in digits[0:9:2]), sum(int(one) for one in digits[1:8:2])
+    odd, even = sum(int(digit) for digit in digits[0:9:2]), sum(int(digit) for digit in digits[1:8:2])
     tenth = (7 * odd - even) % 10
     return digits[0] != "0" and (tenth, (odd + even + tenth) % 10) == (int(digits[9]), int(digits[10]))
 
@@ -196,7 +196,7 @@ class Code(NamedTuple):
 
 def _letter(letters: str, modulus: int) -> Check:
     def right(code: str) -> bool:
-        digits = "".join(str("XYZ".index(one)) if one in "XYZ" else one for one in code[:-1])
+        digits = "".join(str("XYZ".index(char)) if char in "XYZ" else char for char in code[:-1])
         return letters[int(digits) % modulus] == code[-1]
 
     return right
@@ -204,7 +204,7 @@ def _letter(letters: str, modulus: int) -> Check:
 
 def _fiscal(code: str) -> bool:
     odd = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
-    values = [int(one) if one.isdigit() else ord(one) - 65 for one in code[:15]]
+    values = [int(char) if char.isdigit() else ord(char) - 65 for char in code[:15]]
     return chr(65 + sum(odd[value] if at % 2 == 0 else value for at, value in enumerate(values)) % 26) == code[15]
 
 
@@ -212,8 +212,8 @@ def _pension(code: str) -> bool:
     """The German number: its letter counts as two digits, and digits are summed crosswise."""
     digits = code[:8] + f"{ord(code[8]) - 64:02}" + code[9:11]
     total = sum(
-        sum(map(int, str(int(one) * weight)))
-        for one, weight in zip(digits, (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1), strict=True)
+        sum(map(int, str(int(digit) * weight)))
+        for digit, weight in zip(digits, (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1), strict=True)
     )
     return total % 10 == int(code[11])
 
@@ -221,19 +221,20 @@ def _pension(code: str) -> bool:
 def _irish(code: str) -> bool:
     more = 9 * (ord(code[8]) - 64) if len(code) == 9 else 0
     return (
-        "WABCDEFGHIJKLMNOPQRSTUV"[(sum(int(one) * (8 - at) for at, one in enumerate(code[:7])) + more) % 23] == code[7]
+        "WABCDEFGHIJKLMNOPQRSTUV"[(sum(int(digit) * (8 - at) for at, digit in enumerate(code[:7])) + more) % 23]
+        == code[7]
     )
 
 
 def _singaporean(code: str) -> bool:
-    total = sum(int(one) * weight for one, weight in zip(code[1:8], (2, 7, 6, 5, 4, 3, 2), strict=True)) + 4 * (
+    total = sum(int(digit) * weight for digit, weight in zip(code[1:8], (2, 7, 6, 5, 4, 3, 2), strict=True)) + 4 * (
         code[0] in "TG"
     )
     return ("JZIHGFEDCBA" if code[0] in "ST" else "XWUTRQPNMLK")[total % 11] == code[8]
 
 
 def _chilean(code: str) -> bool:
-    total = sum(int(one) * (2 + at % 6) for at, one in enumerate(reversed(code[:-1])))
+    total = sum(int(digit) * (2 + at % 6) for at, digit in enumerate(reversed(code[:-1])))
     return "0K987654321"[total % 11] == code[-1] if total % 11 else code[-1] == "0"
 
 
@@ -294,7 +295,7 @@ _WORDS_CHARS = 60
 def number(low: str, start: int, end: int) -> tuple[int, int] | None:
     """Where in a run of digits and signs a number of a state stands; `low` is the text in small letters."""
     for found in _NUMBER.finditer(low, start, end):
-        layout = "".join(str(len(one)) if one.isdigit() else one for one in _PARTS.findall(found[0]))
+        layout = "".join(str(len(part)) if part.isdigit() else part for part in _PARTS.findall(found[0]))
         digits = re.sub(r"\D", "", found[0])
         for state, word in _LAYOUTS[layout]:
             if state.check(digits) and (not word or _near(state.words, low, found.start())):
@@ -306,9 +307,13 @@ def code(text: str, low: str, start: int) -> tuple[int, int] | None:
     """Where the number with letters in it ends that begins here."""
     if _ANY_CODE.match(text, start) is None:
         return None
-    for shape, one in _CODES:
+    for shape, scheme in _CODES:
         found = shape.match(text, start)
-        if found and (not one.words or _near(one.words, low, start)) and one.check(re.sub(r"[ .-]", "", found[0])):
+        if (
+            found
+            and (not scheme.words or _near(scheme.words, low, start))
+            and scheme.check(re.sub(r"[ .-]", "", found[0]))
+        ):
             return found.span()
     return None
 

@@ -239,12 +239,12 @@ def _in_run(text: ScannedText, start: int, end: int) -> Iterator[SecretSpan]:
         yield SecretSpan(*state, SecretKind.SSN)
         return
     before = text.low[max(start - _WORDS_BEFORE, 0) : start]
-    if (told := _NINE.match(text.text, start, end)) is not None and _SOCIAL.search(before):
-        yield SecretSpan(*told.span(), SecretKind.SSN)
+    if (match := _NINE.match(text.text, start, end)) is not None and _SOCIAL.search(before):
+        yield SecretSpan(*match.span(), SecretKind.SSN)
         return
     may = not before.isascii() or any(hint in before for hint in _CALLED_HINTS)
-    if may and (told := _ANY.match(text.text, start, end)) is not None and _CALLED.search(before):
-        yield SecretSpan(*told.span(), SecretKind.PHONE)
+    if may and (match := _ANY.match(text.text, start, end)) is not None and _CALLED.search(before):
+        yield SecretSpan(*match.span(), SecretKind.PHONE)
         return
     for found in _NATIONAL.finditer(text.text, start, min(end + 3, len(text.text))):
         if found.end() <= end and not _NO_PHONE.search(text.text, max(found.start() - _WORDS_BEFORE, 0), found.start()):
@@ -326,16 +326,16 @@ def _account(text: str, start: int) -> SecretSpan | None:
     found, long = _IBAN.match(text, start), _IBAN_CHARS.get(text[start : start + 2])
     if found is None or long is None:
         return None
-    place, told = start, ""
-    while place < found.end() and len(told) < long:
-        told += text[place].strip()
+    place, digits = start, ""
+    while place < found.end() and len(digits) < long:
+        digits += text[place].strip()
         place += 1
-    good = len(told) == long and not text[place : place + 1].isalnum() and _checked(told)
+    good = len(digits) == long and not text[place : place + 1].isalnum() and _checked(digits)
     return SecretSpan(start, place, SecretKind.IBAN) if good else None
 
 
 def _checked(account: str) -> bool:
-    return int("".join(str(int(one, 36)) for one in account[4:] + account[:4])) % 97 == 1
+    return int("".join(str(int(char, 36)) for char in account[4:] + account[:4])) % 97 == 1
 
 
 # ---- machines

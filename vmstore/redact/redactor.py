@@ -101,12 +101,12 @@ class Redactor(Mask):
         return super()._place(text, found, where)
 
     def _number(self, value: str, kind: SecretKind) -> int:
-        known, told = self._numbers.setdefault(kind, {}), same(value, kind)
-        number = known.get(told)
+        known, canonical = self._numbers.setdefault(kind, {}), same(value, kind)
+        number = known.get(canonical)
         if number is None:
             self._highest[kind] += 1
-            number = known[told] = self._highest[kind]
-            self._new.append((kind, told))
+            number = known[canonical] = self._highest[kind]
+            self._new.append((kind, canonical))
         self._longer[kind, number] = len(value) - len(f"[{kind.name} {number}]")
         return number
 
@@ -119,10 +119,10 @@ class Redactor(Mask):
 
     def forget(self) -> None:
         """What was told since it settled was not written: its numbers are free again."""
-        for kind, told in reversed(self._new):
-            if self._numbers[kind].pop(told, 0) == self._highest[kind]:
+        for kind, canonical in reversed(self._new):
+            if self._numbers[kind].pop(canonical, 0) == self._highest[kind]:
                 self._highest[kind] -= 1
-            self._echoes.pop(told, None)
+            self._echoes.pop(canonical, None)
         for key in self._new_seen:
             self._seen.pop(key, None)
         self._new, self._new_seen = [], []
@@ -132,8 +132,8 @@ class Redactor(Mask):
     def used(self, kind: int, number: int) -> None:
         """A number that stands in the log."""
         if HiddenKind(kind).name in SecretKind.__members__:
-            one = SecretKind[HiddenKind(kind).name]
-            self._highest[one] = max(self._highest[one], number)
+            secret_kind = SecretKind[HiddenKind(kind).name]
+            self._highest[secret_kind] = max(self._highest[secret_kind], number)
 
     def again(self, contents: Iterable[bytes]) -> None:
         """Contents that were masked, in order: a text that differs from one by its values alone has its numbers.
@@ -157,10 +157,10 @@ class Redactor(Mask):
         for span in found:
             parts += (text[done : span.start], f"[{span.kind.name} 0]")
             done = span.end
-        told = self._templates.get(_template("".join((*parts, text[done:]))))
-        if not told:
+        template = self._templates.get(_template("".join((*parts, text[done:]))))
+        if not template:
             return
-        numbers = told.pop(0) if len(told) > 1 else told[0]
+        numbers = template.pop(0) if len(template) > 1 else template[0]
         placed = _slots(numbers, text, found)
         taken = {(kind, n) for kind, known in self._numbers.items() for n in known.values()}
         for span, number in zip(found, placed, strict=False):
@@ -183,7 +183,7 @@ class Redactor(Mask):
         if not counts:
             return None
         found = tuple(sorted((int(HiddenKind[kind.name]), number, times) for (kind, number), times in counts.items()))
-        return MaskedPart(found, sum(self._longer.get(one, 0) * times for one, times in counts.items()))
+        return MaskedPart(found, sum(self._longer.get(counted, 0) * times for counted, times in counts.items()))
 
 
 def _slots(numbers: list[int], text: str, found: list[SecretSpan]) -> list[int]:
@@ -199,25 +199,25 @@ def _template(text: str) -> str:
 
 def _texts(content: bytes) -> list[str]:
     """The texts in a content: its own, or those of the JSON it is."""
-    told = content.decode("utf-8", "replace")
+    decoded = content.decode("utf-8", "replace")
     try:
-        value = json.loads(told) if told[:1] in ("{", "[", '"') else told
+        value = json.loads(decoded) if decoded[:1] in ("{", "[", '"') else decoded
     except (ValueError, RecursionError):
-        value = told
+        value = decoded
     found: list[str] = []
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            found.append(one)
-        elif isinstance(one, list):
-            waiting += reversed(one)
-        elif isinstance(one, dict):
-            waiting += [part for pair in reversed(one.items()) for part in reversed(pair)]
+        waiting_value = waiting.pop()
+        if isinstance(waiting_value, str):
+            found.append(waiting_value)
+        elif isinstance(waiting_value, list):
+            waiting += reversed(waiting_value)
+        elif isinstance(waiting_value, dict):
+            waiting += [part for pair in reversed(waiting_value.items()) for part in reversed(pair)]
     return found
 
 
 def _holds(found: Iterable[SecretSpan]) -> str:
     counts = Counter(span.kind for span in found)
-    told = ", ".join(f"{count} of kind {kind.value}" for kind, count in sorted(counts.items()))
-    return f"holds what is to be hidden ({told})"
+    listed = ", ".join(f"{count} of kind {kind.value}" for kind, count in sorted(counts.items()))
+    return f"holds what is to be hidden ({listed})"

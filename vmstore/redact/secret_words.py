@@ -6,8 +6,8 @@ Literals are in small letters; a name is split into words at its signs and capit
 from __future__ import annotations
 
 
-def _each(told: str) -> tuple[str, ...]:
-    return tuple(told.split())
+def _each(listed: str) -> tuple[str, ...]:
+    return tuple(listed.split())
 
 
 PASSWORDS = frozenset(

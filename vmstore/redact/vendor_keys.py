@@ -80,13 +80,13 @@ def _key(found: re.Match[str] | None) -> SecretSpan | None:
     )
 
 
-def pair(told: str) -> bool:
+def pair(encoded: str) -> bool:
     """Whether base64 is a name and a password."""
     try:
-        said = base64.b64decode(told + "=" * (-len(told) % 4), validate=True)
+        decoded = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except (binascii.Error, ValueError):
         return False
-    return b":" in said and said.isascii()
+    return b":" in decoded and decoded.isascii()
 
 
 def _jwt(text: ScannedText, place: int) -> SecretSpan | None:

@@ -51,9 +51,14 @@ def check(stimuli: Stimuli, shorten: Shorten) -> ReplayCheck:
         run.take(recorded)
         expected, found = _decided(recorded.mutations), _decided(paper.commit)
         for nth in range(max(len(expected), len(found))):
-            told, made = (one[nth] if nth < len(one) else None for one in (expected, found))
-            if told is None or made is None or told[0] != made[0] or _bytes(told[1]) != _bytes(made[1]):
-                difference = _difference(stimuli.session, run.state, recorded, told, made)
+            was_decided, made = (side[nth] if nth < len(side) else None for side in (expected, found))
+            if (
+                was_decided is None
+                or made is None
+                or was_decided[0] != made[0]
+                or _bytes(was_decided[1]) != _bytes(made[1])
+            ):
+                difference = _difference(stimuli.session, run.state, recorded, was_decided, made)
                 return ReplayCheck(stimuli.session, commits, decisions, difference)
             decisions += 1
     return ReplayCheck(stimuli.session, len(stimuli.rounds), decisions, None)
@@ -61,7 +66,7 @@ def check(stimuli: Stimuli, shorten: Shorten) -> ReplayCheck:
 
 def _decided(mutations: list[At] | tuple[At, ...]) -> list[At]:
     """What is compared of a commit: decisions, the forms made for them, and what a pack says of membership."""
-    return [one for one in mutations if is_decision(one[1]) or isinstance(one[1], m.Compress | m.Pack)]
+    return [entry for entry in mutations if is_decision(entry[1]) or isinstance(entry[1], m.Compress | m.Pack)]
 
 
 def _bytes(mutation: m.AnyMutation) -> bytes:
@@ -73,22 +78,24 @@ def _plain(mutation: m.AnyMutation) -> m.AnyMutation:
     return msgspec.structs.replace(mutation, root=b"") if isinstance(mutation, m.Pack) else mutation
 
 
-def _difference(session: str, state: State, recorded: StimulusCommit, told: At | None, made: At | None) -> Difference:
-    position = told[0] if told is not None else made[0] if made is not None else recorded.last
-    expected, found = (NOTHING if one is None else _words(one) for one in (told, made))
-    if told is not None and made is not None and told[0] != made[0]:
-        expected, found = f"{expected} at position {told[0]}", f"{found} at position {made[0]}"
+def _difference(
+    session: str, state: State, recorded: StimulusCommit, recorded_at: At | None, made: At | None
+) -> Difference:
+    position = recorded_at[0] if recorded_at is not None else made[0] if made is not None else recorded.last
+    expected, found = (NOTHING if entry is None else _words(entry) for entry in (recorded_at, made))
+    if recorded_at is not None and made is not None and recorded_at[0] != made[0]:
+        expected, found = f"{expected} at position {recorded_at[0]}", f"{found} at position {made[0]}"
     return Difference(session, position, state.turn, state.call, expected, found)
 
 
-def _words(one: At) -> str:
+def _words(entry: At) -> str:
     """A decision in words: its kind, and its fields as they stand in the log."""
-    mutation = _plain(one[1])
+    mutation = _plain(entry[1])
     if isinstance(mutation, m.Unknown):
         return mutation.kind
     fields = msgspec.structs.asdict(mutation)
-    told = ", ".join(f"{name} {_value(value)}" for name, value in fields.items() if value not in (None, b"", ()))
-    return f"{mutation.kind} ({told})"
+    listed = ", ".join(f"{name} {_value(value)}" for name, value in fields.items() if value not in (None, b"", ()))
+    return f"{mutation.kind} ({listed})"
 
 
 def _value(value: object) -> str:

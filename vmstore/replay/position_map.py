@@ -69,15 +69,15 @@ class PositionMap:
 
 def _mapped(mutation: m.AnyMutation, place: Callable[[int], int]) -> m.AnyMutation:
     fields = _NAMES.get(type(mutation), ())
-    told: dict[str, Any] = {}
+    moved: dict[str, Any] = {}
     for name in fields:
         value = getattr(mutation, name)
         if value:
-            told[name] = tuple(map(place, value)) if isinstance(value, tuple) else place(value)
+            moved[name] = tuple(map(place, value)) if isinstance(value, tuple) else place(value)
     if isinstance(mutation, m.Create) and mutation.links:
-        told["links"] = tuple((kind, place(page)) for kind, page in mutation.links)
+        moved["links"] = tuple((kind, place(page)) for kind, page in mutation.links)
     if isinstance(mutation, m.Turn) and mutation.alike:
-        told["alike"] = tuple((place(page), share) for page, share in mutation.alike)
+        moved["alike"] = tuple((place(page), share) for page, share in mutation.alike)
     if isinstance(mutation, m.Pack) and mutation.envelopes:
-        told["envelopes"] = tuple((place(message), ref) for message, ref in mutation.envelopes)
-    return msgspec.structs.replace(mutation, **told) if told else mutation
+        moved["envelopes"] = tuple((place(message), ref) for message, ref in mutation.envelopes)
+    return msgspec.structs.replace(mutation, **moved) if moved else mutation

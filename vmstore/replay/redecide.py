@@ -118,10 +118,10 @@ class Redecision:
                 self._react()
         if found.end is not None:
             position, end = found.end
-            told = self._paper.sealed(position, self.places.moved(end), self.places.own)
-            if isinstance(told, m.Pack):
-                told = self._packed(told)
-            self.places.put(position, self._kernel.tell(told))
+            ending = self._paper.sealed(position, self.places.moved(end), self.places.own)
+            if isinstance(ending, m.Pack):
+                ending = self._packed(ending)
+            self.places.put(position, self._kernel.tell(ending))
         self._paper.end(found.at)
 
     def _fresh(self) -> Kernel:
@@ -132,7 +132,7 @@ class Redecision:
         self._kernel.react()
         state = self.state
         if state.settings is not None and state.used > state.budget and not self._exact:
-            pinned = [page_name(held.page) for held in state.here.values() if held.pinned]
+            pinned = [page_name(resident.page) for resident in state.here.values() if resident.pinned]
             beside = f", beside {_corrected(state, state.beside):,} of rules, labels and tools" if state.beside else ""
             raise InputError(
                 f"a budget of {state.settings.l0_tokens_max:,} tokens cannot hold {', '.join(pinned[:3])}"
@@ -143,32 +143,32 @@ class Redecision:
     def _packed(self, pack: m.Pack) -> m.Pack:
         """A pack of what the call is sent here."""
         now = membership(self.state)
-        told = msgspec.structs.replace(
+        packed = msgspec.structs.replace(
             pack, leaves=now.leaves, tokens=now.tokens, entered=tuple(now.entered), left=tuple(now.left)
         )
         if not self._exact:  # nobody sent it
-            told = msgspec.structs.replace(told, fidelity=Fidelity.DERIVED, sent=None, sent_tokens=0, voided=None)
-        return self._paper.packed(told)
+            packed = msgspec.structs.replace(packed, fidelity=Fidelity.DERIVED, sent=None, sent_tokens=0, voided=None)
+        return self._paper.packed(packed)
 
     # ---- stimuli
 
     def _tell(self, position: int, mutation: m.AnyMutation, found: StimulusCommit) -> None:
         if not self._exact and (isinstance(mutation, m.Open | m.Unknown | m.Erase) or self._moot(mutation)):
             return
-        told: m.AnyMutation | None = self._paper.sealed(position, self.places.moved(mutation), self.places.own)
-        if isinstance(told, m.Evict):
-            told = self._asked(told)
-        elif isinstance(told, m.Settings):
+        moved: m.AnyMutation | None = self._paper.sealed(position, self.places.moved(mutation), self.places.own)
+        if isinstance(moved, m.Evict):
+            moved = self._asked(moved)
+        elif isinstance(moved, m.Settings):
             self._told = found.settings[position]
             self._budget = _budget(self._told) or self._budget
             if not self._exact:
                 self._told = encoded(self._replaced(msgspec.json.decode(self._told)))
-                told = m.Settings(self._paper.settings(self._told))
-        elif isinstance(told, m.Configure) and not self._exact:
-            told = msgspec.structs.replace(told, beside=self._beside(told.beside))
-        if told is not None:
+                moved = m.Settings(self._paper.settings(self._told))
+        elif isinstance(moved, m.Configure) and not self._exact:
+            moved = msgspec.structs.replace(moved, beside=self._beside(moved.beside))
+        if moved is not None:
             self._topic = found.topics.get(position, b"")
-            self.places.put(position, self._kernel.tell(told))
+            self.places.put(position, self._kernel.tell(moved))
 
     def _beside(self, tokens: int) -> int:
         """What stands beside the pages of a smaller prompt: the less, for it is labels and JSON for the most part."""
@@ -181,32 +181,32 @@ class Redecision:
         if isinstance(mutation, m.Compress):
             return self.state.pages[self.places.own(mutation.page)].forms[mutation.level] is not None
         if isinstance(mutation, m.Pin) and mutation.holder == Holder.HAND:
-            held = self.state.here.get(self.places.own(mutation.page))
-            if held is None or (not held.pinned and self.state.pinned + held.tokens > self.state.room):
+            resident = self.state.here.get(self.places.own(mutation.page))
+            if resident is None or (not resident.pinned and self.state.pinned + resident.tokens > self.state.room):
                 self.refused += 1
                 return True
         return False
 
-    def _asked(self, told: m.Evict) -> m.Evict | None:
+    def _asked(self, evict: m.Evict) -> m.Evict | None:
         """An eviction somebody asked for, as far as it is one here."""
-        held = self.state.here.get(told.page)
-        if held is None or (told.level is not None and held.level >= told.level and not self._exact):
+        resident = self.state.here.get(evict.page)
+        if resident is None or (evict.level is not None and resident.level >= evict.level and not self._exact):
             return None
-        if told.level is not None and held.forms[told.level] is None:
-            self._kernel.tell(self._perform(Compression(told.page, told.level)))
+        if evict.level is not None and resident.forms[evict.level] is None:
+            self._kernel.tell(self._perform(Compression(evict.page, evict.level)))
         if self._exact:
-            return told
-        if told.level is None:
-            return msgspec.structs.replace(told, tokens=held.tokens)
-        level = held.made(told.level)
-        form = None if level is None else held.forms[level]
+            return evict
+        if evict.level is None:
+            return msgspec.structs.replace(evict, tokens=resident.tokens)
+        level = resident.made(evict.level)
+        form = None if level is None else resident.forms[level]
         if form is None:
             return None
-        return msgspec.structs.replace(told, level=level, content=form.position, tokens=held.tokens - form.tokens)
+        return msgspec.structs.replace(evict, level=level, content=form.position, tokens=resident.tokens - form.tokens)
 
-    def _replaced(self, told: dict[str, Any]) -> dict[str, Any]:
+    def _replaced(self, values: dict[str, Any]) -> dict[str, Any]:
         """Recorded settings with what is changed."""
-        kept = {name: value for name, value in told.items() if name not in self._changed}
+        kept = {name: value for name, value in values.items() if name not in self._changed}
         return kept if self._begun and self.state.settings is not None else kept | self._changed
 
     def _read(self, position: int, ref: m.CellRef) -> bytes:
@@ -219,27 +219,27 @@ class Redecision:
 
     def _perform(self, request: Compression) -> m.Compress:
         """A form of a page: the one recorded here, or at another place, or one of the run's own."""
-        held = self.state.pages[request.page]
+        managed = self.state.pages[request.page]
         page = self.places.recorded(request.page)
         for nth, answer in enumerate(self._answers):
             made = answer.made
-            if made.page == page and made.version == held.version and made.level >= request.level:
+            if made.page == page and made.version == managed.version and made.level >= request.level:
                 del self._answers[nth]
-                return self._copied(held, answer)
-        recorded = self._forms.get((page, held.version), {}).get(request.level)
+                return self._copied(managed, answer)
+        recorded = self._forms.get((page, managed.version), {}).get(request.level)
         if recorded is not None:
-            return self._copied(held, recorded)
+            return self._copied(managed, recorded)
         self.fallbacks += 1
-        full = held.forms[0]
+        full = managed.forms[0]
         assert full is not None, "a page has its full content"
-        own = self._shorten(held, page, self.places.recorded(full.position), request.level)
+        own = self._shorten(managed, page, self.places.recorded(full.position), request.level)
         content = self._paper.made(own)
         return m.Compress(
-            held.page, held.version, own.level, own.method, own.lossy, content, len(own.content), own.tokens
+            managed.page, managed.version, own.level, own.method, own.lossy, content, len(own.content), own.tokens
         )
 
-    def _copied(self, held: ManagedPage, form: RecordedForm) -> m.Compress:
-        return msgspec.structs.replace(form.made, page=held.page, content=self._paper.copied(form))
+    def _copied(self, page: ManagedPage, form: RecordedForm) -> m.Compress:
+        return msgspec.structs.replace(form.made, page=page.page, content=self._paper.copied(form))
 
 
 def _budget(settings: bytes) -> int:

@@ -51,9 +51,9 @@ class RunWriter(MemorySink):
             return msgspec.structs.replace(mutation, name=name, note=self._cell(dumps(pages)))
         return m.sealed_again(mutation, lambda ref: self._cell(self._commit.cell(position, ref)))
 
-    def settings(self, told: bytes) -> m.CellRef:
+    def settings(self, values: bytes) -> m.CellRef:
         """A cell with settings."""
-        return self._cell(told)
+        return self._cell(values)
 
     def copied(self, form: RecordedForm) -> m.CellRef:
         """A cell with a form that was recorded."""

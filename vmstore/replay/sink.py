@@ -39,7 +39,7 @@ class Sink(Protocol):
         """A mutation recorded at a position with its cells as they are named here."""
         ...
 
-    def settings(self, told: bytes) -> m.CellRef:
+    def settings(self, values: bytes) -> m.CellRef:
         """A cell with settings."""
         ...
 
@@ -88,7 +88,7 @@ class MemorySink:
         """The mutation as it was: nobody reads its cells."""
         return mutation
 
-    def settings(self, told: bytes) -> m.CellRef:
+    def settings(self, values: bytes) -> m.CellRef:
         """No cell."""
         return 0
 

@@ -62,40 +62,40 @@ class StimulusCommit(msgspec.Struct, frozen=True):
     def past_the_kernel(self) -> bool:
         """Whether `annotate`, `batch`, `fork` or `erase` wrote it: the kernel decides on that at the next act."""
         past = (*_PAST, m.Evict, m.Unpin) if any(map(leaves_erased, self.mutations)) else _PAST
-        return all(isinstance(one, past) for _, one in self.mutations)
+        return all(isinstance(mutation, past) for _, mutation in self.mutations)
 
     @property
     def decisions(self) -> list[At]:
         """What the kernel decided."""
-        return [(position, one) for position, one in self.mutations if is_decision(one)]
+        return [(position, mutation) for position, mutation in self.mutations if is_decision(mutation)]
 
     @property
     def answers(self) -> list[RecordedForm]:
         """The forms that were made because a decision or an eviction needed them."""
         if self._forms_alone:
             return []
-        return [RecordedForm(position, one) for position, one in self.mutations if _is_answer(one)]
+        return [RecordedForm(position, mutation) for position, mutation in self.mutations if _is_answer(mutation)]
 
     @property
     def runs(self) -> list[list[At]]:
         """What happened, in order, as far as the kernel decided on it at once; not what the commit ends with."""
         runs: list[list[At]] = [[]]
         alone, decided = self._forms_alone, False
-        for position, one in self.mutations:
-            if isinstance(one, m.Pack) or (isinstance(one, m.Mark) and position == self.last):
+        for position, mutation in self.mutations:
+            if isinstance(mutation, m.Pack) or (isinstance(mutation, m.Mark) and position == self.last):
                 continue
-            if is_decision(one):
+            if is_decision(mutation):
                 decided = True
-            elif alone or not _is_answer(one):
+            elif alone or not _is_answer(mutation):
                 if decided:
                     runs.append([])
                     decided = False
-                runs[-1].append((position, one))
+                runs[-1].append((position, mutation))
         return runs
 
     @property
     def _forms_alone(self) -> bool:
-        kinds = {type(one) for _, one in self.mutations}
+        kinds = {type(mutation) for _, mutation in self.mutations}
         return m.Compress in kinds and kinds <= {m.Compress, m.Mark, m.Pressure, m.Redact}
 
 
@@ -117,9 +117,9 @@ class Stimuli(msgspec.Struct):
         return sum(len(found.mutations) for found in self.rounds)
 
 
-def leaves_erased(one: At) -> bool:
+def leaves_erased(entry: At) -> bool:
     """Whether a page leaves the prompt because it was erased."""
-    return isinstance(one[1], m.Evict) and one[1].cause == Cause.ERASED
+    return isinstance(entry[1], m.Evict) and entry[1].cause == Cause.ERASED
 
 
 def is_decision(mutation: m.AnyMutation) -> bool:
@@ -146,15 +146,17 @@ class RecordedCommit(NamedTuple):
 
 def round_of(commit: RecordedCommit) -> StimulusCommit:
     """A commit with the settings in it, and what its pages are about."""
-    told = {
-        position: commit.cell(position, one.told) for position, one in commit.mutations if isinstance(one, m.Settings)
+    settings_told = {
+        position: commit.cell(position, mutation.told)
+        for position, mutation in commit.mutations
+        if isinstance(mutation, m.Settings)
     }
-    if any(isinstance(settings, ErasedContent) for settings in told.values()):
+    if any(isinstance(settings, ErasedContent) for settings in settings_told.values()):
         raise ErasedError("the settings of this session were erased, so nothing of it can be decided again")
-    labels = ((position, one.labels) for position, one in commit.mutations if isinstance(one, m.Create))
+    labels = ((position, mutation.labels) for position, mutation in commit.mutations if isinstance(mutation, m.Create))
     about = ((position, tagged(commit.cell(position, ref))) for position, ref in labels if ref is not None)
     return StimulusCommit(
-        commit.at, tuple(commit.mutations), told, {position: topic for position, topic in about if topic}
+        commit.at, tuple(commit.mutations), settings_told, {position: topic for position, topic in about if topic}
     )
 
 
@@ -168,7 +170,9 @@ def stimuli(session: str, commits: Iterable[RecordedCommit]) -> Stimuli:
         )
     forms: dict[tuple[int, int], dict[int, RecordedForm]] = {}
     for found in rounds:
-        for position, one in found.mutations:
-            if isinstance(one, m.Compress):
-                forms.setdefault((one.page, one.version), {}).setdefault(one.level, RecordedForm(position, one))
+        for position, mutation in found.mutations:
+            if isinstance(mutation, m.Compress):
+                forms.setdefault((mutation.page, mutation.version), {}).setdefault(
+                    mutation.level, RecordedForm(position, mutation)
+                )
     return Stimuli(session, rounds, forms)

@@ -41,8 +41,8 @@ class Task(NamedTuple):
     @property
     def key(self) -> bytes:
         """What it is known by."""
-        told = None if self.changed is None else dict(sorted(self.changed.items()))
-        return msgspec.json.encode((self.session, self.position, told))
+        changes = None if self.changed is None else dict(sorted(self.changed.items()))
+        return msgspec.json.encode((self.session, self.position, changes))
 
 
 class ResultLine(msgspec.Struct, frozen=True):

@@ -49,16 +49,16 @@ def _uses(stimuli: Stimuli, pinned: Collection[int]) -> Iterator[tuple[PageRefer
     """Every page that is not pinned as it arrives, and each use of one; whether it is the first."""
     tokens: dict[int, int] = {}
     for found in stimuli.rounds:
-        for position, one in found.mutations:
-            if isinstance(one, m.Create):
+        for position, mutation in found.mutations:
+            if isinstance(mutation, m.Create):
                 if position not in pinned:
-                    tokens[position] = one.tokens
-                    yield PageReference(position, one.tokens), True
-            elif isinstance(one, m.Update):
-                if one.page in tokens:
-                    tokens[one.page] = one.tokens
-            elif isinstance(one, m.Reference) and one.use != Use.SIGNAL and one.page in tokens:
-                yield PageReference(one.page, tokens[one.page]), False
+                    tokens[position] = mutation.tokens
+                    yield PageReference(position, mutation.tokens), True
+            elif isinstance(mutation, m.Update):
+                if mutation.page in tokens:
+                    tokens[mutation.page] = mutation.tokens
+            elif isinstance(mutation, m.Reference) and mutation.use != Use.SIGNAL and mutation.page in tokens:
+                yield PageReference(mutation.page, tokens[mutation.page]), False
 
 
 Said = tuple[str, str]
@@ -150,7 +150,7 @@ def told(
     state = run.state
     assert state.settings is not None and state.policy is not None, "a session that is decided again has a budget"
     measures = run.metrics.measures(state)
-    pinned = {run.places.recorded(held.page): None for held in state.here.values() if held.pinned}
+    pinned = {run.places.recorded(resident.page): None for resident in state.here.values() if resident.pinned}
     return Run(
         policy=f"{state.policy.NAME}@{state.policy.VERSION}",
         budget=state.settings.l0_tokens_max,
@@ -182,7 +182,7 @@ class DivergenceWatch:
         expected = list(_decisions(recorded.decisions, None)) if self._nth > 1 else []
         found = list(_decisions(made, places))
         for nth in range(max(len(expected), len(found))):
-            then, now = (one[nth] if nth < len(one) else None for one in (expected, found))
+            then, now = (decisions[nth] if nth < len(decisions) else None for decisions in (expected, found))
             if then is None or now is None or then[0] != now[0]:
                 self.divergence = Divergence(
                     recorded.last,
@@ -198,31 +198,31 @@ class DivergenceWatch:
 def _decisions(mutations: list[At], places: PositionMap | None) -> Iterator[Said]:
     """What was decided, each page by its recorded name; how full the prompt is follows from the rest."""
     why: dict[int, Why] = {}
-    for position, one in mutations:
-        if not is_decision(one) or isinstance(one, m.Pressure):
+    for position, mutation in mutations:
+        if not is_decision(mutation) or isinstance(mutation, m.Pressure):
             continue
-        page = getattr(one, "page", 0)
+        page = getattr(mutation, "page", 0)
         name = page_name(places.recorded(page) if places is not None else page) if page else "no page"
-        reason = getattr(one, "why", None) or why.get(getattr(one, "first", 0))
+        reason = getattr(mutation, "why", None) or why.get(getattr(mutation, "first", 0))
         if reason is not None:
             why[position] = reason
-        yield f"{one.kind} {name}{_how(one)}", "" if reason is None else _contest(one, reason, places)
+        yield f"{mutation.kind} {name}{_how(mutation)}", "" if reason is None else _contest(mutation, reason, places)
 
 
-def _how(one: m.AnyMutation) -> str:
-    if isinstance(one, m.Evict):
-        to = "" if one.level is None else f" to level {one.level}"
-        return f"{to} for {Cause(one.cause).word}"
-    if isinstance(one, m.FaultIn | m.Prefetch):
-        return f" at level {one.level}"
-    return f" because {Denial(one.because).word}" if isinstance(one, m.FaultDenied) else ""
+def _how(decision: m.AnyMutation) -> str:
+    if isinstance(decision, m.Evict):
+        to = "" if decision.level is None else f" to level {decision.level}"
+        return f"{to} for {Cause(decision.cause).word}"
+    if isinstance(decision, m.FaultIn | m.Prefetch):
+        return f" at level {decision.level}"
+    return f" because {Denial(decision.because).word}" if isinstance(decision, m.FaultDenied) else ""
 
 
-def _contest(one: m.AnyMutation, why: Why, places: PositionMap | None) -> str:
+def _contest(decision: m.AnyMutation, why: Why, places: PositionMap | None) -> str:
     """Why something was decided, in words."""
     fields = [f"used {why.used:,} of {why.budget:,}", f"needed {why.need:,}"]
-    if isinstance(one, m.Evict):
-        fields.append(f"score {one.score}, {why.candidates} could go")
+    if isinstance(decision, m.Evict):
+        fields.append(f"score {decision.score}, {why.candidates} could go")
     if why.losers:
         score, page = why.losers[0]
         name = page_name(places.recorded(page) if places is not None else page)
@@ -231,5 +231,7 @@ def _contest(one: m.AnyMutation, why: Why, places: PositionMap | None) -> str:
 
 
 def _reason(then: Said | None, now: Said | None) -> str:
-    told = [f"{who}: {said[1]}" for who, said in (("recorded", then), ("now", now)) if said is not None and said[1]]
-    return "; ".join(told)
+    parts = [
+        f"{who}: {reason[1]}" for who, reason in (("recorded", then), ("now", now)) if reason is not None and reason[1]
+    ]
+    return "; ".join(parts)

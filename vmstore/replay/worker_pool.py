@@ -41,9 +41,9 @@ class WorkerProcess(Generic[Task, Answer]):
         self.tasks.append(task)
         self._send(task)
 
-    def _send(self, told: object) -> None:
+    def _send(self, message: object) -> None:
         try:
-            self.line.send(told)
+            self.line.send(message)
         except OSError as error:
             raise self._gone() from error
 

@@ -111,9 +111,9 @@ def apply(store: Erasable, *, dry_run: bool = False, key: SigningKey | None = No
     return RetentionReport(stated, last.sessions, last.pages, last.spared, not dry_run, taken)
 
 
-def _say(store: Erasable, name: str, told: bytes | None) -> None:
+def _say(store: Erasable, name: str, rules: bytes | None) -> None:
     def write(batch: Batch) -> None:
-        value = None if told is None else batch.cell(told)
+        value = None if rules is None else batch.cell(rules)
         batch.add(NamespacePolicy(PolicySubject.RETENTION, batch.cell(name.encode()), value))
 
     system_session.append(store._ns, write)

@@ -110,14 +110,14 @@ class _Looking:
             if used >= before:
                 continue
             busy = [fork for fork in self._forks(session) if self._used(fork) >= before]
-            held = sorted(page for fork in (session, *self._forks(session)) for _, page in self.held(fork))
+            pages = sorted(page for fork in (session, *self._forks(session)) for _, page in self.held(fork))
             if busy:
                 self.spared.append(
                     SparedPage(rule.name, self.name(session), None, f"its fork {self.name(busy[0])} is used")
                 )
-            elif held:
+            elif pages:
                 self.spared.append(
-                    SparedPage(rule.name, self.name(session), page_name(held[0]), "somebody holds the page")
+                    SparedPage(rule.name, self.name(session), page_name(pages[0]), "somebody holds the page")
                 )
             else:
                 self.keys.add(session)
@@ -132,7 +132,7 @@ class _Looking:
             made: Any = self._db.execute(_MADE, (session, number)).get
             if session not in of_user or made >= before:
                 continue
-            if any((session, number) in self.held(one) for one in (session, *self._forks(session))):
+            if any((session, number) in self.held(fork) for fork in (session, *self._forks(session))):
                 self.spared.append(SparedPage(rule.name, name, page_name(number), "somebody holds the page"))
             else:
                 self.owned.add((session, number))

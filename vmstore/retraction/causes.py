@@ -31,9 +31,9 @@ class RetractionCause(msgspec.Struct, frozen=True):
     in_session: str | None = None
 
     def __str__(self) -> str:
-        told = [f"{word} {text}" for word, text in self._told()]
+        parts = [f"{word} {text}" for word, text in self._told()]
         within = [] if self.in_session is None or self.page else [f"in session {self.in_session}"]
-        return " ".join((*told, *within))
+        return " ".join((*parts, *within))
 
     def _told(self) -> list[tuple[str, str]]:
         words = ("page", "session", "actor", "tool")
@@ -41,12 +41,12 @@ class RetractionCause(msgspec.Struct, frozen=True):
 
     def checked(self) -> RetractionCause:
         """The cause, if it is one; InputError where it is none, or several."""
-        told = self._told()
-        if len(told) != 1:
-            named = " and ".join(word for word, _ in told) or "nothing"
+        parts = self._told()
+        if len(parts) != 1:
+            named = " and ".join(word for word, _ in parts) or "nothing"
             raise InputError(f"{named} was named as the cause; name one: a page, a session, an actor or a tool")
-        if not all(isinstance(text, str) and text for text in (told[0][1], self.in_session or "s")):
-            raise InputError(f"{told[0][1]!r:.60} names no {told[0][0]}; give its name")
+        if not all(isinstance(text, str) and text for text in (parts[0][1], self.in_session or "s")):
+            raise InputError(f"{parts[0][1]!r:.60} names no {parts[0][0]}; give its name")
         if self.session is not None and self.in_session is not None:
             raise InputError("a session is a cause as a whole; leave in_session out")
         return self
@@ -107,8 +107,8 @@ def _whose(ns: Namespace, session: int) -> tuple[str | None, str | None]:
     """The user and the agent of a session; of a fork those of where it came from, unless it has its own."""
     user = agent = None
     for stretch in Branch(ns.views, session).stretches:
-        told = ns.views.execute("SELECT user, agent FROM sessions WHERE session = ?", (stretch.session,)).get
-        user, agent = user or told[0], agent or told[1]
+        row = ns.views.execute("SELECT user, agent FROM sessions WHERE session = ?", (stretch.session,)).get
+        user, agent = user or row[0], agent or row[1]
     return user, agent
 
 

@@ -59,11 +59,11 @@ def disputes(fallen: AffectedPages, found: JudgedPages) -> Iterator[PageDispute]
         yield PageDispute("settled", page, f"{page_name(new)} took its place and is sound, so it is left as it is")
     for page, sound in _sound_grounds(fallen, marked).items():
         yield PageDispute("partly", page, f"made from {_names(sound)} too, which stand")
-    for page, held in sorted(holders(fallen.lane, fallen.position, marked).items()):
-        by = ", ".join(word_of(Holder, one) or "" for one in held)
+    for page, holds in sorted(holders(fallen.lane, fallen.position, marked).items()):
+        by = ", ".join(word_of(Holder, holder) or "" for holder in holds)
         yield PageDispute("pinned", page, f"held in the prompt ({by}), and stays there until it is unpinned")
-    for page, said in sorted(_by_hand(fallen, marked).items()):
-        yield PageDispute("annotated", page, f"somebody said of it at position {said} what holds of it")
+    for page, ways in sorted(_by_hand(fallen, marked).items()):
+        yield PageDispute("annotated", page, f"somebody said of it at position {ways} what holds of it")
     for new, old in replacing(fallen.lane, fallen.position, marked):
         if old not in fallen.pages and new in marked:
             yield PageDispute(

@@ -58,9 +58,9 @@ class Retraction(msgspec.Struct, frozen=True):
     @property
     def pages(self) -> int:
         """How many pages are marked, in all sessions."""
-        return sum(len(one.pages) for one in self.sessions)
+        return sum(len(session.pages) for session in self.sessions)
 
     @property
     def work(self) -> bool:
         """Whether there is anything to mark, or was."""
-        return any(one.pages for one in self.sessions)
+        return any(session.pages for session in self.sessions)

@@ -120,9 +120,9 @@ def retract(
 class _OvertakenError(OvertakenError):
     """Another writer was first somewhere; what was marked before that."""
 
-    def __init__(self, error: OvertakenError, told: Retraction) -> None:
+    def __init__(self, error: OvertakenError, retraction: Retraction) -> None:
         super().__init__(str(error))
-        self.told = told
+        self.told = retraction
 
 
 def _plan(asked: RetractionRequest) -> list[SessionRetraction]:
@@ -130,7 +130,7 @@ def _plan(asked: RetractionRequest) -> list[SessionRetraction]:
     ns = asked.ns
     with ns.asking():
         fallen = fallout(ns, made_by(ns, asked.cause))
-        parts = [SessionRetraction(_name(ns, one.lane.session), one, judged(one)) for one in fallen]
+        parts = [SessionRetraction(_name(ns, session.lane.session), session, judged(session)) for session in fallen]
     return [_renewed(asked, part) for part in parts] if asked.rebuild else parts
 
 
@@ -145,16 +145,18 @@ def _renewed(asked: RetractionRequest, part: SessionRetraction) -> SessionRetrac
 def _do(asked: RetractionRequest) -> Retraction:
     """Marks what is to be marked, a commit a session, as it was planned or not at all."""
     parts = _plan(asked)
-    told = _told(asked, parts, done=True)
+    retraction = _told(asked, parts, done=True)
     done: list[RetractedSession] = []
-    for part, one in zip(parts, told.sessions, strict=True):
+    for part, session in zip(parts, retraction.sessions, strict=True):
         try:
             made = _mark(asked, part)
         except OvertakenError as error:
-            raise _OvertakenError(error, msgspec.structs.replace(told, sessions=done)) from error
-        names = [msgspec.structs.replace(old, page=page_name(new)) for old, new in zip(one.rebuilt, made, strict=True)]
-        done.append(msgspec.structs.replace(one, rebuilt=names))
-    return msgspec.structs.replace(told, sessions=done)
+            raise _OvertakenError(error, msgspec.structs.replace(retraction, sessions=done)) from error
+        names = [
+            msgspec.structs.replace(old, page=page_name(new)) for old, new in zip(session.rebuilt, made, strict=True)
+        ]
+        done.append(msgspec.structs.replace(session, rebuilt=names))
+    return msgspec.structs.replace(retraction, sessions=done)
 
 
 def _mark(asked: RetractionRequest, part: SessionRetraction) -> list[int]:
@@ -180,9 +182,9 @@ def _marks(asked: RetractionRequest, part: SessionRetraction) -> Iterator[tuple[
 
 def _anchors(cause: RetractionCause, reason: str | None, through: str) -> dict[str, str]:
     """What a marked page says of its retraction, by name."""
-    told = {RETRACTED: str(cause)}
-    told |= {} if reason is None else {REASON: reason}
-    return told if through == ITSELF else told | {THROUGH: through}
+    anchors = {RETRACTED: str(cause)}
+    anchors |= {} if reason is None else {REASON: reason}
+    return anchors if through == ITSELF else anchors | {THROUGH: through}
 
 
 # ---- what is told
@@ -193,9 +195,9 @@ def _told(asked: RetractionRequest, parts: Sequence[SessionRetraction], *, done:
     ns = asked.ns
     with ns.asking():
         conflicts = [
-            Conflict(one.kind, part.name, page_name(one.page) if one.page else None, one.about)
+            Conflict(conflict.kind, part.name, page_name(conflict.page) if conflict.page else None, conflict.about)
             for part in parts
-            for one in (*disputes(part.fallen, part.judged), *(_not_anew(part) if asked.rebuild else ()))
+            for conflict in (*disputes(part.fallen, part.judged), *(_not_anew(part) if asked.rebuild else ()))
         ]
         sessions = [_session(ns, part) for part in parts]
         return Retraction(str(asked.cause), asked.reason, done, 0, sessions, conflicts)
@@ -203,7 +205,7 @@ def _told(asked: RetractionRequest, parts: Sequence[SessionRetraction], *, done:
 
 def _not_anew(part: SessionRetraction) -> Iterator[PageDispute]:
     """What was made from others and is marked, and nothing makes anew."""
-    made = {one.replaces for one in part.renewals}
+    made = {renewal.replaces for renewal in part.renewals}
     why = "its session was recorded" if part.live is None else "what is left does not make it, or a model wrote it"
     for page in part.judged.marked:
         if page not in part.fallen.roots and page not in made:
@@ -219,7 +221,8 @@ def _session(ns: Namespace, part: SessionRetraction) -> RetractedSession:
     pages = [RetractedPage(page_name(page), *born[page], part.because(page), texts.get(page, "")) for page in marked]
     ends = (calls[0], calls[-1]) if calls else (None, None)
     anew = [
-        RegeneratedPage(None, one.type.word, page_name(one.replaces), preview(one.content)) for one in part.renewals
+        RegeneratedPage(None, renewal.type.word, page_name(renewal.replaces), preview(renewal.content))
+        for renewal in part.renewals
     ]
     return RetractedSession(part.name, pages, anew, len(part.judged.already), len(calls), *ends)
 
@@ -237,14 +240,18 @@ def preview_of(lane: Branch, log: Log, pages: Sequence[int]) -> dict[int, str]:
 
 def merged(first: Retraction, second: Retraction) -> Retraction:
     """What was done in two goes, as one."""
-    sessions = {one.session: one for one in first.sessions}
-    for one in second.sessions:
-        before = sessions.get(one.session)
+    sessions = {session.session: session for session in first.sessions}
+    for session in second.sessions:
+        before = sessions.get(session.session)
         if before is not None:
-            new = [page for page in one.pages if page not in before.pages]
-            one = msgspec.structs.replace(before, pages=before.pages + new, rebuilt=before.rebuilt + one.rebuilt)
-        sessions[one.session] = one
-    conflicts = list(dict.fromkeys((*first.conflicts, *(one for one in second.conflicts if one.kind != "already"))))
+            new = [page for page in session.pages if page not in before.pages]
+            session = msgspec.structs.replace(
+                before, pages=before.pages + new, rebuilt=before.rebuilt + session.rebuilt
+            )
+        sessions[session.session] = session
+    conflicts = list(
+        dict.fromkeys((*first.conflicts, *(session for session in second.conflicts if session.kind != "already")))
+    )
     return msgspec.structs.replace(first, sessions=list(sessions.values()), conflicts=conflicts)
 
 

@@ -37,7 +37,7 @@ def growth(log: Log, earlier: Seal, later: Seal) -> bytes:
         leaves = made.get(head.uid, [])[: ends.get(head.uid, 0)]
         if len(leaves) < head.commits:
             raise CorruptError(f"session {head.uid.hex()} has not grown: the log or the later seal lacks some of it")
-        proofs.append([head.uid.hex(), [one.hex() for one in Tree(leaves).growth(head.commits)]])
+        proofs.append([head.uid.hex(), [node.hex() for node in Tree(leaves).growth(head.commits)]])
     proof = json.dumps([KIND, earlier.root.hex(), later.root.hex(), proofs], separators=(",", ":")).encode() + b"\n"
     check_growth(earlier, later, proof)
     return proof
@@ -47,7 +47,7 @@ def check_growth(earlier: Seal, later: Seal, proof: bytes) -> None:
     """Raises CorruptError where a proof does not show that a later seal holds all that an earlier one did."""
     try:
         kind, before, after, proofs = json.loads(proof)
-        ways = {raw(uid, 16): [raw(one) for one in way] for uid, way in proofs}
+        ways = {raw(uid, 16): [raw(node) for node in way] for uid, way in proofs}
         if (kind, before, after) != (KIND, earlier.root.hex(), later.root.hex()):
             raise ValueError("it is about other seals")
         if json.dumps([kind, before, after, proofs], separators=(",", ":")).encode() + b"\n" != proof:

@@ -46,7 +46,7 @@ class Seal(msgspec.Struct, frozen=True):
 
     def encoded(self) -> bytes:
         """The seal as a file: JSON, a session a line."""
-        told = {
+        fields = {
             "namespace": self.namespace.hex(),
             "ordinal": self.ordinal,
             "at": self.at,
@@ -55,7 +55,7 @@ class Seal(msgspec.Struct, frozen=True):
             "key": self.key.hex(),
             "signature": self.signature.hex(),
         }
-        lines = [f'"{name}": {msgspec.json.encode(value).decode()}' for name, value in told.items()]
+        lines = [f'"{name}": {msgspec.json.encode(value).decode()}' for name, value in fields.items()]
         heads = [
             msgspec.json.encode((head.uid.hex(), head.position, head.commits, head.hash.hex(), head.history.hex()))
             for head in self.heads
@@ -72,14 +72,14 @@ class Seal(msgspec.Struct, frozen=True):
             where = f"session {head.uid.hex()}"
             end = ends.get(head.uid)
             if end is None:
-                told = f"it stood at position {head.position} when it was sealed, and the log holds no such session"
-                yield Finding(PROBLEM, where, f"{told}: it was dropped, or the store is an older copy")
+                problem = f"it stood at position {head.position} when it was sealed, and the log holds no such session"
+                yield Finding(PROBLEM, where, f"{problem}: it was dropped, or the store is an older copy")
             elif end.commits < head.commits:
-                told = f"it ends at position {end.position}, and was sealed at {head.position}"
-                yield Finding(PROBLEM, where, f"{told}: its end was cut, or the store is an older copy")
+                problem = f"it ends at position {end.position}, and was sealed at {head.position}"
+                yield Finding(PROBLEM, where, f"{problem}: its end was cut, or the store is an older copy")
             elif histories.kept.get((head.uid, head.commits)) != head:
-                told = f"its past up to position {head.position} is not what was sealed"
-                yield Finding(PROBLEM, where, f"{told}: it was written anew")
+                problem = f"its past up to position {head.position} is not what was sealed"
+                yield Finding(PROBLEM, where, f"{problem}: it was written anew")
 
 
 def watched(seals: Iterable[Seal]) -> dict[bytes, set[int]]:
@@ -125,17 +125,17 @@ def read(content: bytes, key: bytes | None = None) -> Seal:
     return seal
 
 
-def _decoded(told: Any) -> Seal:
+def _decoded(value: Any) -> Seal:
     heads = tuple(
         SessionHead(raw(uid, 16), position, commits, raw(end), raw(history))
-        for uid, position, commits, end, history in told["heads"]
+        for uid, position, commits, end, history in value["heads"]
     )
     return Seal(
-        raw(told["namespace"], 16),
-        told["ordinal"],
-        told["at"],
-        raw(told["root"]),
-        raw(told["key"]),
-        raw(told["signature"], 64),
+        raw(value["namespace"], 16),
+        value["ordinal"],
+        value["at"],
+        raw(value["root"]),
+        raw(value["key"]),
+        raw(value["signature"], 64),
         heads,
     )

@@ -64,16 +64,16 @@ class Access:
 
     def let(self, mutations: Sequence[AnyMutation], *, charter: bool) -> None:
         """Refuses what they may not write: nothing without `write`, no grants without `grant`."""
-        held = self.verbs()
-        if not held:
+        verbs = self.verbs()
+        if not verbs:
             raise absent(self._ns.name, self.who)
         needed = Verb.GRANT if charter else Verb.WRITE
-        if needed not in held:
+        if needed not in verbs:
             what = "nothing can be granted or taken back" if charter else "nothing can be written"
             raise self._refused(f"{words_of(needed)[0]}_is_granted", needed, what)
         for m in mutations if charter else ():
-            if isinstance(m, Share) and Verb(m.verbs) & ~held:
-                lacking = ", ".join(words_of(Verb(m.verbs) & ~held))
+            if isinstance(m, Share) and Verb(m.verbs) & ~verbs:
+                lacking = ", ".join(words_of(Verb(m.verbs) & ~verbs))
                 raise RefusedError(f"who may not {lacking} cannot grant it (rule grants_what_is_held); grant less")
             grant = self.granted().at(m.share) if isinstance(m, Revoke) else None
             if grant is not None and grant.by not in self.who:

@@ -100,15 +100,15 @@ def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at_us
         by = None if ns.access is None else ns.access.who[0]
 
         def write(batch: Batch) -> None:
-            held = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and grant.by == by]
-            if not any(verbs in grant.verbs for grant in held):
+            grants = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and grant.by == by]
+            if not any(verbs in grant.verbs for grant in grants):
                 name = None if whom.scope is GrantScope.GLOBAL else batch.cell(whom.name.encode())
                 giver = None if by is None else batch.cell(str(by).encode())
                 batch.add(Share(whom.scope, name, verbs, giver))
 
         system_session.append(ns, write, at=at_us)
-        held = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and verbs in grant.verbs]
-        return _told(held[-1])
+        grants = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and verbs in grant.verbs]
+        return _told(grants[-1])
 
 
 @old_keywords(at="at_us")
@@ -164,7 +164,7 @@ def regions(
     when, place, whom = one_moment(at, moment), Path(path), None if of is None else principal(of)
     find(place, next(iter(namespaces(place)), "default") if place.is_dir() else "default", create=False)
     found = (_region(place, name, when, whom, key) for name in namespaces(place))
-    return [one for one in found if one is not None]
+    return [region for region in found if region is not None]
 
 
 def _region(path: Path, name: str, when: AsOf, whom: Principal | None, key: Key | None) -> Region | None:
@@ -175,12 +175,12 @@ def _region(path: Path, name: str, when: AsOf, whom: Principal | None, key: Key 
         granted = _granted(ns, when)
         if not granted.in_force or (whom is not None and not granted.verbs([whom])):
             return None
-        told = [_told(grant) for grant in granted.in_force]
+        infos = [_told(grant) for grant in granted.in_force]
         scope = max(grant.to.scope for grant in granted.in_force)
         sql = "SELECT count(*), coalesce(sum(pages), 0) FROM sessions WHERE hidden = 0"
         with ns.asking():
             sessions, pages = ns.views.execute(sql).get
-        return Region(name, scope.word, sessions, pages, told)
+        return Region(name, scope.word, sessions, pages, infos)
     finally:
         ns.close()
 
@@ -204,7 +204,7 @@ def _granted(ns: Namespace, when: AsOf) -> ActiveGrants:
 
 def _taken(may: str | Iterable[str]) -> Verb:
     words = [may] if isinstance(may, str) else list(may)
-    listed = [word.strip() for one in words for word in one.split(",")]
+    listed = [word.strip() for text in words for word in text.split(",")]
     verbs = verbs_of(listed)
     return Verb(sum(Verb)) if "read" in listed else verbs & ~Verb.READ
 

@@ -56,11 +56,11 @@ class CallRecorder:
         redaction: Redaction | None = None,
     ) -> RecordedCall:
         """Records one call; see `Store.record`."""
-        told = used(latency, cost)
+        usage = used(latency, cost)
         asked = None if request_id is None else IdempotentCall(_request_id(request_id), request, response)
 
         def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
-            return record(conversation, batch, request, response, at=at, told=told)
+            return record(conversation, batch, request, response, at=at, usage=usage)
 
         return self._write(name, write, at, asked, redaction)
 

@@ -94,9 +94,9 @@ class Agent:
         for _ in range({"asks": 1, "asks_twice": 2}.get(answer.way, 0)):
             self.asked += 1
             parts.append(ProviderPart("call", answer.text, f"c{self.asked}"))
-        said = ProviderMessage("assistant", parts)
-        self.said.append(said)
-        return copy.deepcopy(WORDS[self.shape].response(said, answer.tokens))
+        message = ProviderMessage("assistant", parts)
+        self.said.append(message)
+        return copy.deepcopy(WORDS[self.shape].response(message, answer.tokens))
 
 
 # ---- edits
@@ -113,8 +113,8 @@ def _show(agent: Agent, edit: ConversationEdit) -> None:
 
 def _answer(agent: Agent, edit: ConversationEdit) -> None:
     """Answers what the tools were asked, in one message or in one each."""
-    asked = [part.name for said in agent.said for part in said.parts if part.kind == "call"]
-    known = {part.name for said in agent.said for part in said.parts if part.kind == "result"}
+    asked = [part.name for message in agent.said for part in message.parts if part.kind == "call"]
+    known = {part.name for message in agent.said for part in message.parts if part.kind == "result"}
     results = [ProviderPart("result", edit.text, name) for name in asked if name not in known]
     if edit.k % 2:
         agent.said += [ProviderMessage("tool", [result]) for result in results]
@@ -141,7 +141,7 @@ def _grow(agent: Agent, edit: ConversationEdit) -> None:
 
 def _clip(agent: Agent, edit: ConversationEdit) -> None:
     """Cuts the middle out of a long message, or the second half off a short one."""
-    long = [n for n, said in enumerate(agent.said) if any(len(part.text) > 200 for part in said.parts)]
+    long = [n for n, message in enumerate(agent.said) if any(len(part.text) > 200 for part in message.parts)]
     if long:
         _change(agent, edit._replace(n=long[edit.n % len(long)]), lambda text: f"{text[:60]} … {text[-60:]}")
     else:
@@ -149,26 +149,26 @@ def _clip(agent: Agent, edit: ConversationEdit) -> None:
 
 
 def _omit(agent: Agent, edit: ConversationEdit) -> None:
-    results = [said for said in agent.said if said.who == "tool"]
-    for said in results[: edit.n % 3 + 1]:
-        said.before = said.before or said.parts
-        said.parts = [part._replace(text=OMITTED) for part in said.parts]
+    results = [message for message in agent.said if message.who == "tool"]
+    for message in results[: edit.n % 3 + 1]:
+        message.before = message.before or message.parts
+        message.parts = [part._replace(text=OMITTED) for part in message.parts]
 
 
 def _change(agent: Agent, edit: ConversationEdit, change: Callable[[str], str]) -> None:
-    said = agent.pick(edit.n)
-    if said is not None and said.parts:
-        index = edit.k % len(said.parts)
-        said.before = said.before or list(said.parts)
-        part = said.parts[index]
-        said.parts = [*said.parts[:index], part._replace(text=change(part.text)), *said.parts[index + 1 :]]
+    message = agent.pick(edit.n)
+    if message is not None and message.parts:
+        index = edit.k % len(message.parts)
+        message.before = message.before or list(message.parts)
+        part = message.parts[index]
+        message.parts = [*message.parts[:index], part._replace(text=change(part.text)), *message.parts[index + 1 :]]
 
 
 def _restore(agent: Agent, edit: ConversationEdit) -> None:
-    changed = [said for said in agent.said if said.before is not None]
+    changed = [message for message in agent.said if message.before is not None]
     if changed:
-        said = changed[edit.n % len(changed)]
-        said.parts, said.before = said.before or [], None
+        message = changed[edit.n % len(changed)]
+        message.parts, message.before = message.before or [], None
 
 
 def _delete(agent: Agent, edit: ConversationEdit) -> None:
@@ -196,20 +196,20 @@ def _compact(agent: Agent, edit: ConversationEdit) -> None:
 def _back(agent: Agent, edit: ConversationEdit) -> None:
     """A deleted message comes back, where it stood or at the end."""
     if agent.gone:
-        index, said = agent.gone.pop(edit.n % len(agent.gone))
-        agent.said.insert(index if edit.k % 2 else len(agent.said), said)
+        index, message = agent.gone.pop(edit.n % len(agent.gone))
+        agent.said.insert(index if edit.k % 2 else len(agent.said), message)
 
 
 def _move(agent: Agent, edit: ConversationEdit) -> None:
     if agent.said:
-        said = agent.said.pop(edit.n % len(agent.said))
-        agent.said.insert(edit.k % (len(agent.said) + 1), said)
+        message = agent.said.pop(edit.n % len(agent.said))
+        agent.said.insert(edit.k % (len(agent.said) + 1), message)
 
 
 def _double(agent: Agent, edit: ConversationEdit) -> None:
-    said = agent.pick(edit.n)
-    if said is not None:
-        agent.said.insert(edit.k % (len(agent.said) + 1), copy.deepcopy(said))
+    message = agent.pick(edit.n)
+    if message is not None:
+        agent.said.insert(edit.k % (len(agent.said) + 1), copy.deepcopy(message))
 
 
 def _insert(agent: Agent, edit: ConversationEdit) -> None:
@@ -217,34 +217,34 @@ def _insert(agent: Agent, edit: ConversationEdit) -> None:
 
 
 def _add_part(agent: Agent, edit: ConversationEdit) -> None:
-    said = agent.pick(edit.n)
-    if said is not None:
-        index = edit.k % (len(said.parts) + 1)
-        said.parts = [*said.parts[:index], ProviderPart("text", edit.text), *said.parts[index:]]
+    message = agent.pick(edit.n)
+    if message is not None:
+        index = edit.k % (len(message.parts) + 1)
+        message.parts = [*message.parts[:index], ProviderPart("text", edit.text), *message.parts[index:]]
 
 
 def _drop_part(agent: Agent, edit: ConversationEdit) -> None:
-    said = agent.pick(edit.n)
-    if said is not None and len(said.parts) > 1:
-        said.parts = [part for index, part in enumerate(said.parts) if index != edit.k % len(said.parts)]
+    message = agent.pick(edit.n)
+    if message is not None and len(message.parts) > 1:
+        message.parts = [part for index, part in enumerate(message.parts) if index != edit.k % len(message.parts)]
 
 
 def _turn_parts(agent: Agent, edit: ConversationEdit) -> None:
-    said = agent.pick(edit.n)
-    if said is not None:
-        said.parts = said.parts[::-1]
+    message = agent.pick(edit.n)
+    if message is not None:
+        message.parts = message.parts[::-1]
 
 
 def _field(agent: Agent, edit: ConversationEdit) -> None:
-    said = agent.pick(edit.n)
-    if said is not None:
-        said.extra = {**said.extra, "note": VALUES[edit.k % len(VALUES)]}
+    message = agent.pick(edit.n)
+    if message is not None:
+        message.extra = {**message.extra, "note": VALUES[edit.k % len(VALUES)]}
 
 
 def _recast(agent: Agent, edit: ConversationEdit) -> None:
-    said = agent.pick(edit.n)
-    if said is not None:
-        said.who = ("user", "assistant", "system")[edit.k % 3]
+    message = agent.pick(edit.n)
+    if message is not None:
+        message.who = ("user", "assistant", "system")[edit.k % 3]
 
 
 def _odd(agent: Agent, edit: ConversationEdit) -> None:

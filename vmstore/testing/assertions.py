@@ -48,8 +48,8 @@ class Memory:
         found = _holding(context, page_or_text)
         if found:
             return found[0]
-        told = self._elsewhere(page_or_text, context)
-        raise AssertionError(f"no page of {_where(context)} holds {page_or_text!r}\n{told}")
+        elsewhere = self._elsewhere(page_or_text, context)
+        raise AssertionError(f"no page of {_where(context)} holds {page_or_text!r}\n{elsewhere}")
 
     def assert_not_in_context(self, page_or_text: str, *, at: When | None = None, **moment: Unpack[Moment]) -> None:
         """Claims that no such page, and no page with such a text, was in the context of a call (default the last)."""
@@ -59,19 +59,19 @@ class Memory:
         found = _holding(context, page_or_text) if page is None else [page_name(page)] * (page in context.page_ids)
         if found:
             what = f"{page_or_text!r}" if page is None else self._named(page_or_text, page)
-            held = "" if page is not None else f", in {_listed(found)}"
-            told = self._why(page_position(found[0]) or 0, context, there=True)
-            raise AssertionError(f"{what} is in {_where(context)}{held}\n{told}")
+            where = "" if page is not None else f", in {_listed(found)}"
+            why = self._why(page_position(found[0]) or 0, context, there=True)
+            raise AssertionError(f"{what} is in {_where(context)}{where}\n{why}")
 
     def assert_recalled(self, page_or_text: str, *, since_call: int = 0) -> str:
         """Claims that a page was asked for and came back into the prompt, after a call where one is told; its name."""
         __tracebackhide__ = True
         page = self._page(page_or_text)
         pages = [page] if page is not None else self._anywhere(page_or_text)
-        faults = [one for one in self.session.debug.faults() if page_position(one.page or "") in pages]
-        for one in faults:
-            if one.granted and one.call >= since_call:
-                return str(one.page)
+        faults = [fault for fault in self.session.debug.faults() if page_position(fault.page or "") in pages]
+        for fault in faults:
+            if fault.granted and fault.call >= since_call:
+                return str(fault.page)
         what = repr(page_or_text) if page is None else self._named(page_or_text, page)
         after = f" since call {since_call}" if since_call else ""
         raise AssertionError(f"{what} was not recalled{after}\n" + "\n".join(self._unasked(pages, faults)))
@@ -85,8 +85,8 @@ class Memory:
         except (UnknownError, InputError):
             return None
 
-    def _named(self, told: str, page: int) -> str:
-        return told if told == page_name(page) else f"{told} ({page_name(page)})"
+    def _named(self, given: str, page: int) -> str:
+        return given if given == page_name(page) else f"{given} ({page_name(page)})"
 
     def _why(self, page: int, context: Context, *, there: bool = False) -> str:
         """What VMQL says of it, and where the page was."""
@@ -94,10 +94,10 @@ class Memory:
         rows = self.store.query(
             f"{verb} {page_name(page)} IN CONTEXT AT CALL $call", session=self.session.name, call=context.basis.call
         ).to_dicts()
-        told = [
+        lines = [
             f"  position {row['position']}, call {row['call']}: {row['event']}; {row['reason']}" for row in rows[-3:]
         ]
-        return "\n".join([*told, f"  {self._stays(page)}"])
+        return "\n".join([*lines, f"  {self._stays(page)}"])
 
     def _stays(self, page: int) -> str:
         """From which call to which a page was in the prompt."""
@@ -112,8 +112,10 @@ class Memory:
                 spans.append([begin, end])
         if not spans:
             return f"{page_name(page)} never was in the prompt"
-        told = [f"from call {begin} on" if end is None else f"calls {begin} to {end - 1}" for begin, end in spans]
-        return f"{page_name(page)} was in the prompt: {', '.join(told)}"
+        spans_in_words = [
+            f"from call {begin} on" if end is None else f"calls {begin} to {end - 1}" for begin, end in spans
+        ]
+        return f"{page_name(page)} was in the prompt: {', '.join(spans_in_words)}"
 
     def _elsewhere(self, text: str, context: Context) -> str:
         """Where a text is, if not in a context."""
@@ -141,15 +143,17 @@ class Memory:
         """The pages that held a text in any version."""
         wanted = _flat(text)
         rows = self.store.query("VERSIONS page, text", session=self.session.name)
-        found = (page_position(page) for page, told in rows if told is not None and wanted in _flat(told))
+        found = (
+            page_position(page) for page, shown_text in rows if shown_text is not None and wanted in _flat(shown_text)
+        )
         return list(dict.fromkeys(page for page in found if page is not None))
 
     def _unasked(self, pages: list[int], faults: list[Any]) -> Iterator[str]:
         if not pages:
             yield "  no page of the session is called so, or ever held it"
-        for one in faults:
-            answer = "it came" if one.granted else f"denied: {one.denied_because}"
-            yield f"  {one.page} was asked for at call {one.call}: {answer}"
+        for fault in faults:
+            answer = "it came" if fault.granted else f"denied: {fault.denied_because}"
+            yield f"  {fault.page} was asked for at call {fault.call}: {answer}"
         if pages and not faults:
             yield "  nobody asked for it"
         for page in pages[:SHOWN_MAX]:
@@ -167,13 +171,13 @@ def assert_policy_not_worse(
     """
     __tracebackhide__ = True
     runs = {name: _run(session, name, budget) for name in dict.fromkeys((a, b))}
-    measures = {name: told[0] for name, told in runs.items()}
+    measures = {name: rows[0] for name, rows in runs.items()}
     if not hasattr(measures[a], by):
         raise InputError(f"a run has no number {by!r}; it has {', '.join(Measures.__struct_fields__)}")
-    one, other = (getattr(measures[name], by) for name in (a, b))
-    worse = one is None or (other is not None and (other - one if by in BETTER_MORE else one - other) > slack)
-    if worse and not (one is None and other is None):
-        lines = [f"{a} is worse than {b} for {session.name}: {by} {one}, and {other} under {b}"]
+    mine, other = (getattr(measures[name], by) for name in (a, b))
+    worse = mine is None or (other is not None and (other - mine if by in BETTER_MORE else mine - other) > slack)
+    if worse and not (mine is None and other is None):
+        lines = [f"{a} is worse than {b} for {session.name}: {by} {mine}, and {other} under {b}"]
         lines += [_line(name, *runs[name]) for name in runs]
         raise AssertionError("\n".join(lines))
     return measures[a], measures[b]
@@ -191,11 +195,13 @@ def _run(session: Session, policy: str, budget: int | None) -> tuple[Measures, R
 
 def _line(name: str, found: Measures, run: Run | None) -> str:
     numbers = ("faults", "fault_tokens", "evictions", "compressions", "prefix_voided", "utilisation")
-    told = ", ".join(f"{number} {getattr(found, number)}" for number in numbers)
+    numbers_in_words = ", ".join(f"{number} {getattr(found, number)}" for number in numbers)
     if run is not None and run.divergence is not None:
         first = run.divergence
-        told += f"; first other decision at position {first.position}, turn {first.turn}: {first.found or 'nothing'}"
-    return f"  {name}: {told}"
+        numbers_in_words += (
+            f"; first other decision at position {first.position}, turn {first.turn}: {first.found or 'nothing'}"
+        )
+    return f"  {name}: {numbers_in_words}"
 
 
 def _holding(context: Context, text: str) -> list[str]:

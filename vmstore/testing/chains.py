@@ -37,10 +37,10 @@ APPENDS = st.lists(st.tuples(st.integers(0, 3), st.lists(TOLD, min_size=1, max_s
 """Appends in order: (which session, counted from 0, its commits)."""
 
 
-def chain(told: Sequence[CommitSpec], previous: bytes = genesis(b"one"), position: int = 0) -> list[Commit]:
+def chain(specs: Sequence[CommitSpec], previous: bytes = genesis(b"one"), position: int = 0) -> list[Commit]:
     """Sealed commits that follow each other after a position."""
     commits = []
-    for number, part in enumerate(told):
+    for number, part in enumerate(specs):
         salts = [hashlib.sha256(previous + b"%d/%d" % (number, i)).digest()[:16] for i in range(len(part.contents))]
         cells = tuple(Cell(salt, content) for salt, content in zip(salts, part.contents, strict=True))
         request = 0 if part.request and cells else NO_REQUEST

@@ -39,23 +39,23 @@ class RefoldedSession:
 
     def commits(self) -> Any:
         """Each commit, folded."""
-        for told in self._facts.after(0):
-            for position, mutation in told.mutations:
+        for commit in self._facts.after(0):
+            for position, mutation in commit.mutations:
                 self.state.apply(position, mutation)
                 self.spoken.apply(position, mutation)
-            yield told
+            yield commit
 
 
 def mutations(session: Live) -> list[tuple[int, AnyMutation]]:
     """What a session is made of."""
-    return [one for told in RefoldedSession(session).commits() for one in told.mutations]
+    return [mutation for commit in RefoldedSession(session).commits() for mutation in commit.mutations]
 
 
 def plain(thing: Any) -> Any:
     """All a state or what was spoken holds, in plain values."""
     values = {name: value for name, value in vars(thing).items() if name not in ("_read", "policy")}
     if isinstance(thing, State) and thing.policy is not None:
-        values["order"] = [tuple(one) for one in thing.policy.victims(thing.now)]
+        values["order"] = [tuple(victim) for victim in thing.policy.victims(thing.now)]
     return msgspec.to_builtins(values, str_keys=True, builtin_types=(bytes,), enc_hook=repr)
 
 
@@ -66,13 +66,13 @@ def within_budget(life: LiveRun) -> None:
     """At the end of every commit the prompt is within the budget in force, and at every pack what was packed is."""
     for session in life.live:
         folded = RefoldedSession(session)
-        for told in folded.commits():
+        for commit in folded.commits():
             state = folded.state
-            assert state.used == sum(held.tokens for held in state.here.values())
+            assert state.used == sum(resident.tokens for resident in state.here.values())
             assert state.settings is None or state.used <= state.budget, (
                 f"{state.used} of {state.budget} at {state.position}"
             )
-            for position, mutation in told.mutations:
+            for position, mutation in commit.mutations:
                 if isinstance(mutation, m.Pack):
                     assert mutation.tokens <= state.window <= state.budget, f"the pack at {position} is too large"
 
@@ -80,15 +80,15 @@ def within_budget(life: LiveRun) -> None:
 def pins_hold(life: LiveRun) -> None:
     """Nothing that is pinned by hand, or by what it is, leaves the prompt."""
     for session in life.live:
-        held: dict[int, set[int]] = {}
+        holders: dict[int, set[int]] = {}
         for position, mutation in mutations(session):
             match mutation:
                 case m.Pin():
-                    held.setdefault(mutation.page, set()).add(mutation.holder)
+                    holders.setdefault(mutation.page, set()).add(mutation.holder)
                 case m.Unpin() if mutation.holder != Holder.TURNS:
-                    held.setdefault(mutation.page, set()).discard(mutation.holder)
+                    holders.setdefault(mutation.page, set()).discard(mutation.holder)
                 case m.Evict() if mutation.cause not in (Cause.ASKED,) or mutation.level is None:
-                    assert not held.get(mutation.page), f"p{mutation.page} is pinned and gave way at {position}"
+                    assert not holders.get(mutation.page), f"p{mutation.page} is pinned and gave way at {position}"
 
 
 # ---- 5: full stays full
@@ -104,7 +104,9 @@ def full_stays_full(life: LiveRun) -> None:
         if owner == life.session.name:
             state, number = life.runtime.state, int(page[1:])
             own = state.here[number].tokens if number in state.here and state.pages[number].pinned else 0
-            staying = state.pinned - own + sum(state.here[one].tokens for one in state.yielding() if one != number)
+            staying = (
+                state.pinned - own + sum(state.here[other].tokens for other in state.yielding() if other != number)
+            )
             fits = state.budget - staying
             if state.pages[number].pinned:  # what never yields leaves the reserves alone
                 fits = min(fits, state.room - state.pinned + own)
@@ -146,7 +148,7 @@ def told_again(steps: list[Step], path: Path | None = None) -> None:
                 life.store._ns._keep()
                 forgotten(life)
             added = [[told_of(commit) for commit in life.store.admin.log.tail(ordinal, 1 << 30)] for life in lives]
-            assert all(one == added[0] for one in added), f"step {number}, {step}, wrote otherwise after a death"
+            assert all(other == added[0] for other in added), f"step {number}, {step}, wrote otherwise after a death"
             ordinal = first.store.admin.log.ordinal
     for life in lives:
         life.close()
@@ -156,7 +158,8 @@ def told_of(commit: Commit) -> tuple[int, list[Any]]:
     """What a commit says; what a call voids only who sent the one before can say."""
     mutations = decode(commit.body)
     return commit.session, [
-        msgspec.structs.replace(one, voided=None) if isinstance(one, m.Pack) else one for one in mutations
+        msgspec.structs.replace(mutation, voided=None) if isinstance(mutation, m.Pack) else mutation
+        for mutation in mutations
     ]
 
 
@@ -213,8 +216,8 @@ def reasons_are_told(life: LiveRun) -> None:
 
 def each(folded: RefoldedSession) -> Any:
     """Mutations one by one, each folded when it is given."""
-    for told in folded._facts.after(0):
-        for position, mutation in told.mutations:
+    for commit in folded._facts.after(0):
+        for position, mutation in commit.mutations:
             folded.state.apply(position, mutation)
             folded.spoken.apply(position, mutation)
             yield position, mutation
@@ -224,7 +227,7 @@ def told(why: Any, state: State, contests: dict[int, Any], used: int) -> None:
     """The numbers of a decision's reasons that the state tells."""
     assert state.policy is not None
     assert why.policy == state.policy.NUMBER and why.budget == state.budget
-    assert why.used == used or any(one.used == why.used for one in contests.values()), "it used what it used"
+    assert why.used == used or any(contest.used == why.used for contest in contests.values()), "it used what it used"
 
 
 # ---- what the model saw

@@ -188,7 +188,7 @@ class LogContract(ABC):
 
     def test_threads_append_at_once(self, log: Log) -> None:
         """Of threads that append to sessions of their own each has its answers, and the log is whole."""
-        told: dict[int, list[Commit]] = {}
+        by_thread: dict[int, list[Commit]] = {}
 
         def write(number: int) -> None:
             uid, found = bytes([number]), list[Commit]()
@@ -198,12 +198,12 @@ class LogContract(ABC):
                 key, after = (before.session, before.ordinal) if before else (0, 0)
                 commits = chain([CommitSpec(2, contents=(uid,))], previous, position)
                 found += log.append(commits, key, position, after=after)
-            told[number] = found
+            by_thread[number] = found
 
         run_together([partial(write, number) for number in range(6)])
-        stored = sorted((c for found in told.values() for c in found), key=lambda c: c.ordinal)
+        stored = sorted((c for found in by_thread.values() for c in found), key=lambda c: c.ordinal)
         assert stored == log.tail(0, 999) and [c.ordinal for c in stored] == list(range(1, 121))
-        for number, found in told.items():
+        for number, found in by_thread.items():
             assert all(log.cells([c.cell])[c.cell].content == bytes([number]) for c in found)
 
     def test_one_of_several_threads_wins(self, log: Log) -> None:
@@ -394,11 +394,11 @@ def _fill(log: Log, appends: list[tuple[int, list[CommitSpec]]]) -> list[Commit]
     """Appends in order; every commit as it was stored."""
     keys: dict[int, int] = {}
     stored = []
-    for which, told in appends:
+    for which, append in appends:
         key = keys.get(which, 0)
         head = log.head(key) if key else None
         previous, position = (head.hash, head.position) if head else (genesis(bytes([which])), 0)
-        added = log.append(chain(told, previous, position), key, position)
+        added = log.append(chain(append, previous, position), key, position)
         keys[which] = added[-1].session
         stored += added
     return stored

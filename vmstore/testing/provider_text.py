@@ -46,20 +46,22 @@ def _arguments(part: ProviderPart) -> Json:
     return {"text": part.text}
 
 
-def _systems(said: Sequence[ProviderMessage]) -> tuple[list[ProviderMessage], list[ProviderMessage]]:
+def _systems(messages: Sequence[ProviderMessage]) -> tuple[list[ProviderMessage], list[ProviderMessage]]:
     """The system messages, which some providers keep beside the rest, and the rest."""
-    return [one for one in said if one.who == "system"], [one for one in said if one.who != "system"]
+    return [message for message in messages if message.who == "system"], [
+        message for message in messages if message.who != "system"
+    ]
 
 
-def _texts(said: Iterable[ProviderMessage]) -> list[str]:
-    return [part.text for one in said for part in one.parts]
+def _texts(messages: Iterable[ProviderMessage]) -> list[str]:
+    return [part.text for message in messages for part in message.parts]
 
 
 # ---- chat completions
 
 
-def _chat_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
-    request = {**settings, "messages": [message for one in said for message in _chat(one)]}
+def _chat_request(messages: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
+    request = {**settings, "messages": [message for message_of in messages for message in _chat(message_of)]}
     if tools:
         request["tools"] = [{"type": "function", "function": {"name": f"t{n}"}} for n in tools]
     return request
@@ -96,11 +98,11 @@ def _chat_call(part: ProviderPart) -> Json:
     return {"id": part.name, "type": "function", "function": asked}
 
 
-def _chat_response(said: ProviderMessage | None, tokens: int | None) -> Json:
+def _chat_response(spoken: ProviderMessage | None, tokens: int | None) -> Json:
     response: Json = {"id": "r", "model": "m-1-2026", "choices": []}
-    if said is not None:
-        asks = any(part.kind == "call" for part in said.parts)
-        (message,) = _chat(said)
+    if spoken is not None:
+        asks = any(part.kind == "call" for part in spoken.parts)
+        (message,) = _chat(spoken)
         response["choices"] = [{"index": 0, "message": message, "finish_reason": "tool_calls" if asks else "stop"}]
     if tokens is not None:
         response["usage"] = {"prompt_tokens": tokens, "completion_tokens": 5}
@@ -110,8 +112,8 @@ def _chat_response(said: ProviderMessage | None, tokens: int | None) -> Json:
 # ---- Anthropic
 
 
-def _anthropic_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
-    systems, rest = _systems(said)
+def _anthropic_request(messages: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
+    systems, rest = _systems(messages)
     request: Json = {**settings, "max_tokens": 99, "messages": [_anthropic(one) for one in rest]}
     if systems:
         texts = _texts(systems)
@@ -121,13 +123,13 @@ def _anthropic_request(said: Sequence[ProviderMessage], settings: Json, tools: S
     return request
 
 
-def _anthropic(said: ProviderMessage) -> Any:
-    if said.who == "odd":
-        return said.raw
-    role = "user" if said.who == "tool" else said.who
-    if len(said.parts) == 1 and said.parts[0].kind == "text":
-        return {"role": role, "content": said.parts[0].text, **said.extra}
-    return {"role": role, "content": [_anthropic_block(part) for part in said.parts], **said.extra}
+def _anthropic(message: ProviderMessage) -> Any:
+    if message.who == "odd":
+        return message.raw
+    role = "user" if message.who == "tool" else message.who
+    if len(message.parts) == 1 and message.parts[0].kind == "text":
+        return {"role": role, "content": message.parts[0].text, **message.extra}
+    return {"role": role, "content": [_anthropic_block(part) for part in message.parts], **message.extra}
 
 
 def _anthropic_block(part: ProviderPart) -> Json:
@@ -144,8 +146,8 @@ def _anthropic_block(part: ProviderPart) -> Json:
     return {"type": "text", "text": part.text}
 
 
-def _anthropic_response(said: ProviderMessage | None, tokens: int | None) -> Json:
-    blocks = [] if said is None else [_anthropic_block(part) for part in said.parts]
+def _anthropic_response(message: ProviderMessage | None, tokens: int | None) -> Json:
+    blocks = [] if message is None else [_anthropic_block(part) for part in message.parts]
     stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
     response: Json = {"type": "message", "role": "assistant", "content": blocks, "stop_reason": stop}
     if tokens is not None:
@@ -156,33 +158,33 @@ def _anthropic_response(said: ProviderMessage | None, tokens: int | None) -> Jso
 # ---- Responses
 
 
-def _responses_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
-    request: Json = {**settings, "input": [item for one in said[1:] for item in _responses(one)]}
-    if said and said[0].who == "system":
-        request["instructions"] = "".join(_texts(said[:1]))
+def _responses_request(messages: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
+    request: Json = {**settings, "input": [item for message in messages[1:] for item in _responses(message)]}
+    if messages and messages[0].who == "system":
+        request["instructions"] = "".join(_texts(messages[:1]))
     else:
-        request["input"] = [item for one in said for item in _responses(one)]
+        request["input"] = [item for message in messages for item in _responses(message)]
     if tools:
         request["tools"] = [{"type": "function", "name": f"t{n}"} for n in tools]
     return request
 
 
-def _responses(said: ProviderMessage) -> list[Any]:
-    if said.who == "odd":
-        return [said.raw]
+def _responses(message: ProviderMessage) -> list[Any]:
+    if message.who == "odd":
+        return [message.raw]
     items: list[Any] = []
-    spoken = [part for part in said.parts if part.kind in ("text", "image")]
-    for part in said.parts:
+    spoken = [part for part in message.parts if part.kind in ("text", "image")]
+    for part in message.parts:
         if part.kind == "think":
             items.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": part.text}]})
         elif part.kind == "call":
             arguments = json.dumps(_arguments(part))
             items.append({"type": "function_call", "call_id": part.name, "name": "look", "arguments": arguments})
         elif part.kind == "result":
-            items.append({"type": "function_call_output", "call_id": part.name, "output": part.text, **said.extra})
+            items.append({"type": "function_call_output", "call_id": part.name, "output": part.text, **message.extra})
         elif part is spoken[0]:
-            content = [_responses_part(said.who, one) for one in spoken]
-            items.append({"type": "message", "role": said.who, "content": content, **said.extra})
+            content = [_responses_part(message.who, each) for each in spoken]
+            items.append({"type": "message", "role": message.who, "content": content, **message.extra})
     return items
 
 
@@ -192,8 +194,8 @@ def _responses_part(who: str, part: ProviderPart) -> Json:
     return {"type": "output_text" if who == "assistant" else "input_text", "text": part.text}
 
 
-def _responses_response(said: ProviderMessage | None, tokens: int | None) -> Json:
-    output = [] if said is None else _responses(said)
+def _responses_response(message: ProviderMessage | None, tokens: int | None) -> Json:
+    output = [] if message is None else _responses(message)
     response: Json = {"object": "response", "status": "completed", "model": "m-1-2026", "output": output}
     if tokens is not None:
         response["usage"] = {"input_tokens": tokens, "output_tokens": 5}
@@ -203,9 +205,9 @@ def _responses_response(said: ProviderMessage | None, tokens: int | None) -> Jso
 # ---- Gemini
 
 
-def _gemini_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
-    systems, rest = _systems(said)
-    request: Json = {**settings, "contents": [_gemini(one) for one in rest]}
+def _gemini_request(messages: Sequence[ProviderMessage], settings: Json, tools: Sequence[int]) -> Json:
+    systems, rest = _systems(messages)
+    request: Json = {**settings, "contents": [_gemini(message) for message in rest]}
     if systems:
         request["systemInstruction"] = {"parts": [{"text": text} for text in _texts(systems)]}
     if tools:
@@ -213,11 +215,11 @@ def _gemini_request(said: Sequence[ProviderMessage], settings: Json, tools: Sequ
     return request
 
 
-def _gemini(said: ProviderMessage) -> Any:
-    if said.who == "odd":
-        return said.raw
-    role = "model" if said.who == "assistant" else "user"
-    return {"role": role, "parts": [_gemini_part(part) for part in said.parts], **said.extra}
+def _gemini(message: ProviderMessage) -> Any:
+    if message.who == "odd":
+        return message.raw
+    role = "model" if message.who == "assistant" else "user"
+    return {"role": role, "parts": [_gemini_part(part) for part in message.parts], **message.extra}
 
 
 def _gemini_part(part: ProviderPart) -> Json:
@@ -233,10 +235,10 @@ def _gemini_part(part: ProviderPart) -> Json:
     return {"text": part.text}
 
 
-def _gemini_response(said: ProviderMessage | None, tokens: int | None) -> Json:
+def _gemini_response(message: ProviderMessage | None, tokens: int | None) -> Json:
     response: Json = {"modelVersion": "m-1-2026", "candidates": []}
-    if said is not None:
-        response["candidates"] = [{"content": _gemini(said), "finishReason": "STOP"}]
+    if message is not None:
+        response["candidates"] = [{"content": _gemini(message), "finishReason": "STOP"}]
     if tokens is not None:
         response["usageMetadata"] = {"promptTokenCount": tokens, "candidatesTokenCount": 5}
     return response

@@ -68,8 +68,8 @@ def reals() -> Strategy[s.Value]:
 
 def values() -> Strategy[Any]:
     """Values and parameters."""
-    said = st.sampled_from((True, False, None)).map(lambda value: s.Value(value=value))
-    return st.one_of(texts(), integers(), reals(), said, params())
+    literals = st.sampled_from((True, False, None)).map(lambda value: s.Value(value=value))
+    return st.one_of(texts(), integers(), reals(), literals, params())
 
 
 def applied() -> Strategy[s.Apply]:
@@ -155,8 +155,8 @@ def columns() -> Strategy[tuple[s.SelectItem, ...]]:
     """What is shown, often nothing in particular."""
     shown = st.one_of(words(), applied())
     given = st.one_of(st.none(), st.sampled_from(("n", "of", "where", "a b", "it's", "7")))
-    one = st.builds(lambda expr, name: s.SelectItem(expr=expr, name=name), shown, given)
-    return st.lists(one, max_size=3).map(tuple)
+    item = st.builds(lambda expr, name: s.SelectItem(expr=expr, name=name), shown, given)
+    return st.lists(item, max_size=3).map(tuple)
 
 
 @functools.cache

@@ -175,16 +175,16 @@ class Player:
         self.clock.advance(step.pause)
         request, response = thread.agent.request(), thread.agent.hears(step.answer)
         request_id = f"{step.request_id}{thread.said}" if step.request_id else None
-        told: dict[str, Any] = {"request_id": request_id, "latency_us": thread.said}
+        fields: dict[str, Any] = {"request_id": request_id, "latency_us": thread.said}
         if step.broken:
             with full_disk(self.store.admin.log):
-                self._expect(step, lambda: self.store.record(thread.name, request, response, **told))
+                self._expect(step, lambda: self.store.record(thread.name, request, response, **fields))
             return
         with self.open() if step.elsewhere else _kept(self.store) as store:
-            recorded = store.record(thread.name, request, response, **told)
+            recorded = store.record(thread.name, request, response, **fields)
         self._note(thread, request, recorded)
         if step.request_id:
-            self._ids.append((thread, request, response, told, recorded))
+            self._ids.append((thread, request, response, fields, recorded))
 
     def _note(self, thread: Thread, request: Any, recorded: RecordedCall) -> None:
         assert recorded.call not in thread.sent, "a call is recorded once"
@@ -202,19 +202,19 @@ class Player:
 
     def _again(self, step: RetryStep) -> None:
         if self._ids:
-            thread, request, response, told, first = self._ids[step.n % len(self._ids)]
+            thread, request, response, fields, first = self._ids[step.n % len(self._ids)]
             if step.other:
                 request = {**request, "temperature": 0.123}
-            self._expect(step, lambda: self.store.record(thread.name, request, response, **told), first)
+            self._expect(step, lambda: self.store.record(thread.name, request, response, **fields), first)
 
     def _refused(self, step: RefusedStep) -> None:
         thread = self._thread(step.session)
-        name, fields, response, told = BAD[step.n % len(BAD)]
+        name, fields, response, problem = BAD[step.n % len(BAD)]
         agent = thread.agent.copy()
         agent.edit(ConversationEdit("say", text="nobody may see this"))
         request = {**agent.request(), **fields} if isinstance(fields, dict) else fields
         name = thread.name if name is None else name
-        self._expect(step, lambda: self.store.record(name, request, response, **told))
+        self._expect(step, lambda: self.store.record(name, request, response, **problem))
 
     def _fork(self, step: ForkStep) -> None:
         parent = self._thread(step.session)
@@ -226,12 +226,12 @@ class Player:
             ends = self._ends(parent)
             moment = {"position": ends[step.number % len(ends)]}
         if self._expect(step, lambda: self.session(parent).fork(name, **moment)):
-            told = self.store.session(name).info()
-            position = told.fork_position or 0
+            info = self.store.session(name).info()
+            position = info.fork_position or 0
             agents = [(at, agent) for at, agent in parent.agents if at <= position]
             agent = agents[-1][1] if agents else Agent(parent.agent.shape)
-            sent = {call: request for call, request in parent.sent.items() if call <= told.calls}
-            child = Thread(name, agent.copy(), sent, agents, parent, told.calls, inherited=parent.said)
+            sent = {call: request for call, request in parent.sent.items() if call <= info.calls}
+            child = Thread(name, agent.copy(), sent, agents, parent, info.calls, inherited=parent.said)
             self.threads.append(child)
             self.last = child
 

@@ -183,12 +183,12 @@ class LiveRun:
             case "restore":
                 session.restore(self.marks[n % len(self.marks)] if self.marks else "none")
             case "configure":
-                told: tuple[dict[str, Any], ...] = (
+                chores: tuple[dict[str, Any], ...] = (
                     {"l0_tokens_max": BUDGET // 2}, {"l0_tokens_max": 2 * BUDGET}, {"pinned_turns": k},
                     {"paging": "runtime"}, {"paging": "hybrid"}, {"compress": False},
                     {"fault_threshold": "speculative"}, {"l0_tokens_max": 400},
                 )  # fmt: skip
-                session.configure(**told[n % len(told)])
+                session.configure(**chores[n % len(chores)])
             case _:
                 self._note(act, n, k)
 
@@ -277,8 +277,8 @@ class LiveRun:
                 self.store.close()
                 self.restarts += 1
                 self.store = clocked(self.path, 10_000 * self.restarts)
-                again = (self.store.session(one.name) for one in self.live)
-                self.live = [one for one in again if isinstance(one, Live)]
+                again = (self.store.session(live.name) for live in self.live)
+                self.live = [live for live in again if isinstance(live, Live)]
             case "rebuild":
                 self.store.admin.rebuild()
             case "fail":
@@ -307,11 +307,11 @@ class LiveRun:
     def packed(self, packed: Prompt) -> None:
         """Keeps what a pack said of the prompt."""
         runtime = self.runtime
-        lowered = {runtime.spoken.number(one.name): one.level for one in packed.lowered}
-        left = {runtime.spoken.number(one.name) for one in packed.left}
+        lowered = {runtime.spoken.number(change.name): change.level for change in packed.lowered}
+        left = {runtime.spoken.number(change.name) for change in packed.left}
         here = {
-            f"p{page}": (lowered.get(page, held.level), held.rank)
-            for page, held in runtime.state.here.items()
+            f"p{page}": (lowered.get(page, resident.level), resident.rank)
+            for page, resident in runtime.state.here.items()
             if page not in left
         }
         assert [f"p{runtime.spoken.number(name)}" for name in packed.pages] == sorted(here, key=lambda p: here[p][1])
@@ -326,9 +326,9 @@ def digest(log: Log) -> str:
     return hashed.hexdigest()
 
 
-def played(steps: list[Step], path: Path | None = None, **told: Any) -> LiveRun:
+def played(steps: list[Step], path: Path | None = None, **options: Any) -> LiveRun:
     """A whole life."""
-    life = LiveRun(path, **told)
+    life = LiveRun(path, **options)
     for step in steps:
         life.play(step)
     return life

@@ -125,15 +125,15 @@ class Writer:
         """The last line."""
         return _encode(LastLine(self.commits, self.mutations, self.cells, self._digest.digest())) + b"\n"
 
-    def _line(self, told: Any) -> bytes:
-        line = _encode(told) + b"\n"
+    def _line(self, value: Any) -> bytes:
+        line = _encode(value) + b"\n"
         self._digest.update(line)
         return line
 
 
 def lines_of(projection: Projection, portions: Sequence[Portion]) -> Iterator[bytes]:
     """The bundle of some portions, line by line."""
-    writer = Writer([BundledSession(one.name, one.uid, one.upto, one.asked) for one in portions])
+    writer = Writer([BundledSession(part.name, part.uid, part.upto, part.asked) for part in portions])
     yield writer.beginning()
     for portion in portions:
         for commit in commits_of(projection, portion):
@@ -182,17 +182,17 @@ class Reader:
             sofar = self._digest.digest()
             line = self._line()
             try:
-                told = _decode_line(line)
-                if isinstance(told, LastLine):
+                decoded = _decode_line(line)
+                if isinstance(decoded, LastLine):
                     self._end(LastLine(number, mutations, cells, sofar), line)
                     return
-                commit = _commit(told)
+                commit = _commit(decoded)
             except UNREADABLE as error:
                 raise self._damaged(f"line {number + 2} cannot be read: {error}") from error
             number += 1
             mutations += commit.count
             cells += len(commit.cells)
-            yield told.session, commit
+            yield decoded.session, commit
 
     def _line(self, begins: bytes = b"") -> bytes:
         line = begins + self._file.readline(LINE_BYTES_MAX)

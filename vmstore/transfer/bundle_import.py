@@ -73,10 +73,10 @@ def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> B
     if problems:
         kind, where, what = problems[0]
         raise InputError(f"{path} is damaged: {kind}, {where}: {what}; nothing was taken from it, export it again")
-    stated = [(one.name, one.uid, one.upto) for one in reader.sessions]
-    if stated != [(one.name, one.uid, one.position) for one in gathering.sessions()]:
+    stated = [(session.name, session.uid, session.upto) for session in reader.sessions]
+    if stated != [(session.name, session.uid, session.position) for session in gathering.sessions()]:
         raise InputError(f"{path} is damaged: its first line lists other sessions than it holds; export it again")
-    if any(one.hidden == Open.CHARTER for one in gathering.sessions()):
+    if any(session.hidden == Open.CHARTER for session in gathering.sessions()):
         raise InputError(f"{path} holds the own session of another namespace, whose grants are none here; leave it out")
     return Bundle(str(path), reader.sessions, gathering)
 
@@ -94,13 +94,13 @@ def take_exact(engine: Engine, bundle: Bundle) -> list[Ingested]:
 
 def take_anew(engine: Engine, bundle: Bundle, name: str | None) -> list[Ingested]:
     """Writes the sessions of a bundle as new ones; one that was written from the same commits before stays as it is."""
-    if name is not None and sum(one.asked for one in bundle.sessions) != 1:
+    if name is not None and sum(session.asked for session in bundle.sessions) != 1:
         raise InputError(f"{bundle.name} holds {len(bundle.sessions)} sessions, and one name cannot be all of theirs")
     keys: dict[bytes, int] = {}
     taken = []
     for inside, foreign in zip(bundle.sessions, bundle.gathering.sessions(), strict=True):
-        told = name if name is not None and inside.asked else inside.name
-        taken.append(_anew(engine, bundle.gathering, foreign, told, keys))
+        new_name = name if name is not None and inside.asked else inside.name
+        taken.append(_anew(engine, bundle.gathering, foreign, new_name, keys))
         keys[foreign.uid] = taken[-1].session
     return taken
 

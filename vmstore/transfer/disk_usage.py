@@ -42,7 +42,7 @@ Weights = Counter[tuple[str, str]]
 def files(folder: Path) -> Weights:
     """Bytes on disk by part (log, views, blobs, …) and what in it: a table with its indexes, free pages."""
     found: Weights = Counter()
-    for file in sorted(one for one in folder.rglob("*") if one.is_file()):
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         part = _part(file.relative_to(folder))
         if file.suffix == ".sqlite":
             for name, size in tables(file):

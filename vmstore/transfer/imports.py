@@ -40,9 +40,9 @@ def import_source(
     if uses:
         from vmstore.transfer.used_pages import observe
 
-        for one in taken:
-            observe(ns, one.session)
-    names = {one.session: ns.session_info(one.session).session for one in taken}
+        for session in taken:
+            observe(ns, session.session)
+    names = {session.session: ns.session_info(session.session).session for session in taken}
     counts: Counter[str] = Counter()
     for found in importer.suspects.values():
         counts.update(found.counts)
@@ -50,13 +50,13 @@ def import_source(
     for door in importer.doors.values():
         masked.update(door.counts)
     return ImportReport(
-        sessions=[imported(ns.session_info(one.session), reading.format) for one in taken],
-        new=sum(one.new for one in taken),
-        problems=[LineProblem(*problem) for one in taken for problem in one.problems],
+        sessions=[imported(ns.session_info(session.session), reading.format) for session in taken],
+        new=sum(session.new for session in taken),
+        problems=[LineProblem(*problem) for session in taken for problem in session.problems],
         torn=None if reading.torn is None else reading.torn.line,
         suspects=dict(sorted(counts.items())),
         suspect_pages=[f"{names[key]}/p{page}" for key, found in importer.suspects.items() for page in found.pages],
-        masked=dict(sorted(masked.items())) if any(one.new for one in taken) else {},
+        masked=dict(sorted(masked.items())) if any(session.new for session in taken) else {},
     )
 
 

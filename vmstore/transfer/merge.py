@@ -68,7 +68,7 @@ def merge(
                 found += _merged(here, there, name, source, dry_run, agreed, tell)
                 if not dry_run:
                     finish_brought(here)
-    return MergeReport(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
+    return MergeReport(not dry_run, found, sum(entry.outcome in CONFLICTS for entry in found))
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def _merged(
         here.follow()
         effects = _effects(here, work, guests)
     if not dry_run:
-        settle(agreed, [said for _, told in effects.values() for said in told], source)
+        settle(agreed, [rule for _, rules in effects.values() for rule in rules], source)
     for nth, guest in enumerate(guests):
         with here.lock:
             standing = work.standing(guest, coming) if dry_run else None
@@ -135,8 +135,8 @@ def _merged(
             coming.add(guest.uid)
         if progress is not None:
             progress(nth + 1, len(guests))
-        why, (lost, said) = _remedy(standing, source, name), effects.get(guest.uid, (0, []))
-        yield MergedSession(name, guest.name, standing.outcome, new, standing.position, why, lost, said)
+        why, (lost, rule) = _remedy(standing, source, name), effects.get(guest.uid, (0, []))
+        yield MergedSession(name, guest.name, standing.outcome, new, standing.position, why, lost, rule)
 
 
 def _effects(here: Namespace, work: LogMerge, guests: list[GuestSession]) -> dict[bytes, tuple[int, list[str]]]:
@@ -162,7 +162,7 @@ def _remedy(standing: MergeProgress, source: Path, namespace: str) -> str | None
     """Why nothing of a session came and what to do; None where there is no conflict."""
     if standing.outcome not in CONFLICTS:
         return None
-    told = "" if namespace == "default" else f" --namespace {namespace}"
+    option = "" if namespace == "default" else f" --namespace {namespace}"
     name = standing.guest.name
     if standing.outcome == ORPHAN:
         return (
@@ -170,7 +170,8 @@ def _remedy(standing: MergeProgress, source: Path, namespace: str) -> str | None
             "one, or leave it"
         )
     anew = (
-        f"`vmstore export {source} {name}{told} --exact --out one.jsonl` and `vmstore import STORE one.jsonl{told}` "
+        f"`vmstore export {source} {name}{option} --exact --out one.jsonl` and "
+        f"`vmstore import STORE one.jsonl{option}` "
         "make it a session of its own under a free name; or leave it"
     )
     if standing.outcome == PARTED:

@@ -42,7 +42,7 @@ def artifact_of(word: str) -> Artifact:
     """A kind of export by its word; UnknownError naming those there are."""
     found = Artifact.of(word) if isinstance(word, str) else None
     if found is None:
-        words = ", ".join(one.word for one in Artifact)
+        words = ", ".join(artifact.word for artifact in Artifact)
         raise UnknownError(f"there is no artifact {word!r:.40}; there are {words}")
     return Artifact(found)
 
@@ -62,7 +62,7 @@ class MaskedCounts(msgspec.Struct):
     unseen: int = 0
 
 
-def masked_rows(make: Callable[[], Iterable[Row]], told: MaskedCounts) -> Iterator[Row]:
+def masked_rows(make: Callable[[], Iterable[Row]], counts: MaskedCounts) -> Iterator[Row]:
     """The rows of tables with placeholders; contents that are no text are not in them anyway, and are counted."""
     first, mask = Mask(), Mask()
     for _, row in make():
@@ -72,13 +72,13 @@ def masked_rows(make: Callable[[], Iterable[Row]], told: MaskedCounts) -> Iterat
     mask.trust(first)
     for name, row in make():
         if name == "versions" and (row[-1] is None or is_blob(row[-1])):
-            told.unseen += row[BYTES] > 0
+            counts.unseen += row[BYTES] > 0
             row = (*row[:-1], None)
         yield name, tuple(mask.value(value, EVERYWHERE) if isinstance(value, str) else value for value in row)
-    told.counts, told.values = mask.counts, len(mask.record)
+    counts.counts, counts.values = mask.counts, len(mask.record)
 
 
-def masked(ns: Namespace, portions: Sequence[Portion], told: MaskedCounts) -> tuple[Projection, list[Portion]]:
+def masked(ns: Namespace, portions: Sequence[Portion], counts: MaskedCounts) -> tuple[Projection, list[Portion]]:
     """The portions told anew to a log in memory, with ids, salts and hashes of their own; positions stay."""
     gathering = _gathered(ns, portions)
     first, mask = Mask(), Mask()
@@ -105,9 +105,9 @@ def masked(ns: Namespace, portions: Sequence[Portion], told: MaskedCounts) -> tu
                 f"{error}, so no bundle with placeholders can be made; export it with --exact, which masks nothing, or "
                 "as sqlite or parquet"
             ) from error
-        told.unseen += sum(_unseen(gathering, foreign.session))
+        counts.unseen += sum(_unseen(gathering, foreign.session))
     gathering.views.db.close()
-    told.counts, told.values = mask.counts, len(mask.record)
+    counts.counts, counts.values = mask.counts, len(mask.record)
     db = engine.projection.db
     asked = {keys[portion.uid] for portion in portions if portion.asked}
     ends = {key for (key,) in db.execute("SELECT DISTINCT session FROM erased")}  # whose erasures come after a fork

@@ -91,8 +91,8 @@ def export(
         return ns.in_turns(rows(ns.projection, portions))
 
     leaving_rows = made() if hidden is None else masked_rows(made, hidden)
-    told = _counted(leaving_rows, _mutations(ns, portions), progress)
-    return _exported(ns, portions, format, WRITERS[format](out, told), hidden, words)
+    report = _counted(leaving_rows, _mutations(ns, portions), progress)
+    return _exported(ns, portions, format, WRITERS[format](out, report), hidden, words)
 
 
 def _write_lines(
@@ -129,7 +129,7 @@ def _mutations(ns: Namespace, portions: Sequence[Portion]) -> int:
 def _exported(
     ns: Namespace, portions: Sequence[Portion], format: str, size: int, hidden: MaskedCounts | None, words: list[str]
 ) -> ExportReport:
-    told = hidden or MaskedCounts()
+    counts = hidden or MaskedCounts()
     return ExportReport(
         format,
         [portion.name for portion in portions if portion.asked],
@@ -138,9 +138,9 @@ def _exported(
         _mutations(ns, portions),
         size,
         hidden is not None,
-        told.counts,
-        told.values,
-        told.unseen,
+        counts.counts,
+        counts.values,
+        counts.unseen,
         words,
     )
 
@@ -165,10 +165,10 @@ def import_bundle(
         finally:
             bundle.gathering.views.db.close()
     ns.follow()
-    asked = [one for one, inside in zip(taken, bundle.sessions, strict=True) if inside.asked]
-    others = [one for one in taken if one not in asked]
-    infos = [ns.session_info(one.session) for one in (*asked, *others)]
-    new = sum(one.commits for one in taken)
+    asked = [session for session, inside in zip(taken, bundle.sessions, strict=True) if inside.asked]
+    others = [session for session in taken if session not in asked]
+    infos = [ns.session_info(session.session) for session in (*asked, *others)]
+    new = sum(session.commits for session in taken)
     return ImportReport([imported(info, BUNDLE) for info in infos], new=new, effects=effects)
 
 
@@ -182,10 +182,10 @@ def _exactly(ns: Namespace, bundle: Bundle, agreed: Agree) -> tuple[list[Ingeste
         ns.engine.follow()
         there = [standing(ns.engine, gathering, foreign) for foreign in gathering.sessions()]
         effects = [
-            said
+            rule
             for foreign, session, position in there
             if session
-            for said in effects_on(ns, session, foreign.name, gathering.commits(foreign.session, position))[1]
+            for rule in effects_on(ns, session, foreign.name, gathering.commits(foreign.session, position))[1]
         ]
         settle(agreed, effects, bundle.name)
         if not erases:

@@ -70,4 +70,4 @@ def _write(db: Any, found: Iterable[Row]) -> None:
 
 
 def _key(table: str) -> str:
-    return next(one.key for one in TABLES if one.name == table)
+    return next(entry.key for entry in TABLES if entry.name == table)

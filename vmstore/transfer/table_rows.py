@@ -163,16 +163,16 @@ class _Session:
 
     def _message(self, m: Message) -> Row:
         answers = None if m.reply_to is None else self._call_id(m.reply_to)
-        told = (_word(Role, m.role), _word(Slot, m.slot), bool(m.human), answers)
-        return "messages", (self._id("m"), self._portion.name, self._at, *told, *self._moment())
+        fields = (_word(Role, m.role), _word(Slot, m.slot), bool(m.human), answers)
+        return "messages", (self._id("m"), self._portion.name, self._at, *fields, *self._moment())
 
     def _page(self, m: Create) -> Row:
         labels = object_of(self._bytes(m.labels))
         mime = _text(labels.get("mime")) or Mime(m.mime).type
         words = (_word(PageType, m.type), _word(Modality, m.modality), _word(Role, m.role), mime)
         place = (self._owned("m", m.message) if m.message else None, m.part)
-        told = (*place, *words, m.importance / 1e6, _text(labels.get("hint")), *self._moment())
-        return "pages", (self._id("p"), self._portion.name, self._at, *told)
+        fields = (*place, *words, m.importance / 1e6, _text(labels.get("hint")), *self._moment())
+        return "pages", (self._id("p"), self._portion.name, self._at, *fields)
 
     def _annotation(self, m: Annotate) -> Iterator[Row]:
         """What was said of a page, and each tag it gained or lost; one that is both is lost."""
@@ -186,15 +186,15 @@ class _Session:
         yield from self._tags(m.page, dict.fromkeys(gained, True) | dict.fromkeys(lost, False))
 
     def _tags(self, page: int, tags: dict[str, bool]) -> Iterator[Row]:
-        for tag, held in tags.items():
+        for tag, pages in tags.items():
             place = (f"{self._id('')}-{tag}", self._portion.name, self._at, self._owned("p", page))
-            yield "tags", (*place, tag, held, self._time())
+            yield "tags", (*place, tag, pages, self._time())
 
     def _version(
         self, page: int, version: int, level: int, m: Create | Update | Compress, method: str | None, lossy: bool | None
     ) -> Row:
-        told = (version, _word(Level, level), m.size, m.tokens, method, lossy, self._time(), self._text(m.content))
-        return "versions", (self._id(""), self._owned("p", page), self._portion.name, self._at, *told)
+        fields = (version, _word(Level, level), m.size, m.tokens, method, lossy, self._time(), self._text(m.content))
+        return "versions", (self._id(""), self._owned("p", page), self._portion.name, self._at, *fields)
 
     def _link(self, source: int, kind: int, target: int, begins: int | None, ends: int | None) -> Row:
         key = f"{self._id('')}/{source}-{kind}-{target}"
@@ -205,8 +205,8 @@ class _Session:
         page = self._at if isinstance(m, Create) else getattr(m, "page", None)
         fields = msgspec.json.encode(msgspec.structs.asdict(m)).decode() if isinstance(m, Mutation) else None
         subject = self._owned("p", page) if page else None
-        told = (m.kind, *self._moment(), time_text(self._commit.logged_at), subject, fields)
-        return "mutations", (self._id(""), self._portion.name, self._at, *told)
+        row = (m.kind, *self._moment(), time_text(self._commit.logged_at), subject, fields)
+        return "mutations", (self._id(""), self._portion.name, self._at, *row)
 
     # ---- calls
 
@@ -232,19 +232,26 @@ class _Session:
         """The row of the call before, once all that was said of it is known."""
         if not self._packed:
             return
-        told, self._packed = self._packed, {}
-        reply: Reply = told["reply"]
-        aside = told["aside"]
-        place = (self._id("c", self._call), self._portion.name, self._call, told["turn"], told["position"], told["at"])
+        packed, self._packed = self._packed, {}
+        reply: Reply = packed["reply"]
+        aside = packed["aside"]
+        place = (
+            self._id("c", self._call),
+            self._portion.name,
+            self._call,
+            packed["turn"],
+            packed["position"],
+            packed["at"],
+        )
         yield (
             "calls",
             (
                 *place,
                 self._model or _text(aside.get("model")),
-                told["fidelity"],
+                packed["fidelity"],
                 _word(Status, reply.status),
-                told["pages"],
-                told["tokens"],
+                packed["pages"],
+                packed["tokens"],
                 *(reply.tokens_in, reply.tokens_cached, reply.tokens_out),
                 None if reply.cost is None else reply.cost / 1e9,
                 None if reply.latency is None else reply.latency / 1000,

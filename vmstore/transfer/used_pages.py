@@ -58,10 +58,10 @@ def _uses(ns: Namespace, lane: Branch) -> Iterator[m.Reference]:
     """The uses of the calls the session made itself, in order."""
     before: int = ns.views.execute("SELECT call_before FROM sessions WHERE session = ?", (lane.session,)).get
     logged = {
-        (one.call, one.page)
-        for told in SessionLog(ns.log, lane).after(0)
-        for _, one in told.mutations
-        if isinstance(one, m.Reference)
+        (mutation.call, mutation.page)
+        for commit in SessionLog(ns.log, lane).after(0)
+        for _, mutation in commit.mutations
+        if isinstance(mutation, m.Reference)
     }
     last = ns.session_info(lane.session).calls
     for call, pages in sorted(NeededPages(SessionLog(ns.log, lane)).by_call.items()):
@@ -74,8 +74,8 @@ def _topics(ns: Namespace, lane: Branch) -> Iterator[tuple[int, tuple[str, ...]]
     """The topics of what was said in the session itself, of pages that have none."""
     facts = SessionLog(ns.log, lane)
     known = {page for (page,) in ns.views.execute(_TAGGED, (lane.session, f"{TOPIC}%"))}
-    for told in facts.after(0):
-        for position, made in told.mutations:
+    for commit in facts.after(0):
+        for position, made in commit.mutations:
             if not isinstance(made, m.Create) or made.content is None or lane.owner(position) != lane.session:
                 continue
             if made.message and made.role in _SAID and made.modality == Modality.TEXT and position not in known:

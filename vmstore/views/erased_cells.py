@@ -72,16 +72,16 @@ class Erasures:
     def follow(self) -> int:
         """Reads what the log gained; the ordinal reached."""
         before, self._end = self._end, self._log.ordinal
-        told = list(erasures_after(self._log, before, self._end))
-        if told:
-            self._resolve(told)
+        erasures = list(erasures_after(self._log, before, self._end))
+        if erasures:
+            self._resolve(erasures)
         return self._end
 
-    def _resolve(self, told: list[tuple[int, int, Erase]]) -> None:
+    def _resolve(self, erasures: list[tuple[int, int, Erase]]) -> None:
         """Finds the numbers of cells that erasures name by session and position."""
         single: dict[int, list[tuple[int, int, int]]] = {}  # position, index, where it was erased; by session
         whole: dict[int, list[tuple[int, int]]] = {}  # up to where, where it was erased
-        for session, position, erase in told:
+        for session, position, erase in erasures:
             single.setdefault(session, []).extend((*ref, position) for ref in erase.cells)
             whole.setdefault(session, []).append((erase.upto, position))
         assert single.keys() == whole.keys(), "an erasure is looked for by both of its fields"

@@ -77,7 +77,7 @@ def fingerprint(projectors: Sequence[type[Projector]] = PROJECTORS) -> str:
 
 @cache
 def _made() -> frozenset[str]:
-    return schema.kept([_POSITIONS, *(one for projector in PROJECTORS for one in projector.statements())])
+    return schema.kept([_POSITIONS, *(statement for projector in PROJECTORS for statement in projector.statements())])
 
 
 def stranger(db: apsw.Connection) -> str | None:
@@ -227,12 +227,12 @@ class Projection:
         The connection stays the same, for who has it.
         """
         try:
-            held = bytearray(self.db.serialize("main"))
-            if len(held) > IN_MEMORY_MAX:
+            image = bytearray(self.db.serialize("main"))
+            if len(image) > IN_MEMORY_MAX:
                 raise error
-            held[_WAL_MARKS] = b"\1\1"
+            image[_WAL_MARKS] = b"\1\1"
             path = Path(self.db.filename)
-            self.db.deserialize("main", bytes(held))
+            self.db.deserialize("main", bytes(image))
         except apsw.Error as failed:  # somebody reads row by row just now
             raise error from failed
         notices().warning("%s; the views are followed in memory until the store is closed", error)

@@ -65,7 +65,7 @@ MESSAGE = ColumnType("text", _message, "('m' || nullif({}, 0))", name="message")
 
 def word(words: type[WordEnum]) -> ColumnType:
     """The words of an enumeration that is kept by number and shown by name."""
-    shown = {int(one): one.word for one in words}
+    shown = {int(member): member.word for member in words}
     return ColumnType("text", lambda number: shown.get(number, str(number)), case(shown), words)
 
 

@@ -223,10 +223,10 @@ class CellReader:
         cells = seen(self.world.log, self.world.views, (cell for cell, _ in rows))
         found = {}
         for cell, commitment in rows:
-            held = cells.get(cell)
-            if held is None or not (held.erased or held.keeps(commitment)):
+            cell_held = cells.get(cell)
+            if cell_held is None or not (cell_held.erased or cell_held.keeps(commitment)):
                 raise _damaged(cell)
-            found[cell] = told_in(self._gone(cell) if held.erased else held.content)
+            found[cell] = told_in(self._gone(cell) if cell_held.erased else cell_held.content)
         return found
 
     def said(self, session: int, message: int, high: int) -> str | None:

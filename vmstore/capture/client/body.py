@@ -128,8 +128,8 @@ def _decoded(answer: ResponseBody) -> bytes:
 
 def _refusal(status: int, data: bytes) -> HTTPStatusError:
     body = _json(data)
-    said = body.get("error") if isinstance(body, dict) else None
-    text = said.get("message") if isinstance(said, dict) else said
+    error = body.get("error") if isinstance(body, dict) else None
+    text = error.get("message") if isinstance(error, dict) else error
     return HTTPStatusError(text if isinstance(text, str) and text else f"HTTP {status}: {_start(data)}", status, body)
 
 

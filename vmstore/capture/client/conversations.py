@@ -100,24 +100,24 @@ class ClientConversations:
         """The conversation whose last request begins most like this one, or whose end stands in it."""
         best: tuple[Any, ...] = ()
         found = None
-        for age, one in enumerate(self._by_opener.get(asked.opener, ())):
-            assert one.asked is not None, "a conversation is listed once it was asked something"
-            shared = _shared(one.asked.digests, asked.digests)
-            if not _goes_on(one, asked, shared):
+        for age, candidate in enumerate(self._by_opener.get(asked.opener, ())):
+            assert candidate.asked is not None, "a conversation is listed once it was asked something"
+            shared = _shared(candidate.asked.digests, asked.digests)
+            if not _goes_on(candidate, asked, shared):
                 continue
-            whole = shared == len(one.asked.digests)
-            alike = one.asked.instructions == asked.instructions
-            rank = (shared, whole, whole and _answered(one, asked, shared), alike, age)
+            whole = shared == len(candidate.asked.digests)
+            alike = candidate.asked.instructions == asked.instructions
+            rank = (shared, whole, whole and _answered(candidate, asked, shared), alike, age)
             if rank > best:
-                best, found = rank, one
+                best, found = rank, candidate
         return found or self._cut(asked)
 
     def _cut(self, asked: ConversationKey) -> ClientConversation | None:
         """The conversation whose beginning is gone, summed up or cut off: its end stands there, and its answer next."""
         for n in range(len(asked.digests) - 2, 0, -1):
-            one = self._by_end.get((asked.digests[n - 1], asked.digests[n]))
-            if one is not None and _answered(one, asked, n + 1):
-                return one
+            conversation = self._by_end.get((asked.digests[n - 1], asked.digests[n]))
+            if conversation is not None and _answered(conversation, asked, n + 1):
+                return conversation
         return None
 
     def _forget(self, conversation: ClientConversation) -> None:
@@ -142,19 +142,21 @@ def asked_of(request: dict[str, Any]) -> ConversationKey:
     shape = shape_of(request)
     given = request.get(MESSAGES[shape])
     listed = given if isinstance(given, list) else [] if given is None else [given]
-    told: list[Any] = [_under(request, path) for path in SYSTEM[shape]]
+    instructions: list[Any] = [_under(request, path) for path in SYSTEM[shape]]
     messages: list[Any] = []
     person: int | None = None
     for message in listed:
         role = _role(message)
         if role in INSTRUCTING:
-            told.append(message)
+            instructions.append(message)
             continue
         if role == "user" and person is None:
             person = len(messages)
         messages.append(message)
     opening = len(messages) if person is None else person + 1
-    return ConversationKey(shape, messages, _digests(messages), hash(tuple(_digests(told))), opening, _before(request))
+    return ConversationKey(
+        shape, messages, _digests(messages), hash(tuple(_digests(instructions))), opening, _before(request)
+    )
 
 
 def _role(message: Any) -> str | None:
@@ -197,26 +199,26 @@ def _shared(before: Sequence[int], now: Sequence[int]) -> int:
     return next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
 
 
-def _goes_on(one: ClientConversation, asked: ConversationKey, shared: int) -> bool:
+def _goes_on(conversation: ClientConversation, asked: ConversationKey, shared: int) -> bool:
     """Whether a request that begins as a conversation did is part of it.
 
     Greetings are alike: nothing but the same first words is somebody else's beginning, unless the
     call before failed and this is the same one again.
     """
-    assert one.asked is not None, "a conversation is listed once it was asked something"
+    assert conversation.asked is not None, "a conversation is listed once it was asked something"
     if len(asked.digests) == asked.opening:
-        return one.failed and len(one.asked.digests) == shared
-    if shared == len(one.asked.digests) or shared > asked.opening:
+        return conversation.failed and len(conversation.asked.digests) == shared
+    if shared == len(conversation.asked.digests) or shared > asked.opening:
         return True
-    return one.asked.instructions == asked.instructions
+    return conversation.asked.instructions == asked.instructions
 
 
-def _answered(one: ClientConversation, asked: ConversationKey, shared: int) -> bool:
+def _answered(conversation: ClientConversation, asked: ConversationKey, shared: int) -> bool:
     """Whether what follows the common beginning is what the model answered."""
     if shared >= len(asked.messages):
         return False
     draft = take_message(asked.shape, Slot.MESSAGES, asked.messages[shared])
-    return any(hash(part.content) in one.answer for part in draft.parts)
+    return any(hash(part.content) in conversation.answer for part in draft.parts)
 
 
 def _answer(shape: Shape, response: Any) -> tuple[bool, Contents]:
@@ -232,7 +234,7 @@ def _id_of(response: Any) -> str | None:
     """What a later request may call this answer."""
     for part in response if isinstance(response, list) else [response]:
         if isinstance(part, dict):
-            told = part.get("response", part)
-            if isinstance(told, dict) and isinstance(told.get("id"), str):
-                return str(told["id"])
+            answer = part.get("response", part)
+            if isinstance(answer, dict) and isinstance(answer.get("id"), str):
+                return str(answer["id"])
     return None

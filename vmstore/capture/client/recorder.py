@@ -173,10 +173,10 @@ class Recorder:
         if self._naming is None or body is None:
             return self._fixed
         try:
-            told = self._naming(request_of(body))
-            if told is not None and not isinstance(told, str):
-                raise InputError(f"the session function gave a {type(told).__name__}; return a name or None")
-            return told or None
+            naming = self._naming(request_of(body))
+            if naming is not None and not isinstance(naming, str):
+                raise InputError(f"the session function gave a {type(naming).__name__}; return a name or None")
+            return naming or None
         except Exception as error:  # the agent's code: whatever it raises, the call is made and recorded
             self.trouble(error)
             return None
@@ -346,15 +346,15 @@ class Recorder:
     def _record(
         self, store: RecordingStore, name: str, job: ClientExchange, request: dict[str, Any], response: Any
     ) -> None:
-        told = {"at_us": job.at, "latency_us": job.latency, **self.told}
+        fields = {"at_us": job.at, "latency_us": job.latency, **self.told}
         try:
-            store.record(name, request, response, **told)
+            store.record(name, request, response, **fields)
         except InputError as error:
             if response is None or isinstance(response, BaseException):
                 raise
             # The request is known whatever came back for it; where it is what cannot be recorded, this raises too.
             unread = UnreadableAnswerError(f"the answer cannot be recorded: {error}", job.answer.status)
-            store.record(name, request, unread, **told)
+            store.record(name, request, unread, **fields)
 
     def _name(self, count: int) -> str:
         """The session of the conversation of a number; a forked process begins its own."""

@@ -63,7 +63,7 @@ class Ancestors:
 
     def _keep(self, session: int, standing: AncestorConversation) -> None:
         self._kept[session] = standing
-        while sum(len(one.conversation.messages) for one in self._kept.values()) > MESSAGES_MAX:
+        while sum(len(entry.conversation.messages) for entry in self._kept.values()) > MESSAGES_MAX:
             self._kept.popitem(last=False)
 
     def _forget_erased(self) -> None:

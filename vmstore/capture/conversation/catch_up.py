@@ -77,28 +77,28 @@ class CatchUp:
 
     def on_message(self, fact: Fact, m: Message) -> None:
         """Adds the message; its pages follow."""
-        held = MessageState(fact.position, Role(m.role), Slot(m.slot), b"")
-        self._skeletons[held] = _sealed(fact, m.envelope)
-        self._conversation.messages.append(held)
-        self._changed[held] = None
+        state = MessageState(fact.position, Role(m.role), Slot(m.slot), b"")
+        self._skeletons[state] = _sealed(fact, m.envelope)
+        self._conversation.messages.append(state)
+        self._changed[state] = None
         if m.reply_to is not None:
-            self._conversation.answer(m.reply_to, held)
+            self._conversation.answer(m.reply_to, state)
         elif m.role == Role.ASSISTANT:
-            self._last = held
+            self._last = state
 
     def on_create(self, fact: Fact, m: Create) -> None:
         """Adds a page to its message, where it has one."""
         if m.labels is not None:
             self._labels[fact.position] = Labels(not m.message and m.content is None, m.tokens, _sealed(fact, m.labels))
-        held = self._held(m.message)
-        if held is None:
+        state = self._held(m.message)
+        if state is None:
             return
-        page = PageState(fact.position, b"", PageIdentity(m.modality), held)
+        page = PageState(fact.position, b"", PageIdentity(m.modality), state)
         self._conversation.pages.add(page)
         self._made[page.page] = [CreatedContent(fact.position, 0, _sealed(fact, m.content))]
-        self._changed[held] = None
-        if not held.seen:  # else the pack that shows it brings it in
-            held.pages.append(page)
+        self._changed[state] = None
+        if not state.seen:  # else the pack that shows it brings it in
+            state.pages.append(page)
 
     def _held(self, message: int) -> MessageState | None:
         messages = self._conversation.messages
@@ -129,18 +129,18 @@ class CatchUp:
         """Has the pages stand where the call put them."""
         self._conversation.own = False
         for message, ref in m.envelopes:
-            if (held := self._held(message)) is not None:
-                self._skeletons[held] = _sealed(fact, ref)
-                self._changed[held] = None
+            if (state := self._held(message)) is not None:
+                self._skeletons[state] = _sealed(fact, ref)
+                self._changed[state] = None
         if m.rest is not None:
             self._rest = _sealed(fact, m.rest)
         if m.shape is not None:
             self._conversation.shape = m.shape
-        for held, pages in self._conversation.place(m.entered, m.left).items():
-            self._changed[held] = None
-            here = {page for page in (*held.pages, *pages) if page.rank is not None}
+        for state, pages in self._conversation.place(m.entered, m.left).items():
+            self._changed[state] = None
+            here = {page for page in (*state.pages, *pages) if page.rank is not None}
             if here:  # else it left as it was
-                held.pages = sorted(here, key=_rank)
+                state.pages = sorted(here, key=_rank)
         for page, content, level, _ in m.entered:
             if (shown := self._conversation.pages.get(page)) is not None:
                 shown.position, shown.level = content, level
@@ -161,8 +161,8 @@ class CatchUp:
         contents = self._read(log, db)
         for position, labels in self._labels.items():
             self._name(position, labels, object_of(contents[labels.sealed[0]]))
-        for held, sealed in self._skeletons.items():
-            held.skeleton = held.packed = contents[sealed[0]]
+        for state, sealed in self._skeletons.items():
+            state.skeleton = state.packed = contents[sealed[0]]
         if self._rest is not None:
             conversation.rest = contents[self._rest[0]]
         if self._replies:
@@ -173,15 +173,15 @@ class CatchUp:
             page = conversation.pages.get(number)
             assert page is not None, "it is one of a message"
             before = {} if made[0].level == 0 else page.contents
-            page.contents = {**before, **{digest(contents[one.sealed[0]]): one[:2] for one in made}}
-        for held in self._changed:
-            self._show(held)
-            conversation.know(held)
+            page.contents = {**before, **{digest(contents[content.sealed[0]]): content[:2] for content in made}}
+        for state in self._changed:
+            self._show(state)
+            conversation.know(state)
         self._stand(contents)
 
     def _read(self, log: Log, db: apsw.Connection) -> dict[int, bytes]:
         """The bytes of every cell that counts, by number; number 0 is empty."""
-        sealed = [one.sealed for made in self._made.values() for one in made]
+        sealed = [content.sealed for made in self._made.values() for content in made]
         sealed += [labels.sealed for labels in self._labels.values()]
         sealed += self._skeletons.values()
         sealed += [] if self._rest is None else [self._rest]
@@ -197,25 +197,25 @@ class CatchUp:
         last = next(reversed(self._replies))
         self._conversation.responses.follow(last, beside(last), beside)
 
-    def _name(self, page: int, labels: Labels, told: dict[str, Any]) -> None:
+    def _name(self, page: int, labels: Labels, names: dict[str, Any]) -> None:
         """Takes in what a page is called, and which tool call it makes or answers."""
         conversation = self._conversation
-        hint, asks = told.get("hint"), plain(told.get("asks"))
+        hint, asks = names.get("hint"), plain(names.get("asks"))
         if hint == OPAQUE_HINT and labels.omitted:
             conversation.opaque_page, conversation.opaque = page, labels.tokens
         elif isinstance(hint, str) and hint:
             conversation.hints.setdefault(hint, []).append(page)
-        if (held := conversation.pages.get(page)) is not None:
-            held.kin = PageIdentity(held.kin.modality, asks or None, plain(told.get("answers")) or None)
+        if (page_state := conversation.pages.get(page)) is not None:
+            page_state.kin = PageIdentity(page_state.kin.modality, asks or None, plain(names.get("answers")) or None)
             if asks:
                 conversation.calls[asks] = page
 
-    def _show(self, held: MessageState) -> None:
+    def _show(self, state: MessageState) -> None:
         """Has each page of a message show the content that lies where it stands, or else its last full one.
 
         Not what was made last: whether a shorter form came with the pack or after it would then matter.
         """
-        for page in held.pages:
+        for page in state.pages:
             lies = {position: content for content, (position, _) in page.contents.items()}
             if page.position not in lies:
                 self._conversation.unshown.add(page.page)
@@ -226,17 +226,17 @@ class CatchUp:
         places = {made.position: made.sealed[0] for several in self._made.values() for made in several}
         self._conversation.own, self._conversation.sent = False, None  # its messages may have other pages now
         held_now = {**dict.fromkeys(self._conversation.context), **self._changed}
-        here = [held for held in held_now if held.pages and held.pages[0].rank is not None]
-        self._conversation.context = sorted(here, key=lambda held: _rank(held.pages[0]))
-        for held in here:
-            if held in self._changed:
-                at = [page.position for page in held.pages]
+        here = [state for state in held_now if state.pages and state.pages[0].rank is not None]
+        self._conversation.context = sorted(here, key=lambda state: _rank(state.pages[0]))
+        for state in here:
+            if state in self._changed:
+                at = [page.position for page in state.pages]
                 shown = [contents[places[p]] if p in places else self._conversation.read(p) for p in at]
-                held.take(_filled(held, shown))
-                if any(page.page in self._conversation.unshown for page in held.pages):
-                    self._conversation.changed.add(held)
+                state.take(_filled(state, shown))
+                if any(page.page in self._conversation.unshown for page in state.pages):
+                    self._conversation.changed.add(state)
                 else:
-                    self._conversation.changed.discard(held)
+                    self._conversation.changed.discard(state)
 
 
 def _rank(page: PageState) -> int:
@@ -244,10 +244,10 @@ def _rank(page: PageState) -> int:
     return page.rank
 
 
-def _filled(held: MessageState, contents: Sequence[bytes]) -> Any:
+def _filled(state: MessageState, contents: Sequence[bytes]) -> Any:
     """A message as it was sent; where a pack of somebody's own shows half of it, what equals nothing that is sent."""
     try:
-        return fill(loads(held.skeleton), contents)
+        return fill(loads(state.skeleton), contents)
     except (LookupError, TypeError, ValueError):
         return object()
 

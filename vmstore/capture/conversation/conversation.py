@@ -79,18 +79,21 @@ class Conversation:
     def copy(self) -> Conversation:
         """A conversation that can go on without changing this one; what was sent and sealed is shared."""
         other = copy(self)
-        held = {one: one.copy() for one in self.messages}
-        other.messages = [*held.values()]
-        pages = {page: page.copy(held[page.of]) for page in self.pages}
+        copies = {state: state.copy() for state in self.messages}
+        other.messages = [*copies.values()]
+        pages = {page: page.copy(copies[page.of]) for page in self.pages}
         other.pages = MessagePages()
         for page in pages.values():
             other.pages.add(page)
-        for one, copied in held.items():
-            copied.pages = [pages[page] for page in one.pages]
-        other.context, other.changed = [held[one] for one in self.context], {held[one] for one in self.changed}
-        other.answers = [held[one] for one in self.answers]
+        for state, copied in copies.items():
+            copied.pages = [pages[page] for page in state.pages]
+        other.context, other.changed = (
+            [copies[state] for state in self.context],
+            {copies[state] for state in self.changed},
+        )
+        other.answers = [copies[state] for state in self.answers]
         other._known = {
-            key: [held[one] for one in alike] if isinstance(alike, list) else held[alike]
+            key: [copies[state] for state in alike] if isinstance(alike, list) else copies[alike]
             for key, alike in self._known.items()
         }
         other.hints = {hint: named.copy() for hint, named in self.hints.items()}
@@ -98,30 +101,30 @@ class Conversation:
         other.responses = copy(self.responses)
         return other
 
-    def know(self, held: MessageState) -> None:
+    def know(self, state: MessageState) -> None:
         """Finds a message by what it says from now on."""
-        key = hash(held.key)
-        alike = self._known.setdefault(key, held)
-        if alike is held:
+        key = hash(state.key)
+        alike = self._known.setdefault(key, state)
+        if alike is state:
             return
         if isinstance(
             alike, MessageState
         ):  # most are like no other: a list of each would be a tenth of all that is kept
             alike = self._known[key] = [alike]
-        at = bisect_left(alike, held.message, key=number_of)
-        if at == len(alike) or alike[at] is not held:
-            alike.insert(at, held)  # in whichever order they came to say it
+        at = bisect_left(alike, state.message, key=number_of)
+        if at == len(alike) or alike[at] is not state:
+            alike.insert(at, state)  # in whichever order they came to say it
 
     def alike(self, key: Hashable) -> Sequence[MessageState]:
         """The messages that may have said this at some time, in order."""
         known = self._known.get(hash(key), ())
         return (known,) if isinstance(known, MessageState) else known
 
-    def answer(self, call: int, held: MessageState) -> None:
+    def answer(self, call: int, state: MessageState) -> None:
         """Takes a message as part of the answer to a call."""
         if call != self.answered:
             self.answered, self.answers = call, []
-        self.answers.append(held)
+        self.answers.append(state)
 
     # ---- messages
 
@@ -148,22 +151,22 @@ class Conversation:
         if len(self._skeletons) > SKELETONS_MAX:
             self._skeletons.clear()
         skeleton = self._skeletons.setdefault(draft.skeleton, draft.skeleton)
-        held = MessageState(message, draft.role, draft.slot, skeleton)
+        state = MessageState(message, draft.role, draft.slot, skeleton)
         for index, part in enumerate(draft.parts):
             links = (*self._links(draft, part), *((int(LinkKind.DERIVES), page) for page in sources))
-            held.pages.append(self._create(draft, part, held, index, links, type_))
+            state.pages.append(self._create(draft, part, state, index, links, type_))
         if draft.role is Role.ASSISTANT and reply_to is None:
             self.final = not any(part.is_call for part in draft.parts)
         if reply_to is not None:
-            self.answer(reply_to, held)
-        self.messages.append(held)
-        self.know(held)
-        return held
+            self.answer(reply_to, state)
+        self.messages.append(state)
+        self.know(state)
+        return state
 
-    def add_page(self, held: MessageState, draft: Draft, index: int) -> PageState:
+    def add_page(self, state: MessageState, draft: Draft, index: int) -> PageState:
         """Adds a part that a message did not have before."""
         part = draft.parts[index]
-        return self._create(draft, part, held, index, self._links(draft, part), None)
+        return self._create(draft, part, state, index, self._links(draft, part), None)
 
     def apart(self, draft: Draft) -> None:
         """Writes pages that no message holds, under the draft's name: they stand in no context."""
@@ -174,13 +177,13 @@ class Conversation:
         self,
         draft: Draft,
         part: Part,
-        held: MessageState,
+        state: MessageState,
         index: int,
         links: Sequence[tuple[int, int]],
         type_: PageType | None,
     ) -> PageState:
-        page = self._write(draft, part, held.message, index, links, part.type if type_ is None else type_)
-        return self.pages.add(PageState(page, digest(part.content), kin(part), held))
+        page = self._write(draft, part, state.message, index, links, part.type if type_ is None else type_)
+        return self.pages.add(PageState(page, digest(part.content), kin(part), state))
 
     def _write(
         self, draft: Draft, part: Part, message: int, index: int, links: Sequence[tuple[int, int]], type_: PageType
@@ -240,8 +243,8 @@ class Conversation:
     def sum_up(self, summary: MessageState, replaced: Sequence[MessageState]) -> None:
         """Links a summary to every page it replaces."""
         for page in summary.pages:
-            for held in replaced:
-                for source in held.pages:
+            for state in replaced:
+                for source in state.pages:
                     self.batch.add(Link(page.page, source.page, LinkKind.DERIVES))
 
     # ---- calls
@@ -264,8 +267,8 @@ class Conversation:
         entered, left = self._changes(context, same)
         totals = self.batch.head.foresee(entered, left)
         tail = context[same:]
-        changed = [held for held in tail if held.skeleton != held.packed]
-        envelopes = tuple((held.message, self.batch.cell(held.skeleton)) for held in changed)
+        changed = [state for state in tail if state.skeleton != state.packed]
+        envelopes = tuple((state.message, self.batch.cell(state.skeleton)) for state in changed)
         rest_cell: CellRef | None = None
         if rest is not None and rest != self.rest:
             rest_cell = self.batch.cell(rest)
@@ -286,8 +289,8 @@ class Conversation:
         )
         self.batch.end(at)
         self.place(entered, left)
-        for held in tail:
-            held.packed = held.skeleton
+        for state in tail:
+            state.packed = state.skeleton
         self.changed.difference_update(tail)
         self._stand(tail, same)
         self.sent = None
@@ -307,15 +310,15 @@ class Conversation:
     def _stand(self, tail: Sequence[MessageState], same: int) -> None:
         """Keeps the context as it was packed: its first messages stand as they stood."""
         if not self.own:
-            self.ends = [*accumulate(len(held.pages) for held in self.context[:same])]
+            self.ends = [*accumulate(len(state.pages) for state in self.context[:same])]
         if len(self.context) > same:
             stays = set(tail)
-            for held in self.context[same:]:
-                if held not in stays:
-                    held.take(None)  # its words are in the log, and the next request is held against what stood last
+            for state in self.context[same:]:
+                if state not in stays:
+                    state.take(None)  # its words are in the log, and the next request is held against what stood last
         self.context[same:] = tail
         before = self.ends[same - 1] if same else 0
-        self.ends[same:] = islice(accumulate((len(held.pages) for held in tail), initial=before), 1, None)
+        self.ends[same:] = islice(accumulate((len(state.pages) for state in tail), initial=before), 1, None)
         self.own = True
 
     def _same(self, context: Sequence[MessageState], since: int) -> int:
@@ -332,8 +335,8 @@ class Conversation:
     def _standing(self, context: Sequence[MessageState], at: int) -> int:
         """How many messages from the first on have their pages in a row in what somebody else packed last."""
         order = self.batch.head.order
-        for same, held in enumerate(context):
-            for page in held.pages:
+        for same, state in enumerate(context):
+            for page in state.pages:
                 if at >= len(order) or order[at][0] != page.page:
                     return same
                 at += 1
@@ -349,12 +352,12 @@ class Conversation:
                 same = self.ends[unchanged - 1] if unchanged else 0
             else:
                 unchanged = self._standing(context[:unchanged], len(opaque))
-                same = sum(len(held.pages) for held in context[:unchanged])
+                same = sum(len(state.pages) for state in context[:unchanged])
             same, opaque = same + len(opaque), []
         else:
             unchanged = 0
         assert same <= len(order), "what a conversation packed is what the head holds"
-        wanted = opaque + [(p.page, p.position, p.level) for held in context[unchanged:] for p in held.pages]
+        wanted = opaque + [(p.page, p.position, p.level) for state in context[unchanged:] for p in state.pages]
         ranks = {have[0]: have for have in order[same:]}
         old = [ranks[page][3] if page in ranks else None for page, _, _ in wanted]
         floor = order[same - 1][3] if same else 0
@@ -367,19 +370,19 @@ class Conversation:
 
     def reply(self, reply: ReplyDraft, call: int, *, at: int) -> list[MessageState]:
         """Writes what came back for a call; its messages."""
-        held = [self.say(draft, at=at, reply_to=call) for draft in reply.drafts]
+        states = [self.say(draft, at=at, reply_to=call) for draft in reply.drafts]
         final = reply.final and reply.status is Status.OK
         self.batch.add(replied(reply, call, final, self.responses, self.batch.cell))
         if reply.status is Status.OK:
             self.final = reply.final  # a call that failed leaves it as it was
         self._correct(reply.usage)
-        return held
+        return states
 
     def reckon(self, usage: TokenUsage, context: Sequence[MessageState]) -> None:
         """At the first call that reports usage, counts what the source omits as one opaque page."""
         if self.opaque is not None or not usage.tokens_in:
             return
-        counted = sum(estimate_held(self.batch, page) for held in context for page in held.pages)
+        counted = sum(estimate_held(self.batch, page) for state in context for page in state.pages)
         self.opaque = max(0, usage.tokens_in - counted)
         if self.opaque:
             self.opaque_page = self.batch.add(
@@ -410,9 +413,9 @@ class Conversation:
             self.factor_ppm = factor
 
 
-def number_of(held: MessageState) -> int:
+def number_of(state: MessageState) -> int:
     """What messages are ordered by."""
-    return held.message
+    return state.message
 
 
 def estimate_held(batch: Batch, page: PageState) -> int:

@@ -24,9 +24,14 @@ def born(
     """What makes the page of part `index` of a message; `cell` seals its content and its labels."""
     part: Part = draft.parts[index]
     is_ = kin(part)
-    told: dict[str, object] = {"hint": draft.hint, "mime": part.mime_name, "asks": is_.asks, "answers": is_.answers}
-    told |= {"tags": draft.tags, "actor": draft.actor, "origin": draft.origin}
-    labels = {key: value for key, value in told.items() if value}
+    described: dict[str, object] = {
+        "hint": draft.hint,
+        "mime": part.mime_name,
+        "asks": is_.asks,
+        "answers": is_.answers,
+    }
+    described |= {"tags": draft.tags, "actor": draft.actor, "origin": draft.origin}
+    labels = {key: value for key, value in described.items() if value}
     return Create(
         type=type_ if type_ is not None else part.type,
         modality=part.modality,

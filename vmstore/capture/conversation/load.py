@@ -73,7 +73,7 @@ def _before(first: AnyMutation, unseen: CatchUp) -> bytes:
 
 def _commits(log: Log, lane: Branch, position: int) -> Iterator[Commit]:
     """The commits of a lane after a position; those that lie near each other are read at once."""
-    for stretch in reversed([one for one in lane.upto(NEVER) if one.high > position]):
+    for stretch in reversed([part for part in lane.upto(NEVER) if part.high > position]):
         ordinals = [
             row[0]
             for row in lane.db.execute(

@@ -90,10 +90,10 @@ class Reconciliation:
                 continue
             if entry.key not in alike:
                 alike[entry.key] = iter(self.conversation.alike(entry.key))
-            for held in alike[entry.key]:
-                if held not in used and held.key == entry.key:
-                    self.settled[index] = held
-                    used.add(held)
+            for state in alike[entry.key]:
+                if state not in used and state.key == entry.key:
+                    self.settled[index] = state
+                    used.add(state)
                     break
         for index, entry in enumerate(self.new):
             if index not in self.settled and entry.draft.role is Role.ASSISTANT:
@@ -105,9 +105,9 @@ class Reconciliation:
     def _reply_with(self, entry: IncomingMessage, used: _Used) -> MessageState | None:
         """A late answer of the model that shares a part with a message sent back changed."""
         digests = set(entry.digests)
-        for held in reversed(self.conversation.messages[-8:]):
-            if held.role is Role.ASSISTANT and held not in used and digests & {p.shown for p in held.pages}:
-                return held
+        for state in reversed(self.conversation.messages[-8:]):
+            if state.role is Role.ASSISTANT and state not in used and digests & {p.shown for p in state.pages}:
+                return state
         return None
 
     def _settle_gap(self, gap: Gap, taken: SettledMessages) -> None:
@@ -119,7 +119,7 @@ class Reconciliation:
         olds, fresh = taken.left(gap)
         gone = [self.old[i] for i in olds]
         fresh = [i for i in fresh if self.new[i].draft.role not in INSTRUCTIONS]
-        gone = [held for held in gone if held.slot is Slot.MESSAGES and held.role not in INSTRUCTIONS]
+        gone = [state for state in gone if state.slot is Slot.MESSAGES and state.role not in INSTRUCTIONS]
         if len(gone) >= REPLACED_MIN and fresh and self._is_summary(fresh[0], gone, gap.inner):
             self._summaries[fresh[0]] = gone
 
@@ -141,10 +141,10 @@ class Reconciliation:
 
     def _is_edit(self, old_index: int, index: int) -> bool:
         """At the end of a request, only what resembles the old message is that message edited."""
-        held, entry = self.old[old_index], self.new[index]
-        if held.slot is not Slot.MESSAGES or isinstance(entry.place, str):
+        state, entry = self.old[old_index], self.new[index]
+        if state.slot is not Slot.MESSAGES or isinstance(entry.place, str):
             return True
-        before, after = self.conversation.read(held.pages[0].full), entry.draft.parts[0].content
+        before, after = self.conversation.read(state.pages[0].full), entry.draft.parts[0].content
         return alike(before, after) or (not entry.draft.human and shorter(before, after) is not None)
 
     def _is_summary(self, index: int, gone: Sequence[MessageState], inner: bool) -> bool:
@@ -154,58 +154,58 @@ class Reconciliation:
         if reads_like_a_summary(draft.parts[0].content):
             return True
         size = sum(len(part.content) for part in draft.parts)
-        replaced = sum(len(self.conversation.read(page.full)) for held in gone for page in held.pages)
+        replaced = sum(len(self.conversation.read(page.full)) for state in gone for page in state.pages)
         return inner and size < replaced
 
     def _write(self, index: int) -> MessageState:
         entry = self.new[index]
-        held = self.settled.get(index)
-        if held is None and index in self._changed:
-            held = self.old[self._changed[index]]
-        if held is not None:
-            self._revise(held, entry)
+        state = self.settled.get(index)
+        if state is None and index in self._changed:
+            state = self.old[self._changed[index]]
+        if state is not None:
+            self._revise(state, entry)
         elif index in self._summaries:
             draft = msgspec.structs.replace(entry.draft, human=False)
-            held = self.conversation.say(draft, at=self.at, type_=PageType.SUMMARY)
-            self.conversation.sum_up(held, self._summaries[index])
+            state = self.conversation.say(draft, at=self.at, type_=PageType.SUMMARY)
+            self.conversation.sum_up(state, self._summaries[index])
         else:
             call = self.conversation.batch.head.call if self._stands_in(entry) else None
-            held = self.conversation.say(entry.draft, at=self.at, reply_to=call)
-        held.take(entry.value)
-        return held
+            state = self.conversation.say(entry.draft, at=self.at, reply_to=call)
+        state.take(entry.value)
+        return state
 
     def _stands_in(self, entry: IncomingMessage) -> bool:
         """Whether an answer of the model's is the last one in other words: that one is not sent back."""
         if entry.draft.role is not Role.ASSISTANT or not self.conversation.answers:
             return False
-        calls, pages = self.conversation.calls, [page for held in self.conversation.answers for page in held.pages]
+        calls, pages = self.conversation.calls, [page for state in self.conversation.answers for page in state.pages]
         if any(page.kin.asks is not None and calls.get(page.kin.asks) == page.page for page in pages):
             return False
         stays = self.settled.values()
-        return not any(held in stays or held in self.before for held in self.conversation.answers)
+        return not any(state in stays or state in self.before for state in self.conversation.answers)
 
-    def _revise(self, held: MessageState, entry: IncomingMessage) -> None:
+    def _revise(self, state: MessageState, entry: IncomingMessage) -> None:
         """Brings a held message to what the request says: parts matched, changed, added, dropped."""
         conversation = self.conversation
         kins = [kin(part) for part in entry.draft.parts]
         wanted = list(zip(kins, entry.digests, strict=True))
-        if [(page.kin, page.shown) for page in held.pages] != wanted:
-            spare = SparePages(held.pages)
+        if [(page.kin, page.shown) for page in state.pages] != wanted:
+            spare = SparePages(state.pages)
             pages = [spare.take(is_, content) for is_, content in wanted]
             for index, part in enumerate(entry.draft.parts):
                 page = pages[index] or spare.take(kins[index])
                 if page is None:
-                    page = conversation.add_page(held, entry.draft, index)
+                    page = conversation.add_page(state, entry.draft, index)
                 elif page.shown != entry.digests[index]:
                     change = shorter(conversation.read(page.full), part.content)
                     conversation.show(page, part, entry.digests[index], change)
                 pages[index] = page
-            held.pages = [page for page in pages if page is not None]
-            conversation.know(held)
-            conversation.changed.add(held)
-        if held.skeleton != entry.draft.skeleton:
-            held.skeleton = entry.draft.skeleton
-            conversation.changed.add(held)
+            state.pages = [page for page in pages if page is not None]
+            conversation.know(state)
+            conversation.changed.add(state)
+        if state.skeleton != entry.draft.skeleton:
+            state.skeleton = entry.draft.skeleton
+            conversation.changed.add(state)
 
 
 class _Used:
@@ -216,15 +216,15 @@ class _Used:
         self._more: list[MessageState] = []
         self._held: set[MessageState] | None = None
 
-    def __contains__(self, held: MessageState) -> bool:
+    def __contains__(self, state: MessageState) -> bool:
         if self._held is None:
-            told = self._settling
-            self._held = {*told.settled.values(), *told.old, *told.before, *self._more}
-        return held in self._held
+            settling = self._settling
+            self._held = {*settling.settled.values(), *settling.old, *settling.before, *self._more}
+        return state in self._held
 
-    def add(self, held: MessageState) -> None:
+    def add(self, state: MessageState) -> None:
         """Uses one more."""
-        (self._more.append if self._held is None else self._held.add)(held)
+        (self._more.append if self._held is None else self._held.add)(state)
 
 
 class SparePages:

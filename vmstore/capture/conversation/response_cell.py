@@ -24,7 +24,7 @@ class ResponseFields:
 
     def beside(self, reply: ReplyDraft, call: int) -> bytes | None:
         """The cell of a reply: why it ended, the model, what failed, the body with its holes."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "stop": reply.stop,
             "model": reply.model,
             "error": reply.error,
@@ -32,8 +32,8 @@ class ResponseFields:
             "assembled": reply.assembled or None,
             "response": None if reply.aside is None else loads(reply.aside),
         }
-        told = {key: value for key, value in told.items() if value is not None}
-        return json_bytes(told) if told else None
+        fields = {key: value for key, value in fields.items() if value is not None}
+        return json_bytes(fields) if fields else None
 
     def _named(self, body: Any, call: int) -> Any:
         """A body whose fields name the call that had them."""
@@ -91,7 +91,7 @@ NAMES = frozenset(
 def wordy(beside: dict[str, Any]) -> bool:
     """Whether what a reply keeps holds words of an answer: further choices, a list of its tokens."""
     fields = [beside[key] for key in ("body", "response") if isinstance(beside.get(key), dict)]
-    return any(_worded(value) for told in fields for key, value in told.items() if key not in ECHOES | NAMES)
+    return any(_worded(value) for record in fields for key, value in record.items() if key not in ECHOES | NAMES)
 
 
 def _worded(value: Any) -> bool:

@@ -115,8 +115,10 @@ class Importer:
         if self._redaction is None:
             self._engine.follow()
             sql = "SELECT max(redaction) FROM sessions WHERE source = ?"
-            told = [self._engine.projection.db.execute(sql, (self._source(one),)).get for one in self._reading.tracks]
-            kept = max(filter(None, told), default=0)
+            policies = [
+                self._engine.projection.db.execute(sql, (self._source(track),)).get for track in self._reading.tracks
+            ]
+            kept = max(filter(None, policies), default=0)
             self._redaction = Redaction(kept) if kept else None
         if self._redaction:
             self._reading, self.doors = reading_of(self._reading, self._redaction)
@@ -325,8 +327,8 @@ class Importer:
 
     def _opening(self, track: Track, source: str, key: bytes, steps: Sequence[Step]) -> NewSession:
         titles = (step.title for step in steps if isinstance(step, MetadataStep))
-        told = {"user": track.user, "agent": track.agent, "title": track.title or next(filter(None, titles), None)}
-        meta = {word: text for word, text in told.items() if text}
+        fields = {"user": track.user, "agent": track.agent, "title": track.title or next(filter(None, titles), None)}
+        meta = {word: text for word, text in fields.items() if text}
         name, policy = self._free_name(track), self._redaction
         opening = NewSession(name, meta, source=source, key=key, hidden=True, redaction=policy)
         if track.origin is not Origin.SPAWN:

@@ -49,18 +49,18 @@ class TrackWriter:
         """Finds the conversation again as it stood after the records that end at these positions."""
         messages, at = self.conversation.messages, 0
         for index, (step, end) in enumerate(zip(self._steps, positions, strict=False)):
-            said = []
+            answers = []
             while at < len(messages) and messages[at].message <= end:
-                said.append(messages[at])
+                answers.append(messages[at])
                 at += 1
-            self._said[index] = said
+            self._said[index] = answers
             match step:
                 case SummaryStep():
-                    self._compact(step, index, said[0])
+                    self._compact(step, index, answers[0])
                 case RewriteStep():
-                    self._recast(step, index, said)
+                    self._recast(step, index, answers)
                 case CallStep(request=None, joins=True) | MessageStep() | ContinuationStep():
-                    self._lengthen(index, said)
+                    self._lengthen(index, answers)
 
     def needs_log(self, index: int) -> bool:
         """Whether the next step reads what was written, so that it must be in the log by then."""
@@ -90,10 +90,10 @@ class TrackWriter:
                 conversation.sum_up(summary, self._compact(step, index, summary))
             case RewriteStep():
                 new = [(draft, conversation.say(draft, at=at)) for draft in _drafts(step)]
-                left = self._recast(step, index, [held for _, held in new])
-                for draft, held in new:
+                left = self._recast(step, index, [state for _, state in new])
+                for draft, state in new:
                     if any(part.type is PageType.SUMMARY for part in draft.parts):
-                        conversation.sum_up(held, left)
+                        conversation.sum_up(state, left)
                 return None if step.aside is None else batch.cell(step.aside)
             case DetachedPages():
                 conversation.apart(step.draft)
@@ -114,28 +114,28 @@ class TrackWriter:
         conversation.reckon(step.reply.usage, self._shown)
         since, self._since = self._since, len(self._shown)
         call = conversation.pack(self._shown, fidelity=Fidelity.DERIVED, at=at, rest=_rest(step), since=since)
-        self._said[index] = held = conversation.reply(step.reply, call, at=at)
+        self._said[index] = states = conversation.reply(step.reply, call, at=at)
         if step.joins:
-            self._join(index, held)
+            self._join(index, states)
 
-    def _join(self, index: int, held: list[MessageState]) -> None:
+    def _join(self, index: int, states: list[MessageState]) -> None:
         """What a step brought stands at the end of the conversation."""
-        self._said[index] = held
-        self._lengthen(index, held)
+        self._said[index] = states
+        self._lengthen(index, states)
 
-    def _lengthen(self, index: int, held: list[MessageState]) -> None:
+    def _lengthen(self, index: int, states: list[MessageState]) -> None:
         """Puts messages at the end of the line, and each in its place among those of its slot."""
-        self._line += [(index, one) for one in held]
-        for one in held:
-            if not self._shown or self._shown[-1].slot <= one.slot:
-                self._shown.append(one)
+        self._line += [(index, state) for state in states]
+        for state in states:
+            if not self._shown or self._shown[-1].slot <= state.slot:
+                self._shown.append(state)
             else:
-                self._since = min(self._since, bisect_right(self._shown, one.slot, key=_slot))
-                insort_right(self._shown, one, key=_slot)
+                self._since = min(self._since, bisect_right(self._shown, state.slot, key=_slot))
+                insort_right(self._shown, state, key=_slot)
 
     def _redraw(self, line: list[tuple[int, MessageState]]) -> None:
         """Has another line stand."""
-        self._line, self._shown, self._since = line, sorted((held for _, held in line), key=_slot), 0
+        self._line, self._shown, self._since = line, sorted((state for _, state in line), key=_slot), 0
 
     def _compact(self, step: SummaryStep, index: int, summary: MessageState) -> list[MessageState]:
         """Puts a summary in the place of what it replaces; the messages replaced."""
@@ -150,21 +150,21 @@ class TrackWriter:
     def _recast(self, step: RewriteStep, index: int, new: list[MessageState]) -> list[MessageState]:
         """Puts what a step lists in the place of the conversation, its `new` messages in order; what left."""
         self._said[index], drafted = new, iter(new)
-        line = [(i, held) for i, held in self._line if held.slot is not Slot.MESSAGES]
+        line = [(i, state) for i, state in self._line if state.slot is not Slot.MESSAGES]
         for stand in step.stands:
             if not isinstance(stand, MessageRef):
-                line += [(index, held) for held in islice(drafted, 1)]
-            elif stand.nth < len(said := self._said.get(stand.step, [])):
-                line.append((stand.step, said[stand.nth]))
-        stays = {held.message for _, held in line}
-        left = [held for _, held in self._line if held.message not in stays]
+                line += [(index, state) for state in islice(drafted, 1)]
+            elif stand.nth < len(answers := self._said.get(stand.step, [])):
+                line.append((stand.step, answers[stand.nth]))
+        stays = {state.message for _, state in line}
+        left = [state for _, state in self._line if state.message not in stays]
         self._redraw(line)
         return left
 
 
-def _slot(held: MessageState) -> Slot:
+def _slot(state: MessageState) -> Slot:
     """What a call orders messages by."""
-    return held.slot
+    return state.slot
 
 
 def _drafts(step: Step) -> tuple[Draft, ...]:
@@ -179,9 +179,9 @@ def _drafts(step: Step) -> tuple[Draft, ...]:
     return ()
 
 
-def _stays(held: MessageState) -> bool:
+def _stays(state: MessageState) -> bool:
     """Whether a message stands outside what a compaction replaces: instructions and tools do."""
-    return held.slot is not Slot.MESSAGES or held.role in (Role.SYSTEM, Role.DEVELOPER)
+    return state.slot is not Slot.MESSAGES or state.role in (Role.SYSTEM, Role.DEVELOPER)
 
 
 def _rest(step: CallStep) -> bytes | None:

@@ -99,7 +99,7 @@ def destroy_scratches(folder: Path, *, dry: bool = False) -> list[Stray]:
     """Overwrites and removes what killed imports left in a namespace's folder; the files that were, or would be."""
     found = []
     for place in scratches(folder):
-        for file in sorted(one for one in place.rglob("*") if not one.is_dir()):
+        for file in sorted(path for path in place.rglob("*") if not path.is_dir()):
             status = file.lstat()
             found.append(Stray(file, status.st_size, status.st_mtime_ns // 1_000))
             if not dry:
@@ -128,7 +128,9 @@ def _remove_left(path: Path) -> None:
     """Removes the hidden folders that killed processes left beside a path; those in use, and of other names, stay."""
     name = _left(path)
     with contextlib.suppress(OSError):
-        for entry in [one for one in os.scandir(path.absolute().parent) if name.fullmatch(one.name)]:
+        for entry in [
+            entry_found for entry_found in os.scandir(path.absolute().parent) if name.fullmatch(entry_found.name)
+        ]:
             with contextlib.suppress(OSError):  # what may not be looked at is left to the doctor
                 if (lock := _locked(Path(entry.path))) is not None:
                     shutil.rmtree(entry.path, ignore_errors=True)

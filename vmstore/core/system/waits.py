@@ -24,7 +24,7 @@ class Loan(Protocol):
         """Lets others have it; how often this thread held it, 0 where it cannot be given up now."""
         ...
 
-    def take_back(self, held: int, seconds: float = -1.0) -> bool:
+    def take_back(self, depth: int, seconds: float = -1.0) -> bool:
         """Holds it as often again; whether that was possible within some seconds, by default whenever it is."""
         ...
 
@@ -44,14 +44,14 @@ class ReleasedLoans:
     """Loans that were given up, to be taken back."""
 
     def __init__(self) -> None:
-        self._given = [(loan, held) for loan in MINE.loans if (held := loan.give_up())]
+        self._given = [(loan, depth) for loan in MINE.loans if (depth := loan.give_up())]
 
     def take_back(self, seconds: float = -1.0) -> bool:
         """Takes all of them back; False where that took longer, and then none is taken."""
-        for at, (loan, held) in enumerate(self._given):
-            if not loan.take_back(held, seconds):
-                for one, _ in self._given[:at]:
-                    one.give_up()
+        for at, (loan, depth) in enumerate(self._given):
+            if not loan.take_back(depth, seconds):
+                for released, _ in self._given[:at]:
+                    released.give_up()
                 return False
         return True
 

@@ -23,8 +23,8 @@ Hole = tuple[str, Any]
 
 def holes(skeleton: Any) -> Iterator[Hole]:
     """Every hole of a skeleton, in order; one with an order of keys is of a JSON value like any other."""
-    for kind, told in marks(skeleton):
-        yield (JSON, told[0] if isinstance(told, list) and told else told) if kind == KEYED else (kind, told)
+    for kind, part in marks(skeleton):
+        yield (JSON, part[0] if isinstance(part, list) and part else part) if kind == KEYED else (kind, part)
 
 
 def marks(skeleton: Any) -> Iterator[tuple[str, Any]]:

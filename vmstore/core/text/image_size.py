@@ -30,9 +30,9 @@ def size_of(content: bytes) -> Size | None:
 
 def _decoded(url: bytes) -> bytes:
     """The bytes in a URL, as far as it is here."""
-    told, _, data = url.partition(b",")
+    header, _, data = url.partition(b",")
     try:
-        return base64.b64decode(data[: len(data) // 4 * 4]) if told.endswith(b";base64") else b""
+        return base64.b64decode(data[: len(data) // 4 * 4]) if header.endswith(b";base64") else b""
     except binascii.Error:
         return b""
 

@@ -91,9 +91,9 @@ def _is_deep(value: Any) -> bool:
     for _ in range(DEPTH_MAX + 1):
         level = [
             inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
         ]
         if not level:
             return False
@@ -106,7 +106,7 @@ def shown(value: Any) -> str:
         return msgspec.json.encode(value).decode()
     except (UnicodeError, ValueError, OverflowError, RecursionError):
         text = json.dumps(_sayable(value), ensure_ascii=False, separators=(",", ":"))
-        return _SURROGATE.sub(lambda one: f"\\u{ord(one[0]):04x}", text)
+        return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _sayable(value: Any) -> Any:

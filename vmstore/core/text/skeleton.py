@@ -102,8 +102,8 @@ def _filled(hole: dict[str, Any], contents: Sequence[bytes] | dict[int, bytes]) 
 
 def part_of(hole: dict[str, Any]) -> int:
     """The part a hole stands for."""
-    ((kind, told),) = hole.items()
-    index: int = told[0] if kind == KEYED else told
+    ((kind, number),) = hole.items()
+    index: int = number[0] if kind == KEYED else number
     return index
 
 

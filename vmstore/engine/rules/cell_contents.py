@@ -73,23 +73,23 @@ _NAMED = ("hint", "mime", "asks", "answers", "actor", "where", "reason")  # text
 
 
 def _labels(content: bytes) -> str | None:
-    told, wrong = _read(content, dict)
+    labels, wrong = _read(content, dict)
     for name in _NAMED if wrong is None else ():
-        if not isinstance(told.get(name, ""), str):
-            return f"its {name} is a JSON {_NAMES[type(told[name])]}"
-    return wrong or (_list_of(told["tags"], str, "tags") if told.get("tags") is not None else None)
+        if not isinstance(labels.get(name, ""), str):
+            return f"its {name} is a JSON {_NAMES[type(labels[name])]}"
+    return wrong or (_list_of(labels["tags"], str, "tags") if labels.get("tags") is not None else None)
 
 
 def _texts(content: bytes) -> str | None:
-    told, wrong = _read(content, list)
-    return wrong or _list_of(told, str, "list")
+    texts, wrong = _read(content, list)
+    return wrong or _list_of(texts, str, "list")
 
 
 def _skeleton(content: bytes) -> str | None:
     value, wrong = _read(content)
     if wrong is None:
-        for kind, told in marks(value):
-            part, keys = (told[0], told[1:]) if kind == KEYED and isinstance(told, list) and told else (told, [[]])
+        for kind, place in marks(value):
+            part, keys = (place[0], place[1:]) if kind == KEYED and isinstance(place, list) and place else (place, [[]])
             if type(part) is not int or part < 0:
                 return f"a hole stands for part {part!r:.20}"
             if len(keys) != 1 or not ordered(keys[0]):
@@ -103,8 +103,8 @@ def _read(content: bytes, *types: type) -> tuple[Any, str | None]:
     return (None, wrong) if wrong is not None else (strict(content), None)
 
 
-def _list_of(told: Any, kind: type, name: str) -> str | None:
-    fits = isinstance(told, list) and all(isinstance(one, kind) for one in told)
+def _list_of(value: Any, kind: type, name: str) -> str | None:
+    fits = isinstance(value, list) and all(isinstance(item, kind) for item in value)
     return None if fits else f"its {name} holds what is no text"
 
 

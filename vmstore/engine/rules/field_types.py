@@ -187,8 +187,8 @@ def _is(value: object, wanted: Any) -> bool:
     if get_origin(wanted) is tuple:
         if not isinstance(value, tuple | list):
             return False
-        told = parts[:1] * len(value) if parts[1:] == (...,) else parts
-        return len(told) == len(value) and all(map(_is, value, told))
+        kinds = parts[:1] * len(value) if parts[1:] == (...,) else parts
+        return len(kinds) == len(value) and all(map(_is, value, kinds))
     if parts:
         return any(_is(value, part) for part in parts)
     if wanted is Why:
@@ -200,8 +200,8 @@ def _reader(kind: type[Any]) -> Callable[[bytes], object]:
     """Reads the bytes of a kind, and raises where a field holds what it may not."""
     fields = []
     for field in msgspec.structs.fields(kind):
-        told = (field.name, _domain(kind, field.name, field.type))
-        fields.append(told if field.default is msgspec.NODEFAULT else (*told, field.default))
+        reader = (field.name, _domain(kind, field.name, field.type))
+        fields.append(reader if field.default is msgspec.NODEFAULT else (*reader, field.default))
     strict = msgspec.defstruct(
         kind.__name__, fields, array_like=True, frozen=True, gc=False, tag_field="wire", tag=kind.NUMBER
     )

@@ -138,4 +138,4 @@ class LogMerge:
             return [Arrival(self.new(last[0]), last[0].session, last[0].position)]
 
         ingested = self._engine.ingest(lacking)
-        return last[0], sum(one.commits for one in ingested)
+        return last[0], sum(entry.commits for entry in ingested)

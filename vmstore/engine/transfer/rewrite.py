@@ -109,12 +109,12 @@ class _Telling:
     def _again(self, mutation: AnyMutation, commit: Commit) -> AnyMutation:
         if isinstance(mutation, Erase):
             return self._erase(mutation)
-        told: Any = sealed_again(_writable(mutation, self._foreign), lambda ref: self._cell(commit, ref))
-        if isinstance(told, Pack):  # the leaves of its root name the session that made each page
-            totals = self._batch.head.foresee(told.entered, told.left)
-            return msgspec.structs.replace(_listed(told), root=totals.root, tokens=totals.tokens)
-        sizes = self._sizes.get(told.content) if isinstance(told, Create | Update | Compress) else None
-        return told if sizes is None else resized(told, *sizes)
+        rewritten: Any = sealed_again(_writable(mutation, self._foreign), lambda ref: self._cell(commit, ref))
+        if isinstance(rewritten, Pack):  # the leaves of its root name the session that made each page
+            totals = self._batch.head.foresee(rewritten.entered, rewritten.left)
+            return msgspec.structs.replace(_listed(rewritten), root=totals.root, tokens=totals.tokens)
+        sizes = self._sizes.get(rewritten.content) if isinstance(rewritten, Create | Update | Compress) else None
+        return rewritten if sizes is None else resized(rewritten, *sizes)
 
     def _cell(self, commit: Commit, ref: CellRef) -> CellRef:
         """A cell as it is told."""
@@ -138,8 +138,8 @@ class _Telling:
                 singles.add((first, index))
         whole = bisect_right(self._ends, mutation.upto, key=lambda ends: ends[1])
         before = self._ends[whole - 1][0] if whole else 0
-        gone = [one for place, one in self._lost.items() if place in singles or place[0] <= before]
-        cells = tuple(ref for one in gone if isinstance(ref := self._batch.lost(one), tuple))
+        gone = [cell for place, cell in self._lost.items() if place in singles or place[0] <= before]
+        cells = tuple(ref for cell in gone if isinstance(ref := self._batch.lost(cell), tuple))
         if not cells:
             raise ErasedError(f"session {self._foreign.name!r} records an erasure of nothing that is told")
         self._named.update(cells)

@@ -57,9 +57,9 @@ class Chain:
 
     def _cells(self, commit: Commit) -> Iterator[Finding]:
         numbers = range(commit.cell, commit.cell + commit.cell_count)
-        held: dict[int, Any] = dict(self._log.cells(numbers))
+        cells: dict[int, Any] = dict(self._log.cells(numbers))
         for index, number in enumerate(numbers):
-            wrong = unsound(held.get(number), number, commit.commitment(index), self._erased)
+            wrong = unsound(cells.get(number), number, commit.commitment(index), self._erased)
             if wrong is not None:
                 yield Finding("cell", f"cell {number} of commit {commit.ordinal}", wrong)
 

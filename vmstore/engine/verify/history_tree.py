@@ -52,12 +52,12 @@ def leaf_of(commit: Commit, mutations: Sequence[AnyMutation]) -> bytes:
     last = mutations[-1] if mutations else None
     try:
         if isinstance(last, Pack) and len(last.root) == COMMITMENT_BYTES:
-            told = _CALL.pack(commit.last, commit.at, last.call, last.fidelity, last.leaves) + last.root
+            packed = _CALL.pack(commit.last, commit.at, last.call, last.fidelity, last.leaves) + last.root
         else:
-            told = _COMMIT.pack(commit.last)
+            packed = _COMMIT.pack(commit.last)
     except (struct.error, OverflowError):
-        told = b""
-    return sha256(b"\0" + commit.hash + told).digest()
+        packed = b""
+    return sha256(b"\0" + commit.hash + packed).digest()
 
 
 def leaf_read(commit: Commit) -> bytes:

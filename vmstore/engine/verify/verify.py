@@ -72,7 +72,7 @@ class Finding(NamedTuple):
 
 def unsafe(found: Iterable[Finding]) -> list[Finding]:
     """What makes a log not to be relied on: not what an earlier version let in and this one tells as damaged."""
-    return [one for one in found if one.kind != UNREADABLE]
+    return [finding for finding in found if finding.kind != UNREADABLE]
 
 
 class Counts(NamedTuple):
@@ -367,9 +367,9 @@ def _file(have: apsw.Connection, want: apsw.Connection) -> Iterator[Finding]:
     tables = "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
     if have.execute(tables).fetchall() != want.execute(tables).fetchall():
         yield Finding("view", "views", f"their tables are not those of this version; {remedy}")
-    told = have.execute("PRAGMA integrity_check(1)").get
-    if told != "ok":
-        yield Finding("view", "views", f"their file is damaged ({told}); {remedy}")
+    verdict = have.execute("PRAGMA integrity_check(1)").get
+    if verdict != "ok":
+        yield Finding("view", "views", f"their file is damaged ({verdict}); {remedy}")
 
 
 def _difference(have: Projection, want: Projection, projector: type[Projector]) -> str | None:

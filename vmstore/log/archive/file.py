@@ -140,13 +140,13 @@ def _laid(
             head[1:] = head[1] or source.start(c), c.hash
             rows.append((head[0], c.first, c.count, c.at, c.lag, c.request, c.cell_count, c.body))
             name = source.under(c.cell) if c.cells else b""
-            for index, one in enumerate(c.cells):
+            for index, sealed in enumerate(c.cells):
                 cell += 1
-                if one.erased:
+                if sealed.erased:
                     db.execute(
                         "INSERT INTO erased VALUES(?,?,?)", (cell, c.commitment(index), source.recorded(c.cell + index))
                     )
-                yield name, one
+                yield name, sealed
         columns = msgspec.msgpack.encode(_Columns(*map(list, zip(*rows, strict=True))))
         db.execute("INSERT INTO runs VALUES(?,?,?)", (ordinal + 1, len(columns), squeezed(columns)))
         ordinal += len(run)
@@ -184,7 +184,7 @@ class CarriedKeys:
     """The keys that an archive carries, unwrapped by the store key: it has to open each."""
 
     def __init__(self, file: ArchiveFile, store_key: StoreKey) -> None:
-        self._keys = {name: unwrapped(store_key, name, told, file.path) for name, told in file.keys().items()}
+        self._keys = {name: unwrapped(store_key, name, wrapped, file.path) for name, wrapped in file.keys().items()}
 
     def key(self, name: bytes) -> bytes | None:
         """The key of an id; None where the file carries none."""
@@ -239,11 +239,11 @@ class ArchiveLog(ReadLog):
         stated = {session: end for session, _, end in heads}
         ends = dict(self._starts)
         commitments = self._commitments(db)
-        ordinal, cell, held, packed = 0, 0, 0, 0
+        ordinal, cell, size_held, packed = 0, 0, 0, 0
         for first, size, content in db.execute("SELECT first, size, CAST(content AS BLOB) FROM runs ORDER BY first"):
-            held, packed = held + number(size), packed + len(content)
-            if held > COLUMNS_BYTES and held > COLUMNS_RATIO * packed:
-                raise self._damaged(f"its commits are said to be {held} bytes long, which lie in {packed}")
+            size_held, packed = size_held + number(size), packed + len(content)
+            if size_held > COLUMNS_BYTES and size_held > COLUMNS_RATIO * packed:
+                raise self._damaged(f"its commits are said to be {size_held} bytes long, which lie in {packed}")
             columns = msgspec.msgpack.decode(stretched(content, number(size)) or b"", type=_Columns)
             if first != ordinal + 1:
                 raise self._damaged("commits are missing")

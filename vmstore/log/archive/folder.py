@@ -251,11 +251,13 @@ class Archives:
             with contextlib.closing(self._read(path)) as old:
                 commits = old.tail(0, old.ordinal)
                 sealed = {c.cell + i: c.commitment(i) for c in commits for i in range(c.cell_count)}
-                held = {number: erased[one] for number, one in sealed.items() if one in erased}
-                if any(not cell.erased for cell in old.cells(held).values()):
-                    told = (_with_cells(old, commit, held) for commit in commits)
-                    recorded, under = {**old.erased, **held}.get, partial(key_under, old.file)
-                    self._place(path, told, ArchiveContents(old.start_of, recorded, under)).close()
+                erased_here = {
+                    number: erased[commitment] for number, commitment in sealed.items() if commitment in erased
+                }
+                if any(not cell.erased for cell in old.cells(erased_here).values()):
+                    rewritten = (_with_cells(old, commit, erased_here) for commit in commits)
+                    recorded, under = {**old.erased, **erased_here}.get, partial(key_under, old.file)
+                    self._place(path, rewritten, ArchiveContents(old.start_of, recorded, under)).close()
                     done += 1
         return done
 

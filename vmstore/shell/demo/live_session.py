@@ -20,11 +20,11 @@ def managed(path: Path, source: Path, named: str) -> TourStep:
     try:
         recorded = store.import_file(source).sessions[0].session
         name = recorded + SUFFIX
-        known = name in {one.session for one in store.sessions()}  # where the demo was here before
+        known = name in {entry.session for entry in store.sessions()}  # where the demo was here before
         live = store.session(name) if known else store.admin.redrive(recorded, name, l0_tokens_max=BUDGET)
         assert isinstance(live, Live), "what was re-driven manages its memory"
         numbers = live.stats()
-        fault = next(one for one in live.debug.faults() if one.out_since is not None)
+        fault = next(entry for entry in live.debug.faults() if entry.out_since is not None)
         asked = f"WHY NOT {fault.page} IN CONTEXT AT CALL {fault.call} IN SESSION '{live.name}'"
         (*_, out) = store.query(asked).to_dicts()
         peak = f"{numbers.l0_peak:,} of {BUDGET:,} tokens at most over {numbers.calls} calls"

@@ -56,7 +56,7 @@ def digests(path: Path) -> dict[str, str]:
     with open_store(path) as store:
         store.info()  # brings the views to the end of the log
         projection = Projection(store.admin.log, store.admin.views)
-        return {one.name: projection.digest(one.name).hex() for one in PROJECTORS}
+        return {projector.name: projection.digest(projector.name).hex() for projector in PROJECTORS}
 
 
 def tampered(path: Path, cell: int, name: str, named: str) -> TourStep:
@@ -74,7 +74,7 @@ def tampered(path: Path, cell: int, name: str, named: str) -> TourStep:
         f"In a copy of the store one bit of {name} was flipped: byte {byte} of the {length} that hold it.",
         f"vmstore verify {named}",
         [*_verdicts(damaged, intact)],
-        {"cell": cell, "problems": [one.where for one in damaged.problems], "ok": intact.ok},
+        {"cell": cell, "problems": [problem.where for problem in damaged.problems], "ok": intact.ok},
     )
 
 
@@ -85,7 +85,7 @@ def _flip(path: Path, cell: int) -> tuple[int, int]:
         held_by = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC"
         frame = frame_of(db.execute(held_by, (cell,)).fetchone())
         every = opened(frame, range(frame.first, frame.after), lambda _: None)
-        cells = [held for _, held in every if held is not None]
+        cells = [numbered for _, numbered in every if numbered is not None]
         sealed = cells[cell - frame.first]
         content = sealed.content
         at = len(content) // 2

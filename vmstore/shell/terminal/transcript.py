@@ -36,9 +36,9 @@ def response_lines(found: Response) -> list[Line]:
 
 
 def _head(index: int, message: Any) -> Line:
-    told = message if isinstance(message, dict) else {}
-    role = str(told.get("role") or told.get("type") or "message")
-    about = [str(told[key]) for key in ("name", "tool_call_id", "call_id") if told.get(key)]
+    fields = message if isinstance(message, dict) else {}
+    role = str(fields.get("role") or fields.get("type") or "message")
+    about = [str(fields[key]) for key in ("name", "tool_call_id", "call_id") if fields.get(key)]
     return (
         StyledText(f"{number(index)} ", "dim"),
         StyledText(role, "head"),

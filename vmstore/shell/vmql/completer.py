@@ -49,9 +49,9 @@ def _of_command(desk: Repl, text: str) -> list[Candidate]:
     name, blank, argument = text.partition(" ")
     if not blank:
         return [
-            Candidate(f"\\{one.name}", len(name), one.summary)
-            for one in COMMANDS.values()
-            if one.name.startswith(name.lstrip("".join(MARKS)))
+            Candidate(f"\\{entry.name}", len(name), entry.summary)
+            for entry in COMMANDS.values()
+            if entry.name.startswith(name.lstrip("".join(MARKS)))
         ]
     takers: dict[str, Callable[[], list[str]]] = {
         "mode": lambda: [AUTO, *MODES],
@@ -59,8 +59,8 @@ def _of_command(desk: Repl, text: str) -> list[Candidate]:
         "timing": lambda: ["on", "off"],
         "pager": lambda: ["on", "off"],
         "session": lambda: [info.session for info in desk.store.sessions()],
-        "fav": lambda: [one for one, _ in favourites.every()],
-        "forget": lambda: [one for one, _ in favourites.every()],
+        "fav": lambda: [entry for entry, _ in favourites.every()],
+        "forget": lambda: [entry for entry, _ in favourites.every()],
         "help": lambda: list(COMMANDS),
         "read": lambda: _paths(argument),
         "output": lambda: _paths(argument),
@@ -68,7 +68,7 @@ def _of_command(desk: Repl, text: str) -> list[Candidate]:
         "open": lambda: _paths(argument),
     }
     found = takers.get(name.lstrip("".join(MARKS)), list[str])()
-    return [Candidate(one, len(argument)) for one in found if one.startswith(argument)]
+    return [Candidate(entry, len(argument)) for entry in found if entry.startswith(argument)]
 
 
 def _paths(argument: str) -> list[str]:

@@ -22,6 +22,6 @@ def candidates(before: list[str], word: str) -> list[str]:
 
 def _sessions(before: list[str]) -> list[str]:
     asked = read(before)
-    told = {"namespace": asked.last("--namespace"), "store_key": asked.last("--store-key")}
-    with open_to_ask(argparse.Namespace(store=asked.store, **told)) as store:
+    options = {"namespace": asked.last("--namespace"), "store_key": asked.last("--store-key")}
+    with open_to_ask(argparse.Namespace(store=asked.store, **options)) as store:
         return [info.session for info in store.sessions()]

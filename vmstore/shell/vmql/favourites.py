@@ -26,10 +26,10 @@ def text(name: str) -> str:
     """The statement of a name; raises UnknownError naming the nearest."""
     path = _path(name)
     if not path.is_file():
-        names = [one for one, _ in every()]
+        names = [name_of for name_of, _ in every()]
         near = suggest(name, names)
-        told = f"the nearest is {near}" if near else "\\save NAME keeps the last statement"
-        raise UnknownError(f"no statement is kept as {name!r}; {told}")
+        hint = f"the nearest is {near}" if near else "\\save NAME keeps the last statement"
+        raise UnknownError(f"no statement is kept as {name!r}; {hint}")
     return path.read_text(encoding="utf-8")
 
 

@@ -53,8 +53,8 @@ def _prepared(path: Path) -> None:
         if size <= BYTES_MAX:
             return
         file.seek(size - BYTES_MAX // 2)
-        held = file.read()
-        newest = held[held.find(_ENTRY) :] if _ENTRY in held else b""
+        content = file.read()
+        newest = content[content.find(_ENTRY) :] if _ENTRY in content else b""
         file.seek(0)
         file.write(newest)
         file.truncate()

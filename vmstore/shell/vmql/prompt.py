@@ -44,7 +44,7 @@ def fragments(text: str, keywords: Container[str]) -> list[tuple[str, str]]:
 
 
 def _told(text: str, keywords: Container[str]) -> list[tuple[str, str]]:
-    return [(_kind(one.kind, one.text, keywords), one.text) for one in stretches(text)]
+    return [(_kind(stretch.kind, stretch.text, keywords), stretch.text) for stretch in stretches(text)]
 
 
 def _kind(kind: str, text: str, keywords: Container[str]) -> str:

@@ -54,8 +54,8 @@ def at_moment(statement: Statement, moment: MomentNode) -> Statement:
     if isinstance(statement, Explain):
         return msgspec.structs.replace(statement, statement=at_moment(statement.statement, moment))
     if isinstance(statement, ContextAt | WhyQuery | DiffSession):
-        told = statement.moment or (None if isinstance(statement, WhyQuery) else statement.tail.as_of)
-        return statement if told else msgspec.structs.replace(statement, moment=moment)
+        stated = statement.moment or (None if isinstance(statement, WhyQuery) else statement.tail.as_of)
+        return statement if stated else msgspec.structs.replace(statement, moment=moment)
     if isinstance(statement, TAILED) and _timeless(statement.tail):
         return msgspec.structs.replace(statement, tail=msgspec.structs.replace(statement.tail, as_of=moment))
     return statement
@@ -270,8 +270,8 @@ class CountedRows:
 
 def end_of(result: Result) -> dict[str, Any]:
     """What is known of an answer once it was taken: how long it took, and the cursor where it goes on."""
-    told: dict[str, Any] = {"elapsed_ms": round(result.elapsed_ms, 3)}
-    return told if result.next is None else {**told, "next": result.next}
+    fields: dict[str, Any] = {"elapsed_ms": round(result.elapsed_ms, 3)}
+    return fields if result.next is None else {**fields, "next": result.next}
 
 
 def told(settings: ShellSettings, what: str) -> QueryOutput:

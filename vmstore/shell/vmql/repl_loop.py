@@ -47,10 +47,10 @@ def attempt(desk: Repl, work: Callable[[], None]) -> bool:
         for line in error.pointed().splitlines():
             desk.outputs.point(line)
     except Exception as error:
-        told = refusal(error, desk.place)
-        if told is None:
+        message = refusal(error, desk.place)
+        if message is None:
             raise
-        desk.outputs.warn(told)
+        desk.outputs.warn(message)
     else:
         return True
     return False

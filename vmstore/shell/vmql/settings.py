@@ -173,6 +173,6 @@ def state_folder() -> Path:
 
 
 def _xdg(variable: str, otherwise: str) -> Path:
-    told = os.environ.get(variable, "")
-    base = Path(told) if told.startswith("/") else Path(os.path.expanduser("~")) / otherwise
+    value = os.environ.get(variable, "")
+    base = Path(value) if value.startswith("/") else Path(os.path.expanduser("~")) / otherwise
     return base / "vmstore"

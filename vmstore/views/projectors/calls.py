@@ -98,8 +98,8 @@ class CallsProjector(Projector):
         found = self._inforce.get(fact.session)
         if found is None:
             lane = Branch(self.db, fact.session)
-            told = before(lane, fact.position) or (None, None, None, None)
-            found = self._inforce[fact.session] = CallSettings(*told, factor(lane, fact.position))
+            settings = before(lane, fact.position) or (None, None, None, None)
+            found = self._inforce[fact.session] = CallSettings(*settings, factor(lane, fact.position))
         return found
 
     def on_open(self, fact: Fact, m: Open) -> None:
@@ -143,8 +143,8 @@ class CallsProjector(Projector):
 
     def on_reply(self, fact: Fact, m: Reply) -> None:
         """Completes the call."""
-        told = (m.status, m.final, m.tokens_in, m.tokens_cached, m.tokens_out, m.cost, m.latency)
-        ended = (*told, *fact.sealed(m.aside), fact.position)
+        values = (m.status, m.final, m.tokens_in, m.tokens_cached, m.tokens_out, m.cost, m.latency)
+        ended = (*values, *fact.sealed(m.aside), fact.position)
         assert len(ended) == len(_ENDED), "it replaces as much of the row as a reply says"
         made = self._made.get((fact.session, m.call))
         if made is None:
@@ -155,9 +155,9 @@ class CallsProjector(Projector):
 
     def _replaced(self, session: int, call: int, ended: Sequence[Any]) -> None:
         """Keeps a reply that is not the last."""
-        *told, position = ended
+        *values, position = ended
         if position is not None:
-            self.rows["replies"].append((session, position, call, *told))
+            self.rows["replies"].append((session, position, call, *values))
 
     def flush(self) -> None:
         """Writes the calls made, and the replies to those made before."""

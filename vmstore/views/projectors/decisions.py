@@ -88,23 +88,23 @@ class DecisionsProjector(Projector):
 
     def on_open(self, fact: Fact, m: Open) -> None:
         """A fork works as its parent did; another session begins with no settings."""
-        told = in_force(Branch(self.db, fact.session), m.parent_position) if m.origin == Origin.FORK else None
-        self._told[fact.session] = told
-        if told is not None:
-            self._choose(fact, told)
+        inherited = in_force(Branch(self.db, fact.session), m.parent_position) if m.origin == Origin.FORK else None
+        self._told[fact.session] = inherited
+        if inherited is not None:
+            self._choose(fact, inherited)
 
     def on_settings(self, fact: Fact, m: Settings) -> None:
         """Adds the settings that are in force from here on."""
         if fact.session not in self._told:
             self._told[fact.session] = in_force(Branch(self.db, fact.session), fact.position - 1)
         before = object_of(self._told[fact.session])
-        told = self._told[fact.session] = json.dumps(before | strict_object_of(fact.content(m.told)))
-        self._choose(fact, told)
+        settings = self._told[fact.session] = json.dumps(before | strict_object_of(fact.content(m.told)))
+        self._choose(fact, settings)
 
-    def _choose(self, fact: Fact, told: str) -> None:
-        budget = object_of(told).get(BUDGET)
+    def _choose(self, fact: Fact, settings: str) -> None:
+        budget = object_of(settings).get(BUDGET)
         counted = type(budget) is int and 0 <= budget < 1 << 40
-        self._choices.append((fact.session, fact.position, budget if counted else None, told))
+        self._choices.append((fact.session, fact.position, budget if counted else None, settings))
 
     def on_reference(self, fact: Fact, m: Reference) -> None:
         """Adds what was used or wanted."""
@@ -184,8 +184,8 @@ class DecisionsProjector(Projector):
         score: int | None = None,
         why: Why | None = None,
     ) -> None:
-        told = None if why is None else json.dumps(why, separators=(",", ":"))
-        about = (content, level, tokens, cause, word, reason, signal, score, told)
+        contest = None if why is None else json.dumps(why, separators=(",", ":"))
+        about = (content, level, tokens, cause, word, reason, signal, score, contest)
         self._rows.append((fact.session, fact.position, kind, page, *about))
 
     def forget(self) -> None:
@@ -216,16 +216,16 @@ def decisions_at(lane: Branch, positions: Iterable[int]) -> dict[int, Decision]:
 
 
 def _decision(row: Any) -> Decision:
-    *told, why = row
-    return Decision._make((*told, why_of(why)))
+    *fields, why = row
+    return Decision._make((*fields, why_of(why)))
 
 
 def why_of(text: str | None) -> Why | None:
     """A contest as the view keeps it."""
     if text is None:
         return None
-    *told, losers = json.loads(text)
-    return Why._make((*told, tuple(map(tuple, losers))))
+    *fields, losers = json.loads(text)
+    return Why._make((*fields, tuple(map(tuple, losers))))
 
 
 def holders(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, list[int]]:
@@ -233,11 +233,11 @@ def holders(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, list
     listed = json.dumps(list(pages))
     last: dict[tuple[int, int], int] = {}
     for stretch in reversed(lane.upto(position)):
-        for page, holder, held in lane.db.execute(_PINS, (listed, stretch.session, stretch.high)):
-            last[page, holder] = held
+        for page, holder, is_held in lane.db.execute(_PINS, (listed, stretch.session, stretch.high)):
+            last[page, holder] = is_held
     found: dict[int, list[int]] = {}
-    for (page, holder), held in sorted(last.items()):
-        if held:
+    for (page, holder), is_held in sorted(last.items()):
+        if is_held:
             found.setdefault(page, []).append(holder)
     return found
 
@@ -264,8 +264,8 @@ def holds(lane: Branch, position: int) -> list[HeldInterval]:
     found: list[HeldInterval] = []
     begun: dict[tuple[int, int], int] = {}
     for stretch in reversed(lane.upto(position)):
-        for page, holder, at, held in lane.db.execute(_EVERY_PIN, (stretch.session, stretch.high)):
-            if held:
+        for page, holder, at, is_held in lane.db.execute(_EVERY_PIN, (stretch.session, stretch.high)):
+            if is_held:
                 begun.setdefault((page, holder), at)
             elif (page, holder) in begun:
                 found.append(HeldInterval(page, begun.pop((page, holder)), at))
@@ -282,8 +282,8 @@ def in_force(lane: Branch, position: int) -> str | None:
 
 def settings_at(lane: Branch, position: int) -> dict[str, Any] | None:
     """The settings in force at a position; None where no kernel is at work."""
-    told = in_force(lane, position)
-    return None if told is None else object_of(told)
+    text = in_force(lane, position)
+    return None if text is None else object_of(text)
 
 
 def budgets(lane: Branch) -> list[tuple[int, int | None]]:

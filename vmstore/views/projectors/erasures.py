@@ -35,10 +35,10 @@ class ErasuresProjector(Projector):
 
     def flush(self) -> None:
         """Writes the erasures and the cells they name."""
-        for told, erase in self._told:
-            _, position, session, *_ = told
+        for at, erase in self._told:
+            _, position, session, *_ = at
             cells = list(self._cells(session, erase))
-            self.rows["erasures"].append((*told, len(cells)))
+            self.rows["erasures"].append((*at, len(cells)))
             self.rows["erased"] += [(cell, session, position) for cell in cells]
         self._told.clear()
         super().flush()

@@ -56,8 +56,8 @@ class LineageProjector(Projector):
 
     def on_link(self, fact: Fact, m: Link) -> None:
         """Adds a link made later."""
-        told = (m.source, m.target, m.link, fact.position, m.valid_from, m.valid_to)
-        self._links.append((fact.session, *told))
+        row = (m.source, m.target, m.link, fact.position, m.valid_from, m.valid_to)
+        self._links.append((fact.session, *row))
 
     def on_unlink(self, fact: Fact, m: Unlink) -> None:
         """Adds the end of the links there were."""

@@ -19,5 +19,5 @@ class MarksProjector(Projector):
 
     def on_mark(self, fact: Fact, m: Mark) -> None:
         """Adds the mark."""
-        told = (m.reason, m.records, m.digest, fact.text(m.name), fact.number(m.note))
-        self.rows["marks"].append((fact.session, fact.position, *told))
+        row = (m.reason, m.records, m.digest, fact.text(m.name), fact.number(m.note))
+        self.rows["marks"].append((fact.session, fact.position, *row))

@@ -64,10 +64,10 @@ class PagesProjector(Projector):
         """Adds the page with its first version."""
         hint = labels = None
         if m.labels is not None:
-            told = strict_object_of(fact.content(m.labels))
-            labels, hint = (fact.text(m.labels), plain(told.get("hint"))) if told else (None, None)
-            if "tags" in told:
-                self._tag(fact, fact.position, dict.fromkeys(born_tags(told), 1))
+            described = strict_object_of(fact.content(m.labels))
+            labels, hint = (fact.text(m.labels), plain(described.get("hint"))) if described else (None, None)
+            if "tags" in described:
+                self._tag(fact, fact.position, dict.fromkeys(born_tags(described), 1))
         cell, commitment = fact.sealed(m.content)
         self._pages.append(
             (
@@ -94,19 +94,19 @@ class PagesProjector(Projector):
 
     def on_update(self, fact: Fact, m: Update) -> None:
         """Adds a version."""
-        told = (m.page, m.version, 0, m.size, m.tokens, *fact.sealed(m.content), None, 0)
-        self._changes.append((fact.session, fact.position, *told))
+        row = (m.page, m.version, 0, m.size, m.tokens, *fact.sealed(m.content), None, 0)
+        self._changes.append((fact.session, fact.position, *row))
 
     def on_compress(self, fact: Fact, m: Compress) -> None:
         """Adds a representation."""
-        told = (m.page, m.version, m.level, m.size, m.tokens, *fact.sealed(m.content), m.method, m.lossy)
-        self._changes.append((fact.session, fact.position, *told))
+        row = (m.page, m.version, m.level, m.size, m.tokens, *fact.sealed(m.content), m.method, m.lossy)
+        self._changes.append((fact.session, fact.position, *row))
 
     def on_annotate(self, fact: Fact, m: Annotate) -> None:
         """Adds what was said, and a row for each tag gained or lost; one that is both is lost."""
         anchors = fact.text(m.anchors) if strict_object_of(fact.content(m.anchors)) else None
-        told = (m.importance, m.status, m.valid_from, m.valid_to, anchors)
-        self._notes.append((fact.session, m.page, fact.position, *told))
+        values = (m.importance, m.status, m.valid_from, m.valid_to, anchors)
+        self._notes.append((fact.session, m.page, fact.position, *values))
         gained, lost = (texts_of(fact.content(ref)) for ref in (m.tags, m.untags))
         self._tag(fact, m.page, dict.fromkeys(gained, 1) | dict.fromkeys(lost, 0))
 
@@ -120,8 +120,8 @@ class PagesProjector(Projector):
             self._tag(fact, m.page, {TAG: 1})
 
     def _tag(self, fact: Fact, page: int, tags: dict[str, int]) -> None:
-        for tag, held in tags.items():
-            self._tags.append((tag, fact.session, page, fact.position, held))
+        for tag, is_held in tags.items():
+            self._tags.append((tag, fact.session, page, fact.position, is_held))
 
 
 def object_of(content: bytes | str | None) -> dict[str, Any]:
@@ -156,5 +156,5 @@ def _json(content: bytes | str | None) -> Any:
         return None
 
 
-def _texts(told: Any) -> list[str]:
-    return [text for one in told if (text := plain(one)) is not None] if isinstance(told, list) else []
+def _texts(value: Any) -> list[str]:
+    return [text for text_given in value if (text := plain(text_given)) is not None] if isinstance(value, list) else []

@@ -38,13 +38,13 @@ class RedactionsProjector(Projector):
         if m.policy is not None:
             self.rows["policies"].append((fact.session, fact.position, m.policy))
         if m.count:
-            told = (m.page, m.type, m.reason, m.count, m.by, json.dumps(m.found, separators=(",", ":")))
-            self.rows["redactions"].append((fact.session, fact.position, *told, m.tokens_before, m.tokens_after))
+            row = (m.page, m.type, m.reason, m.count, m.by, json.dumps(m.found, separators=(",", ":")))
+            self.rows["redactions"].append((fact.session, fact.position, *row, m.tokens_before, m.tokens_after))
 
     def on_approve(self, fact: Fact, m: Approve) -> None:
         """Adds what was lifted or put back."""
-        told = (m.artifact, m.granted, m.until, fact.text(m.who), fact.at, m.page)
-        self.rows["approvals"].append((fact.session, fact.position, *told, m.session))
+        row = (m.artifact, m.granted, m.until, fact.text(m.who), fact.at, m.page)
+        self.rows["approvals"].append((fact.session, fact.position, *row, m.session))
 
 
 class Approval(NamedTuple):
@@ -68,7 +68,7 @@ def approvals_of(db: apsw.Connection, session: int) -> list[Approval]:
 
 def approved(db: apsw.Connection, session: int, artifact: Artifact, now: int) -> Approval | None:
     """By which word redaction is lifted now for a kind of export; None where it is not."""
-    last = [one for one in approvals_of(db, session) if one.artifact in (artifact, Artifact.ALL)][-1:]
+    last = [approval for approval in approvals_of(db, session) if approval.artifact in (artifact, Artifact.ALL)][-1:]
     return last[0] if last and last[0].granted and (last[0].until is None or now < last[0].until) else None
 
 
@@ -101,14 +101,14 @@ def hidden(lane: Branch, position: int) -> Iterator[RedactionRecord]:
         yield from map(_hidden, lane.db.execute(_ALL, (stretch.session, stretch.high)))
 
 
-def words_of(one: RedactionRecord) -> str:
+def words_of(record: RedactionRecord) -> str:
     """A record in words: how many placeholders of which kinds, and why."""
     times: dict[int, int] = {}
-    for kind, _, count in one.found:
+    for kind, _, count in record.found:
         times[kind] = times.get(kind, 0) + count
-    told = ", ".join(f"{count} {_word(HiddenKind, kind)}" for kind, count in sorted(times.items()))
-    saved = f", {one.tokens_before} tokens before" if one.tokens_after else ""
-    return f"masked {told} ({_word(Reason, one.reason)}{saved})"
+    counts = ", ".join(f"{count} {_word(HiddenKind, kind)}" for kind, count in sorted(times.items()))
+    saved = f", {record.tokens_before} tokens before" if record.tokens_after else ""
+    return f"masked {counts} ({_word(Reason, record.reason)}{saved})"
 
 
 def _word(words: type[WordEnum], number: int) -> str:
@@ -126,14 +126,14 @@ def policy_at(lane: Branch, position: int = NEVER) -> Redaction:
 
 def numbers_after(lane: Branch, position: int) -> Iterator[tuple[int, int]]:
     """The kinds and numbers of placeholders that were given after a position."""
-    for one in hidden(lane, NEVER):
-        if one.position > position:
-            yield from ((kind, number) for kind, number, _ in one.found)
+    for record in hidden(lane, NEVER):
+        if record.position > position:
+            yield from ((kind, number) for kind, number, _ in record.found)
 
 
 def again_from(log: Log, lane: Branch, position: int) -> Iterator[bytes]:
     """The contents in which something was masked, in order."""
-    pages = list(dict.fromkeys(one.page for one in hidden(lane, position) if one.page))
+    pages = list(dict.fromkeys(record.page for record in hidden(lane, position) if record.page))
     for start in range(0, len(pages), READ_AT_ONCE):
         listed = json.dumps(pages[start : start + READ_AT_ONCE])
         for stretch in reversed(lane.upto(position)):

@@ -208,10 +208,10 @@ def stays(
     about = {} if pages is None else {"pages": f"[{','.join(map(str, pages))}]"}
     sql = _BEGUN if pages is None else _BEGUN_OF
     for stretch in lane.upto(position):
-        for f, page, t, *told in lane.db.execute(sql, {"s": stretch.session, "q": stretch.high, **about}):
+        for f, page, t, *rest in lane.db.execute(sql, {"s": stretch.session, "q": stretch.high, **about}):
             ended = t if t is not None and t <= stretch.high else None
             if found.get((f, page), (None,))[0] is None:
-                found[f, page] = (ended, *told)
+                found[f, page] = (ended, *rest)
     return found
 
 

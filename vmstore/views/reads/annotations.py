@@ -40,9 +40,9 @@ def notes_of(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, Pag
             note.valid_from = note.valid_from if valid_from is None else valid_from
             note.valid_to = note.valid_to if valid_to is None else valid_to
             note.anchors |= object_of(anchors)
-        for page, tag, held in lane.db.execute(_TAGS, about):
+        for page, tag, is_held in lane.db.execute(_TAGS, about):
             note = found.setdefault(page, PageNotes())
-            note.tags = [one for one in note.tags if one != tag] + [tag] * held
+            note.tags = [other for other in note.tags if other != tag] + [tag] * is_held
     for note in found.values():
         note.tags.sort()
         note.anchors = {name: value for name, value in note.anchors.items() if value is not None}
@@ -51,10 +51,10 @@ def notes_of(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, Pag
 
 def tagged(lane: Branch, position: int, tag: str) -> set[int]:
     """The pages that have a tag at a position: costs what was ever said of that tag."""
-    held: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for stretch in reversed(lane.upto(position)):
-        held.update(lane.db.execute(_TAGGED, (tag, stretch.session, stretch.high)))
-    return {page for page, holds in held.items() if holds}
+        counts.update(lane.db.execute(_TAGGED, (tag, stretch.session, stretch.high)))
+    return {page for page, holds in counts.items() if holds}
 
 
 def importances(lane: Branch, position: int) -> dict[int, int]:

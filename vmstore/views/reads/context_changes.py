@@ -46,14 +46,14 @@ def moves_at(lane: Branch, position: int) -> list[Move]:
     """Every move up to a position, in order; at one pack those that leave before those that come."""
     found = _shown(lane, position)
     decisions, asked = moves(lane, position)
-    packs = packs_of(lane, position, (one.position for one in found)) if decisions else []
-    told = []
-    for one in sorted(found, key=lambda move: (move.position, not move.left, move.page)):
-        because = shown_by(decisions.get(one.page, ()), packs, one.position)
-        if because is not None and gone(because) == one.left:
-            one = one._replace(cause=because.position, reason=_said(because, reason_of(because, asked.get)))
-        told.append(one)
-    return told
+    packs = packs_of(lane, position, (each.position for each in found)) if decisions else []
+    rows = []
+    for each in sorted(found, key=lambda move: (move.position, not move.left, move.page)):
+        because = shown_by(decisions.get(each.page, ()), packs, each.position)
+        if because is not None and gone(because) == each.left:
+            each = each._replace(cause=because.position, reason=_said(because, reason_of(because, asked.get)))
+        rows.append(each)
+    return rows
 
 
 def _shown(lane: Branch, position: int) -> list[Move]:

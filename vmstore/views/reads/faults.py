@@ -56,13 +56,13 @@ class FaultRow(NamedTuple):
 def faults_at(lane: Branch, position: int) -> list[FaultRow]:
     """Every fault up to a position, in order."""
     live = live_since(lane, position)
-    came = [one for one in returns(lane, position) if live is None or one.position < live]
-    what = contents(lane, [one.content for one in came])
+    came = [back_at for back_at in returns(lane, position) if live is None or back_at.position < live]
+    what = contents(lane, [back_at.content for back_at in came])
     found = []
     for back in came:
         shown = what[back.content]
-        told = (back.position, back.page, back.out_since, None, None, int(Tier.L2), shown[_LEVEL], shown[_TOKENS])
-        found.append(FaultRow(*told))
+        fields = (back.position, back.page, back.out_since, None, None, int(Tier.L2), shown[_LEVEL], shown[_TOKENS])
+        found.append(FaultRow(*fields))
     answers = list(decided(lane, position, ANSWERS))
     asked = decisions_at(lane, {answer.cause for answer in answers if answer.cause})
     out = _Out(lane, position, {answer.page for answer in answers})
@@ -85,9 +85,9 @@ class _Out:
             self._moved[page].append((f, True))
             if t is not None and (t, page) not in here:
                 self._moved[page].append((t, False))
-        for told in decided(lane, position, MOVES) if pages else ():
-            if told.page in self._moved:
-                self._moved[told.page].append((told.position, not gone(told)))
+        for decision in decided(lane, position, MOVES) if pages else ():
+            if decision.page in self._moved:
+                self._moved[decision.page].append((decision.position, not gone(decision)))
         for moved in self._moved.values():
             moved.sort()
 
@@ -101,17 +101,19 @@ class _Out:
         return found
 
 
-def gone(told: Decision) -> bool:
+def gone(decision: Decision) -> bool:
     """Whether a decision put its page out of the prompt."""
-    return told.kind == Evict.NUMBER and told.level is None
+    return decision.kind == Evict.NUMBER and decision.level is None
 
 
 def evictions_at(lane: Branch, position: int) -> list[int]:
     """Where pages left the prompt up to a position, once for each: as decided, or as packs show it before a kernel."""
     live = live_since(lane, position)
     left = [at for at in leavings(lane, position) if live is None or at < live]
-    told = (one for one in decided(lane, position, (Evict.NUMBER,)) if gone(one))
-    return sorted(left + [one.position for one in told if one.word != Cause.THOUGHT])  # which no context had
+    evictions = (decision for decision in decided(lane, position, (Evict.NUMBER,)) if gone(decision))
+    return sorted(
+        left + [decision.position for decision in evictions if decision.word != Cause.THOUGHT]
+    )  # which no context had
 
 
 def kept(lane: Branch, position: int) -> Iterator[tuple[int, int, str | None, bool]]:
@@ -119,12 +121,12 @@ def kept(lane: Branch, position: int) -> Iterator[tuple[int, int, str | None, bo
     here = stays(lane, position)
     packs = packs_of(lane, position, (f for f, _ in here))
     moved, asked = moves(lane, position)
-    held: dict[int, list[HeldInterval]] = {}
+    intervals: dict[int, list[HeldInterval]] = {}
     for hold in holds(lane, position):
-        held.setdefault(hold.page, []).append(hold)
+        intervals.setdefault(hold.page, []).append(hold)
     for (f, page), (t, *_) in here.items():
         let_in = before(moved.get(page, ()), packs, f)
-        pinned = any((t is None or hold.f < t) and (hold.t is None or hold.t > f) for hold in held.get(page, ()))
+        pinned = any((t is None or hold.f < t) and (hold.t is None or hold.t > f) for hold in intervals.get(page, ()))
         if let_in is not None or pinned:
             yield (
                 page,
@@ -136,22 +138,24 @@ def kept(lane: Branch, position: int) -> Iterator[tuple[int, int, str | None, bo
 
 def packs_of(lane: Branch, position: int, more: Iterable[int]) -> list[int]:
     """The positions of the packs up to a position, with those of some stays, in order."""
-    told = {at for s in lane.upto(position) for (at,) in lane.db.execute(_PACKS, (s.session, s.high))}
-    return sorted(told.union(more))
+    packs = {at for s in lane.upto(position) for (at,) in lane.db.execute(_PACKS, (s.session, s.high))}
+    return sorted(packs.union(more))
 
 
 def moves(lane: Branch, position: int) -> tuple[dict[int, list[Decision]], dict[int, Decision]]:
     """What was decided of each page's place up to a position, in order; and the references that asked for it."""
     moved: dict[int, list[Decision]] = {}
-    for told in decided(lane, position, MOVES):
-        moved.setdefault(told.page, []).append(told)
-    return moved, decisions_at(lane, {told.cause for listed in moved.values() for told in listed if told.cause})
+    for decision in decided(lane, position, MOVES):
+        moved.setdefault(decision.page, []).append(decision)
+    return moved, decisions_at(
+        lane, {decision.cause for listed in moved.values() for decision in listed if decision.cause}
+    )
 
 
 def before(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Decision | None:
     """The last of a page's moves between a pack and the one before it, where it left the page in the prompt."""
-    told = shown_by(moved, packs, pack)
-    return None if told is None or gone(told) else told
+    shown_there = shown_by(moved, packs, pack)
+    return None if shown_there is None or gone(shown_there) else shown_there
 
 
 def shown_by(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Decision | None:
@@ -175,15 +179,17 @@ class TurnCounts(NamedTuple):
 
 def moves_of(lane: Branch, position: int, low: int = 0) -> dict[int, TurnCounts]:
     """What happened in each turn in which anything did, above `low` and up to a position."""
-    asked = Counter(_turns(lane, low, (one.position for one in faults_at(lane, position))))
+    asked = Counter(_turns(lane, low, (event.position for event in faults_at(lane, position))))
     left = Counter(_turns(lane, low, evictions_at(lane, position)))
-    told = list(decided(lane, position, (Search.NUMBER, Pressure.NUMBER)))
-    searches = dict.fromkeys(one.position for one in told if one.kind == Search.NUMBER)  # a row for each page found
+    decisions = list(decided(lane, position, (Search.NUMBER, Pressure.NUMBER)))
+    searches = dict.fromkeys(
+        event.position for event in decisions if event.kind == Search.NUMBER
+    )  # a row for each page found
     searched = Counter(_turns(lane, low, searches))
     loads: dict[int, int] = {}
-    full = [one for one in told if one.kind == Pressure.NUMBER and one.position > low]
-    for one, turn in zip(full, _turns(lane, low, [one.position for one in full]), strict=True):
-        loads[turn] = max(loads.get(turn, 0), one.word or 0)
+    full = [event for event in decisions if event.kind == Pressure.NUMBER and event.position > low]
+    for event, turn in zip(full, _turns(lane, low, [event.position for event in full]), strict=True):
+        loads[turn] = max(loads.get(turn, 0), event.word or 0)
     turns = sorted({*asked, *left, *searched, *loads})
     return {turn: TurnCounts(asked[turn], left[turn], searched[turn], loads.get(turn)) for turn in turns}
 

@@ -72,12 +72,12 @@ def company(lane: Branch, position: int, page: int) -> tuple[int, list[SharedCal
     return total, sorted(found, key=lambda one: (-one.shared / (total + one.calls - one.shared), one.page))
 
 
-def _overlap(one: list[range], other: list[range]) -> int:
+def _overlap(ranges: list[range], other: list[range]) -> int:
     """How many numbers two rows of ranges, each in order, have in common."""
     common, i, j = 0, 0, 0
-    while i < len(one) and j < len(other):
-        common += max(0, min(one[i].stop, other[j].stop) - max(one[i].start, other[j].start))
-        if one[i].stop < other[j].stop:
+    while i < len(ranges) and j < len(other):
+        common += max(0, min(ranges[i].stop, other[j].stop) - max(ranges[i].start, other[j].start))
+        if ranges[i].stop < other[j].stop:
             i += 1
         else:
             j += 1

@@ -56,38 +56,38 @@ _WORDS: dict[int, type[WordEnum]] = {
 assert _WORDS.keys() <= MUTATION_NAMES.keys(), "decisions are looked up by the number of their kind"
 
 
-def reason_of(told: Decision, asked: Callable[[int], Decision | None]) -> str | None:
+def reason_of(decision: Decision, asked: Callable[[int], Decision | None]) -> str | None:
     """Why something was decided, in a word; `asked` gives the reference at a position, which says it of what came."""
-    if told.kind == Reference.NUMBER:
-        return use_of(told.word, told.reason, told.signal)
-    if told.kind == Recall.NUMBER:
-        return "corrected" if told.word else "right"
-    if told.kind in _WORDS:
-        return word_of(_WORDS[told.kind], told.word)
-    reference = None if told.cause is None else asked(told.cause)
+    if decision.kind == Reference.NUMBER:
+        return use_of(decision.word, decision.reason, decision.signal)
+    if decision.kind == Recall.NUMBER:
+        return "corrected" if decision.word else "right"
+    if decision.kind in _WORDS:
+        return word_of(_WORDS[decision.kind], decision.word)
+    reference = None if decision.cause is None else asked(decision.cause)
     return None if reference is None or reference.kind != Reference.NUMBER else reason_of(reference, asked)
 
 
-def detail_of(told: Decision, asked: Callable[[int], Decision | None]) -> str:
+def detail_of(decision: Decision, asked: Callable[[int], Decision | None]) -> str:
     """A decision in a line: its reason, what it is about, and the contest it came from."""
-    reason = reason_of(told, asked)
+    reason = reason_of(decision, asked)
     parts = [] if reason is None else [reason]
-    if told.kind == Reference.NUMBER:
-        parts += [word_of(Use, told.word) or ""] * (told.word in (Use.FAULT, Use.ASKED, Use.SIGNAL))
-        parts += [f"level {told.level}"] * bool(told.level)
-    elif told.kind == Search.NUMBER:
-        parts.append(f"found at place {told.word}")
-    elif told.kind == Segment.NUMBER:
-        parts.append(f"stands for segment {told.word}")
-    elif told.kind == Cite.NUMBER:
-        parts.append(f"by {page_name(told.cause or 0)}")
-    elif told.kind == Evict.NUMBER:
-        parts += [] if told.level is None else [f"shown {Level(told.level).word}"]
-        parts += [f"score {told.score}"] * (told.why is not None or bool(told.cause))
-        parts += [f"with the others at position {told.cause}"] * bool(told.cause)
-    elif told.kind in (FaultIn.NUMBER, Prefetch.NUMBER, FaultDenied.NUMBER):
-        parts.append(f"asked at position {told.cause}")
-    return "; ".join([*parts, *([] if told.why is None else [contest(told.why)])])
+    if decision.kind == Reference.NUMBER:
+        parts += [word_of(Use, decision.word) or ""] * (decision.word in (Use.FAULT, Use.ASKED, Use.SIGNAL))
+        parts += [f"level {decision.level}"] * bool(decision.level)
+    elif decision.kind == Search.NUMBER:
+        parts.append(f"found at place {decision.word}")
+    elif decision.kind == Segment.NUMBER:
+        parts.append(f"stands for segment {decision.word}")
+    elif decision.kind == Cite.NUMBER:
+        parts.append(f"by {page_name(decision.cause or 0)}")
+    elif decision.kind == Evict.NUMBER:
+        parts += [] if decision.level is None else [f"shown {Level(decision.level).word}"]
+        parts += [f"score {decision.score}"] * (decision.why is not None or bool(decision.cause))
+        parts += [f"with the others at position {decision.cause}"] * bool(decision.cause)
+    elif decision.kind in (FaultIn.NUMBER, Prefetch.NUMBER, FaultDenied.NUMBER):
+        parts.append(f"asked at position {decision.cause}")
+    return "; ".join([*parts, *([] if decision.why is None else [contest(decision.why)])])
 
 
 def contest(why: Why) -> str:

@@ -164,27 +164,27 @@ COMPARING: Final = frozenset(("=", "!=", "<", "<=", ">", ">=", "LIKE", "MATCHES"
 
 def column_before(values: list[Any]) -> str | None:
     """The column, or the setting, a value at this place would be compared with; None where it would not be."""
-    said = [value.upper() if isinstance(value, str) else value for value in values]
-    last = len(said) - 1
-    if last >= 0 and isinstance(said[last], str) and said[last] in COMPARING:
-        return _spelled(said, last - 1)
-    if last >= 0 and said[last] in ("ENTERS", "LEAVES"):
+    spelled = [value.upper() if isinstance(value, str) else value for value in values]
+    last = len(spelled) - 1
+    if last >= 0 and isinstance(spelled[last], str) and spelled[last] in COMPARING:
+        return _spelled(spelled, last - 1)
+    if last >= 0 and spelled[last] in ("ENTERS", "LEAVES"):
         return "tier_after"
-    if last >= 2 and said[last] == "AND" and said[last - 2] == "BETWEEN":
-        return _spelled(said, last - 3)
-    if last >= 0 and isinstance(said[last], str) and said[last] in ("(", ","):
+    if last >= 2 and spelled[last] == "AND" and spelled[last - 2] == "BETWEEN":
+        return _spelled(spelled, last - 3)
+    if last >= 0 and isinstance(spelled[last], str) and spelled[last] in ("(", ","):
         opened = next(
-            (place for place in range(last, -1, -1) if isinstance(said[place], str) and said[place] == "("), 0
+            (place for place in range(last, -1, -1) if isinstance(spelled[place], str) and spelled[place] == "("), 0
         )
-        if opened and isinstance(said[opened - 1], str) and said[opened - 1] == "IN":
-            return _spelled(said, opened - 2)
+        if opened and isinstance(spelled[opened - 1], str) and spelled[opened - 1] == "IN":
+            return _spelled(spelled, opened - 2)
     return None
 
 
-def _spelled(said: list[Any], place: int) -> str | None:
-    if place > 0 and isinstance(said[place], str) and said[place] == "NOT":
+def _spelled(values: list[Any], place: int) -> str | None:
+    if place > 0 and isinstance(values[place], str) and values[place] == "NOT":
         place -= 1
-    return spelled(said[place]) if place >= 0 and isinstance(said[place], Word) else None
+    return spelled(values[place]) if place >= 0 and isinstance(values[place], Word) else None
 
 
 def asked(values: list[Any]) -> str | None:

@@ -58,11 +58,11 @@ def suits(found: Plan, scope: Scope) -> bool:
     """Whether a plan sums what the columns hold, in words that both databases mean alike, over much."""
     if found.relation.name != "MUTATIONS" or scope.shape != ACROSS or found.plain is not None:
         return False
-    told = set(re.findall(r'g\."(\w+)"', found.body))
+    used = set(re.findall(r'g\."(\w+)"', found.body))
     called = set(re.findall(r"(\w+) ?\(", found.body.replace(START, "")))
     summed = "GROUP BY" in found.body or bool(called & {"count", "sum", "min", "max", "avg"})
     alike = called <= ALIKE and not re.search(r"LIKE|->|%", found.body)
-    return summed and alike and told <= COLUMNS and mutations_in(scope) >= MANY
+    return summed and alike and used <= COLUMNS and mutations_in(scope) >= MANY
 
 
 def mutations_in(scope: Scope) -> int:

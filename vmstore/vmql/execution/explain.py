@@ -138,8 +138,8 @@ def _rows_of_way(query: Query, found: Plan, scope: Scope, values: dict[str, Any]
     """How many rows the way gives before any filter."""
     body = f"SELECT count(*) {found.path.start[found.shape]}"
     sql = found._replace(body=body, tables=tables_in(body)).sql(scope.lane_sql)
-    told = {name: values[name] if name in values else scope.need(name) for name in names_in(sql)}
-    return int(query.runner.viewed(sql, told, query.watch)[0][0])
+    bound = {name: values[name] if name in values else scope.need(name) for name in names_in(sql)}
+    return int(query.runner.viewed(sql, bound, query.watch)[0][0])
 
 
 def _details(query: Query, sql: str, values: dict[str, Any]) -> list[tuple[int, str]]:

@@ -135,8 +135,8 @@ class Query:
         if found.limit is not None:
             values["limit"] = limit(found.limit, self.params)
         if found.after is not None:
-            told = after(found.after, self.params, _keys(sql))
-            values.update((f"k{at}", value) for at, value in enumerate(told))
+            cursor_values = after(found.after, self.params, _keys(sql))
+            values.update((f"k{at}", value) for at, value in enumerate(cursor_values))
         if found.patterns:
             self.runner.prepared()
         for name, pattern in found.patterns:

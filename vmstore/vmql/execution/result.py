@@ -105,15 +105,15 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """The whole answer as plain values, the same as `vmql --json` prints; `next` where more follows."""
         rows = self.to_dicts()
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "basis": self.basis,
             "columns": [column._asdict() for column in self.columns],
             "rows": rows,
             "elapsed_ms": round(self.elapsed_ms, 3),
         }
         if self.next is not None:
-            told["next"] = self.next
-        return told
+            fields["next"] = self.next
+        return fields
 
     def arrow(self) -> Any:
         """The rows that are left as an Arrow table; needs pyarrow."""

@@ -28,9 +28,9 @@ Place = tuple[int, int]
 
 def best(scope: Scope, query: str) -> list[tuple[int, int, float]]:
     """Session, page and score of each page that holds one of the words, by BM25."""
-    one = isinstance(scope, OneSession)
+    is_one = isinstance(scope, OneSession)
     end = scope.at.position if isinstance(scope, OneSession) else 0
-    moments = [(own.lane, end) if one else (own.lane.alone(), own.high) for own in scope.lanes()]
+    moments = [(own.lane, end) if is_one else (own.lane.alone(), own.high) for own in scope.lanes()]
     hits = ranked(scope.world.corpus(), moments, query)
     return [(hit.lane.owner(hit.content.page), hit.content.page, hit.score) for hit in hits]
 

@@ -113,8 +113,10 @@ def context(query: Query, statement: ContextAt) -> Result:
             text = rows_of([(seen.text(),)])
             return query.select(python_rows.RENDERED, (), Tail(), scope, make=text, kind="text", basis=basis)
         if statement.form == "messages":
-            said = [(at, _role(said), _json(said)) for at, said in enumerate(seen.messages(), 1)]
-            return query.select(python_rows.CHAT, (), Tail(), scope, make=rows_of(said), kind="messages", basis=basis)
+            message = [(at, _role(message), _json(message)) for at, message in enumerate(seen.messages(), 1)]
+            return query.select(
+                python_rows.CHAT, (), Tail(), scope, make=rows_of(message), kind="messages", basis=basis
+            )
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
             pages: Iterable[Row] = map(msgspec.structs.astuple, seen.pages)
@@ -284,22 +286,22 @@ def replay(query: Query, statement: Replay) -> Result:
         told_scope = InSession(name=statement.session, span=statement.session.span)
     with query.world.asking():
         scope = one(query, Tail(scope=told_scope))
-    told = {one.name: given(one.value, query.params) for one in statement.given}
+    changes = {assignment.name: given(assignment.value, query.params) for assignment in statement.given}
     with faults_at(statement.span, "not-replayed"):
         runs = [query.world.replayed(scope.name, {}, query.watch.check)]
-        if told:
-            runs.append(query.world.replayed(scope.name, told, query.watch.check))
+        if changes:
+            runs.append(query.world.replayed(scope.name, changes, query.watch.check))
     names = list(python_rows.REPLAYED.fields)
     return query.select(python_rows.REPLAYED, (), Tail(), scope, make=rows_of([_run(run, names) for run in runs]))
 
 
 def _run(run: Any, names: Sequence[str]) -> Row:
     """A run as a row."""
-    told = {**msgspec.structs.asdict(run.measures), "policy": run.policy, "budget": run.budget}
-    told["run"] = "recorded" if run.recorded else "what if"
+    measured = {**msgspec.structs.asdict(run.measures), "policy": run.policy, "budget": run.budget}
+    measured["run"] = "recorded" if run.recorded else "what if"
     if run.divergence is not None:
-        told |= msgspec.structs.asdict(run.divergence)
-    return tuple(told.get(name) for name in names)
+        measured |= msgspec.structs.asdict(run.divergence)
+    return tuple(measured.get(name) for name in names)
 
 
 def verify(query: Query, statement: Verify) -> Result:

@@ -53,8 +53,8 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
 
 def _stream(query: Query, found: Plan, wanted: Collection[str], kinds: Collection[str] | None) -> Stream:
     shown, check = found.plain is not None, query.watch.check
-    told = _asker(query), _requested(query), shown, namer(query.world)
-    return Stream(query.world.log, wanted, kinds, check, *told)
+    arguments = _asker(query), _requested(query), shown, namer(query.world)
+    return Stream(query.world.log, wanted, kinds, check, *arguments)
 
 
 def _requested(query: Query) -> Callable[[int], str | None]:
@@ -95,18 +95,18 @@ def kinds_in(where: Expr | None, params: dict[str, Any]) -> set[str] | None:
             case Compare(op="=", left=Word(path=("kind",)), right=Value() | Param() | Word() as one):
                 return _kinds([given(one, params)])
             case In(operand=Word(path=("kind",)), items=(Param() as listed,), negated=False):
-                told = given(listed, params)
-                return _kinds(told if isinstance(told, LISTS) else [told])
+                kinds = given(listed, params)
+                return _kinds(kinds if isinstance(kinds, LISTS) else [kinds])
             case In(operand=Word(path=("kind",)), items=items, negated=False):
                 if all(isinstance(item, Value | Param | Word) for item in items):
                     return _kinds([given(item, params) for item in items])  # type: ignore[arg-type]
     return None
 
 
-def _kinds(told: Iterable[Any]) -> set[str] | None:
+def _kinds(words: Iterable[Any]) -> set[str] | None:
     """The words of some kinds; None where one is no kind, which is not for the stream to say."""
-    found = [word_of(one, python_rows.Kind) for one in told]
-    return None if None in found else {one.word for one in found if one is not None}
+    found = [word_of(kind, python_rows.Kind) for kind in words]
+    return None if None in found else {kind.word for kind in found if kind is not None}
 
 
 def faults(query: Query, scope: Scope, tail: Tail) -> Make:
@@ -123,10 +123,10 @@ def watch(query: Query, statement: Watch) -> Result:
     """The mutations after a cursor, in the order of the log; `next` goes on after them."""
     after, skip = 0, 0
     if statement.cursor is not None:
-        told = str(given(statement.cursor, query.params)).partition(".")
-        if not (told[0].isdecimal() and told[2].isdecimal()):
-            raise _no_cursor(f"{''.join(told)!r} is no cursor", statement.cursor.span)
-        after, skip = int(told[0]), int(told[2])
+        parts = str(given(statement.cursor, query.params)).partition(".")
+        if not (parts[0].isdecimal() and parts[2].isdecimal()):
+            raise _no_cursor(f"{''.join(parts)!r} is no cursor", statement.cursor.span)
+        after, skip = int(parts[0]), int(parts[2])
     with query.world.asking() as end:
         scope = query.scope(statement.tail, wide=True)
         kinds = kinds_in(statement.tail.where, query.params)

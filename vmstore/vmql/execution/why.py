@@ -53,17 +53,17 @@ def chain(scope: OneSession, page: int, seen: StoredContext) -> Iterator[Row]:
         yield (page, turn, call, "create", page, made, None)
         yield (*here, "out", page, f"not in the context of call {at.call}: it was not there yet", None)
         return
-    told = PageDecisions(scope.lane, page, at.position)
+    decisions = PageDecisions(scope.lane, page, at.position)
     entered = None
     for event in scope.world.session(scope.name).lineage.history(f"p{page}", Position(at.position)):
         if event.event == "enter":
             entered = event
-        reason = _reason(scope.lane, page, event, told)
-        yield (event.position, event.turn, event.call, event.event, page, reason, told.contest(event.position))
-        is_decided = told.put_out(event.position) is not None or told.passed_over(event.position) is not None
+        reason = _reason(scope.lane, page, event, decisions)
+        yield (event.position, event.turn, event.call, event.event, page, reason, decisions.contest(event.position))
+        is_decided = decisions.put_out(event.position) is not None or decisions.passed_over(event.position) is not None
         if event.event == "leave" and not is_decided:
             yield from _instead(scope.lane, page, event)
-    yield (*here, *_answer(page, seen, entered, told))
+    yield (*here, *_answer(page, seen, entered, decisions))
 
 
 class PageDecisions:
@@ -71,8 +71,8 @@ class PageDecisions:
 
     def __init__(self, lane: Branch, page: int, position: int) -> None:
         self.lane, self.page, self.position = lane, page, position
-        self.decisions = {one.position: one for one in decisions_of(lane, page, position)}
-        causes = {one.cause for one in self.decisions.values() if one.cause}
+        self.decisions = {decision.position: decision for decision in decisions_of(lane, page, position)}
+        causes = {decision.cause for decision in self.decisions.values() if decision.cause}
         self.causes = decisions_at(lane, causes)
 
     def why(self, decision: Decision) -> Why | None:
@@ -92,12 +92,12 @@ class PageDecisions:
     def put_out(self, pack: int) -> Decision | None:
         """The decision that had the page be out of the prompt at a pack, since the pack before."""
         since = self.before(pack)
-        found = [one for one in self._moves if since < one.position < pack]
+        found = [decision for decision in self._moves if since < decision.position < pack]
         return found[-1] if found and gone(found[-1]) else None
 
     @property
     def _moves(self) -> list[Decision]:
-        return [one for one in self.decisions.values() if one.kind in MOVES]
+        return [decision for decision in self.decisions.values() if decision.kind in MOVES]
 
     def before(self, pack: int) -> int:
         """The position of the pack before one, 0 before the first."""
@@ -112,7 +112,7 @@ class PageDecisions:
     @property
     def came(self) -> int:
         """Where the page came to the prompt last: made there, asked for or fetched."""
-        return max([one.position for one in self._moves if one.kind != Evict.NUMBER], default=self.page)
+        return max([decision.position for decision in self._moves if decision.kind != Evict.NUMBER], default=self.page)
 
     def last_out(self) -> Decision | None:
         """The decision that put the page out for good."""
@@ -122,7 +122,7 @@ class PageDecisions:
     def passed_over(self, pack: int) -> str | None:
         """That a page of the prompt was not sent at a pack, where a kernel was at work and nothing had put it out."""
         settings, live = settings_at(self.lane, pack), live_since(self.lane, pack)
-        moves = [one for one in self._moves if one.position < pack]
+        moves = [decision for decision in self._moves if decision.position < pack]
         is_there = not gone(moves[-1]) if moves else live is not None and live < self.page < pack
         if settings is None or not is_there:
             return None
@@ -134,36 +134,40 @@ class PageDecisions:
 
     def in_words(self, decision: Decision) -> str:
         """A decision to put the page out: what made it, its score, and the contest."""
-        told = f"it gave way at position {decision.position}, {reason_of(decision, self.causes.get)}"
+        words = f"it gave way at position {decision.position}, {reason_of(decision, self.causes.get)}"
         why = self.why(decision)
-        return told if why is None else f"{told}, with a score of {decision.score}: {contest(why)}"
+        return words if why is None else f"{words}, with a score of {decision.score}: {contest(why)}"
 
     def denied_since(self, position: int) -> str:
         """That the page was asked for in vain since a position."""
-        found = [one for one in self.decisions.values() if one.kind == FaultDenied.NUMBER and one.position > position]
+        found = [
+            decision
+            for decision in self.decisions.values()
+            if decision.kind == FaultDenied.NUMBER and decision.position > position
+        ]
         if not found:
             return ""
         last = found[-1]
         return f"; asked for since, and denied at position {last.position}, {reason_of(last, self.causes.get)}"
 
 
-def _answer(page: int, seen: StoredContext, entered: Any, told: PageDecisions) -> tuple[str, int, str, str | None]:
+def _answer(page: int, seen: StoredContext, entered: Any, history: PageDecisions) -> tuple[str, int, str, str | None]:
     """Whether a page is in a context, and what keeps it there or had put it out."""
     call = seen.basis.call
     if page in seen.page_ids:
         assert entered is not None, "what is in a context entered it"
         since = f"unbroken since call {entered.call}" if call - entered.call else "since this very call"
         reason = f"in the context of call {call}, {since}: no request since left it out"
-        if live_since(told.lane, told.position) is None:
+        if live_since(history.lane, history.position) is None:
             return "in", page, reason, None
-        last = last_contest(told.lane, told.position)
+        last = last_contest(history.lane, history.position)
         kept = None if last is None else contest_json(last._replace(score=_score(page, last)))
-        return "in", page, f"{reason}; {_holders(told, seen.basis.turn)}; {_near(told, last)}", kept
-    out = told.last_out()
+        return "in", page, f"{reason}; {_holders(history, seen.basis.turn)}; {_near(history, last)}", kept
+    out = history.last_out()
     if out is not None:
-        reason = f"not in the context of call {call}: {told.in_words(out)}{told.denied_since(out.position)}"
-        return "out", page, reason, told.contest(out.position)
-    passed = told.passed_over(seen.basis.position)
+        reason = f"not in the context of call {call}: {history.in_words(out)}{history.denied_since(out.position)}"
+        return "out", page, reason, history.contest(out.position)
+    passed = history.passed_over(seen.basis.position)
     if passed is not None:
         reason = f"not in the context of call {call}: {passed}"
     elif entered is None:
@@ -173,25 +177,30 @@ def _answer(page: int, seen: StoredContext, entered: Any, told: PageDecisions) -
     return "out", page, reason, None
 
 
-def _holders(told: PageDecisions, turn: int) -> str:
+def _holders(history: PageDecisions, turn: int) -> str:
     """Who holds a page in a turn; the last turns are held by a setting, and yield where they must."""
-    listed = [word_of(Holder, one) or "" for one in holders(told.lane, told.position, [told.page]).get(told.page, ())]
-    window = (settings_at(told.lane, told.position) or {}).get("pinned_turns")
-    made = moment_at(told.lane, told.page)[0]
+    listed = [
+        word_of(Holder, holder) or ""
+        for holder in holders(history.lane, history.position, [history.page]).get(history.page, ())
+    ]
+    window = (settings_at(history.lane, history.position) or {}).get("pinned_turns")
+    made = moment_at(history.lane, history.page)[0]
     if type(window) is int and made > turn - window:
-        yielded = [p for p, one in told.decisions.items() if (one.kind, one.word) == (Unpin.NUMBER, Holder.TURNS)]
+        yielded = [
+            p for p, holder in history.decisions.items() if (holder.kind, holder.word) == (Unpin.NUMBER, Holder.TURNS)
+        ]
         listed.append(f"the last {window} turns" + (f", which yielded at position {yielded[-1]}" if yielded else ""))
     return f"held by {', '.join(listed)}" if listed else "nobody holds it"
 
 
-def _near(told: PageDecisions, last: Decision | None) -> str:
+def _near(history: PageDecisions, last: Decision | None) -> str:
     """How near a page was to going when pages last gave way."""
     if last is None or last.why is None:
         return "nothing has had to give way yet"
-    page, when = told.page, f"when pages last gave way, at position {last.position}"
+    page, when = history.page, f"when pages last gave way, at position {last.position}"
     if page == last.why.winner:
         return f"{when}, they did for it"
-    if told.came > last.position:
+    if history.came > last.position:
         return f"it was not there {when}"
     score = _score(page, last)
     near = "it was none of the three nearest to go" if score is None else f"its score of {score} was not under it"
@@ -203,18 +212,18 @@ def _score(page: int, last: Decision | None) -> int | None:
     return None if last is None or last.why is None else {p: score for score, p in last.why.losers}.get(page)
 
 
-def _reason(lane: Branch, page: int, event: Any, told: PageDecisions) -> str:
+def _reason(lane: Branch, page: int, event: Any, history: PageDecisions) -> str:
     """What the log says about an event, or what is known."""
     if event.event == "enter":
         came = f"the request of call {event.call} had it"
-        return f"{came}; {_because(told, told.let_in(event.position), page, event.position)}"
+        return f"{came}; {_because(history, history.let_in(event.position), page, event.position)}"
     if event.event == "leave":
-        out = told.put_out(event.position)
-        because = None if out is not None else told.passed_over(event.position)
-        return f"the request of call {event.call} no longer had it; {because or _because(told, out)}"
+        out = history.put_out(event.position)
+        because = None if out is not None else history.passed_over(event.position)
+        return f"the request of call {event.call} no longer had it; {because or _because(history, out)}"
     if event.event == "shown":
-        let_in = told.let_in(event.position)
-        because = "" if let_in is None else f"; {_because(told, let_in)}"
+        let_in = history.let_in(event.position)
+        because = "" if let_in is None else f"; {_because(history, let_in)}"
         return f"shown {Level(event.level).word}, version {event.version}, from this call on{because}"
     if event.event == "create":
         role = lane.db.execute("SELECT role FROM pages WHERE session = ? AND page = ?", (lane.owner(page), page)).get
@@ -224,20 +233,20 @@ def _reason(lane: Branch, page: int, event: Any, told: PageDecisions) -> str:
         return f"a form of {event.tokens} tokens was made of it: {event.method}, level {Level(event.level).word}"
     if event.event == "update":
         return f"its content changed: version {event.version}, {event.tokens} tokens"
-    decision = told.decisions.get(event.position)
-    if decision is not None and decision.why is None and (why := told.why(decision)) is not None:
+    decision = history.decisions.get(event.position)
+    if decision is not None and decision.why is None and (why := history.why(decision)) is not None:
         return f"{event.detail}: {contest(why)}"
     return str(event.detail)
 
 
-def _because(told: PageDecisions, decision: Decision | None, made: int | None = None, pack: int = 0) -> str:
+def _because(history: PageDecisions, decision: Decision | None, made: int | None = None, pack: int = 0) -> str:
     """Which decision a pack shows; what is new is in the prompt without one where a kernel is at work."""
     if decision is not None:
-        said = reason_of(decision, told.causes.get)
-        return f"{MUTATION_NAMES[decision.kind]} at position {decision.position}{f', {said}' if said else ''}"
-    if made is not None and told.is_new(made, pack):
+        reason = reason_of(decision, history.causes.get)
+        return f"{MUTATION_NAMES[decision.kind]} at position {decision.position}{f', {reason}' if reason else ''}"
+    if made is not None and history.is_new(made, pack):
         return f"new since position {made}"
-    if made is not None and told.passed_over(told.before(pack)) is not None:
+    if made is not None and history.passed_over(history.before(pack)) is not None:
         return "it was in L0, and no window left it out any more"
     return UNDECIDED
 
@@ -247,10 +256,10 @@ def contest_json(decision: Decision | None) -> str | None:
     if decision is None or decision.why is None:
         return None
     why = decision.why
-    told: dict[str, Any] = {**why._asdict(), "policy": policy_name(why.policy)}
-    told["winner"] = f"p{why.winner}" if why.winner else None
-    told["losers"] = [{"page": f"p{page}", "score": score} for score, page in why.losers]
-    return json.dumps(told if decision.score is None else {**told, "score": decision.score})
+    fields: dict[str, Any] = {**why._asdict(), "policy": policy_name(why.policy)}
+    fields["winner"] = f"p{why.winner}" if why.winner else None
+    fields["losers"] = [{"page": f"p{page}", "score": score} for score, page in why.losers]
+    return json.dumps(fields if decision.score is None else {**fields, "score": decision.score})
 
 
 def _instead(lane: Branch, page: int, event: Any) -> Iterator[Row]:
@@ -265,9 +274,9 @@ def _instead(lane: Branch, page: int, event: Any) -> Iterator[Row]:
         return one[0] not in derived, -what[one[1]][_TOKENS], one[0]
 
     for other, content in sorted(came, key=weight)[:SHOWN_MAX]:
-        told = f"entered at the same pack: {PageType(what[content][_TYPE]).word}, {what[content][_TOKENS]} tokens"
-        told += f"; made from p{page}" if other in derived else ""
-        yield (event.position, event.turn, event.call, "enter", other, told, None)
+        words = f"entered at the same pack: {PageType(what[content][_TYPE]).word}, {what[content][_TOKENS]} tokens"
+        words += f"; made from p{page}" if other in derived else ""
+        yield (event.position, event.turn, event.call, "enter", other, words, None)
     if len(came) > SHOWN_MAX:
         more = f"{len(came) - SHOWN_MAX} more pages entered at the same pack"
         yield (event.position, event.turn, event.call, "enter", None, more, None)

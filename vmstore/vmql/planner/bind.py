@@ -141,8 +141,8 @@ class Binder:
                 raise fault(f"{name}(*) counts nothing", "not-a-value", apply.span, hint=f"write {name} of a column")
             return Term("count(*)", INTEGER, "count(*)", sums=True)
         if len(apply.args) != known.arguments:
-            told = f"{name} takes {known.arguments}, not {len(apply.args)}"
-            raise fault(told, "wrong-arguments", apply.span, hint=f"write {known.written}")
+            message = f"{name} takes {known.arguments}, not {len(apply.args)}"
+            raise fault(message, "wrong-arguments", apply.span, hint=f"write {known.written}")
         of = self.term(apply.args[0])
         if of.sums:
             raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
@@ -262,8 +262,8 @@ class Binder:
             )
         if not isinstance(item, Value | Param | Word):
             raise fault("a member of a list is a value", "not-a-value", item.span)
-        one = self.place(item, TEXT if isinstance(item, Word) else ANY, "a member")
-        return f"({'NOT ' if negated else ''}EXISTS (SELECT 1 FROM json_each({of.sql}) e WHERE e.value = {one}))"
+        member = self.place(item, TEXT if isinstance(item, Word) else ANY, "a member")
+        return f"({'NOT ' if negated else ''}EXISTS (SELECT 1 FROM json_each({of.sql}) e WHERE e.value = {member}))"
 
     def _in_context(self, expr: ContextMatches, pattern: Expr) -> str:
         if self.relation.name != "CALLS":
@@ -312,12 +312,12 @@ class Binder:
         return f":{name}"
 
 
-def _comparable(one: ColumnType, other: ColumnType) -> bool:
-    if "json" in (one.type, other.type):
+def _comparable(left: ColumnType, other: ColumnType) -> bool:
+    if "json" in (left.type, other.type):
         return True
-    if one.words is not other.words or one.name != other.name:
+    if left.words is not other.words or left.name != other.name:
         return False
-    return one.type == other.type or (one.type in NUMBERS and other.type in NUMBERS)
+    return left.type == other.type or (left.type in NUMBERS and other.type in NUMBERS)
 
 
 def _sorted(of: Term) -> str:

@@ -37,8 +37,8 @@ def check_metrics(tail: Tail) -> None:
 
 def _refuse(what: str, tail: Tail, clauses: dict[str, str], hint: str) -> None:
     for field, written in clauses.items():
-        told = getattr(tail, field)
-        if told:
+        clause = getattr(tail, field)
+        if clause:
             name = "BETWEEN" if tail.between and field in MOMENTS else written
-            span = (told[0] if isinstance(told, tuple) else told).span
+            span = (clause[0] if isinstance(clause, tuple) else clause).span
             raise QueryError(f"{what} takes no {name}", code="clause-unused", span=span, hint=hint)

@@ -25,8 +25,8 @@ _PASSED = (
 
 def refusal(error: apsw.Error, columns: Sequence[SelectItem], tail: Tail, text: str) -> QueryError | None:
     """What to say of a statement that SQLite found too large; None where that is not what was wrong."""
-    for said, where, message, hint in _PASSED:
-        if said in str(error):
+    for passed, where, message, hint in _PASSED:
+        if passed in str(error):
             return QueryError(message, code="too-large", text=text, span=_place(where, columns, tail), hint=hint)
     return None
 

@@ -65,9 +65,9 @@ class Plan(NamedTuple):
     @property
     def shows(self) -> list[tuple[int, Callable[[Any], Any]]]:
         """The columns whose values are not yet as they are shown, and how they are."""
-        told = ((at, column.form) for at, column in enumerate(self.columns))
+        numbered = ((at, column.form) for at, column in enumerate(self.columns))
         late = self.plain is not None  # else SQL shows what it can
-        return [(at, form.show) for at, form in told if form.show is not None and (late or form.text is None)]
+        return [(at, form.show) for at, form in numbered if form.show is not None and (late or form.text is None)]
 
 
 def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: Shape, path: str | None = None) -> Plan:
@@ -130,11 +130,11 @@ def _columns(
         shown = binder.relation.shown
         terms = [binder.term(Word(path=(field.name,))) for field in shown]
         return terms, [field.name for field in shown]
-    told = [(binder.term(column.expr), column) for column in columns]
-    names = [column.name or term.name for term, column in told]
+    bound = [(binder.term(column.expr), column) for column in columns]
+    names = [column.name or term.name for term, column in bound]
     grouped = {term.sql for term in keys}
-    if tail.by or any(term.sums for term, _ in told):
-        for term, column in told:
+    if tail.by or any(term.sums for term, _ in bound):
+        for term, column in bound:
             if not term.sums and term.sql not in grouped and not isinstance(column.expr, Value | Param):
                 raise QueryError(
                     f"{term.name} differs within a group",
@@ -142,9 +142,9 @@ def _columns(
                     span=column.expr.span,
                     hint=f"add it to BY, or write first({term.name})",
                 )
-    listed = {term.sql for term, _ in told}
+    listed = {term.sql for term, _ in bound}
     before = [key for key in keys if key.sql not in listed]
-    return before + [term for term, _ in told], [key.name for key in before] + names
+    return before + [term for term, _ in bound], [key.name for key in before] + names
 
 
 def _keys(
@@ -164,7 +164,7 @@ def _keys(
                 span=expr.span,
                 hint=f"write BY, or show {term.name}",
             )
-        if by is not None and not term.sums and term.sql not in {one.sql for one in by}:
+        if by is not None and not term.sums and term.sql not in {key.sql for key in by}:
             raise QueryError(
                 f"groups cannot be ordered by {term.name}, which differs within one",
                 code="not-grouped",
@@ -240,10 +240,10 @@ def _of_few(part: Expr) -> bool:
 
 
 def _number(expr: Expr, words: type[WordEnum]) -> int | None:
-    told = expr.value if isinstance(expr, Value) else ".".join(expr.path) if isinstance(expr, Word) else None
-    if isinstance(told, str):
-        return words.of(told)
-    return told if isinstance(told, int) else None
+    word = expr.value if isinstance(expr, Value) else ".".join(expr.path) if isinstance(expr, Word) else None
+    if isinstance(word, str):
+        return words.of(word)
+    return word if isinstance(word, int) else None
 
 
 def _plain(relation: Relation, terms: Sequence[Term], tail: Tail, condition: str) -> tuple[int, ...] | None:

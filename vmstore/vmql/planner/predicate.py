@@ -102,11 +102,13 @@ def _suited(where: Expr) -> str:
 
 def _nowhere(where: Expr, error: QueryError) -> QueryError:
     """What to say of columns that no one relation has."""
-    told = {name: [one for one in ASKED if name in RELATIONS[one].fields] for name in _columns(where)}
-    missing = next((name for name, found in told.items() if not found), None)
+    known_in = {
+        name: [relation for relation in ASKED if name in RELATIONS[relation].fields] for name in _columns(where)
+    }
+    missing = next((name for name, found in known_in.items() if not found), None)
     known = tuple(dict.fromkeys(column for name in ASKED for column in RELATIONS[name].fields))
     if missing is None:
-        listed = ", ".join(f"{name} is of {' and '.join(found)}" for name, found in told.items())
+        listed = ", ".join(f"{name} is of {' and '.join(found)}" for name, found in known_in.items())
         return QueryError(f"no relation has all of them: {listed}", code="unknown-column", span=error.span)
     meant = near(missing, known)
     hint = f"did you mean {meant}?" if meant else f"DESCRIBE {', '.join(ASKED[:-1])} and {ASKED[-1]} list what there is"
@@ -124,8 +126,8 @@ def _words(where: object) -> list[Word]:
     found: list[Word] = []
     for field in ("parts", "operand", "left", "among"):
         inner = getattr(where, field, ())
-        for one in inner if isinstance(inner, tuple) else (inner,):
-            found += _words(one)
+        for item in inner if isinstance(inner, tuple) else (inner,):
+            found += _words(item)
     return found
 
 

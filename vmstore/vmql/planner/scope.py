@@ -287,12 +287,12 @@ def scope_of(
 
 def _alone(world: Host, tail: Tail, params: Params, key: int, name: str) -> Scope:
     """One session among many: without the past it shares with its parent."""
-    one = OneSession(world, world.lane(key), name, tail, params)
-    low = one.lane.stretches[0].low
-    row = [key, low, max(one.at.position, low), max(low, one.since), max(one.until, low)]
-    one.shape, one.lane_sql = ACROSS, _ONE
-    one.values.update(zip(("session", "low", "high", "since", "until"), row, strict=True))
-    return one
+    scope = OneSession(world, world.lane(key), name, tail, params)
+    low = scope.lane.stretches[0].low
+    row = [key, low, max(scope.at.position, low), max(low, scope.since), max(scope.until, low)]
+    scope.shape, scope.lane_sql = ACROSS, _ONE
+    scope.values.update(zip(("session", "low", "high", "since", "until"), row, strict=True))
+    return scope
 
 
 def key_of(world: Host, name: str, span: SourceSpan | None) -> int:
@@ -337,7 +337,7 @@ def _of_user(world: Host, across: AcrossSessions, params: Params) -> tuple[str, 
     rows: list[Any] = world.views.execute(
         "SELECT DISTINCT user FROM sessions WHERE hidden = 0 AND user IS NOT NULL ORDER BY user"
     ).fetchall()
-    users = [one for (one,) in rows]
+    users = [session for (session,) in rows]
     if user not in users:
         meant = near(str(user), users)
         raise QueryError(

@@ -37,8 +37,8 @@ def _phrase(text: str, now: int) -> datetime | None:
     except ImportError:
         return None
     base = moment_of(now).replace(tzinfo=None)
-    told = {"RELATIVE_BASE": base, "TIMEZONE": "UTC", "RETURN_AS_TIMEZONE_AWARE": True, "PREFER_DATES_FROM": "past"}
-    found: datetime | None = dateparser.parse(text, languages=["en"], settings=told)
+    settings = {"RELATIVE_BASE": base, "TIMEZONE": "UTC", "RETURN_AS_TIMEZONE_AWARE": True, "PREFER_DATES_FROM": "past"}
+    found: datetime | None = dateparser.parse(text, languages=["en"], settings=settings)
     return found
 
 

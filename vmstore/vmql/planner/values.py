@@ -56,7 +56,7 @@ def kept(place: ValueSlot, params: Params, scope: Scope) -> Any:
     value = given(place.node, params)
     if place.many:
         values = value if isinstance(value, LISTS) else [value]
-        return json.dumps([_kept(place, one, scope) for one in values])
+        return json.dumps([_kept(place, each, scope) for each in values])
     return _kept(place, value, scope)
 
 
@@ -99,11 +99,11 @@ def word_of(value: Any, words: type[WordEnum]) -> WordEnum | None:
     """The word of an enumeration that a word or a number says; None where it says none."""
     if isinstance(value, bool):
         return None
-    return words.of(value) if isinstance(value, str) else next((one for one in words if one == value), None)
+    return words.of(value) if isinstance(value, str) else next((member for member in words if member == value), None)
 
 
 def no_word(value: Any, words: type[WordEnum], what: str, span: SourceSpan) -> QueryError:
-    known = tuple(one.word for one in words)
+    known = tuple(member.word for member in words)
     meant = near(value, known) if isinstance(value, str) else None
     hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
     return fault(f"{what} is never {value!r}", "unknown-word", span, known, hint)

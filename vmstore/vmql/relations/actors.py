@@ -83,8 +83,8 @@ def namer(world: Host) -> Actor:
         who = actor_of(mutation)
         which: str | None = None
         with world.asking():
-            if isinstance(mutation, Create) and (told := _labelled(world, session, position)):
-                which = told
+            if isinstance(mutation, Create) and (actor := _labelled(world, session, position)):
+                which = actor
             elif who == USER:
                 which = user(session)
             elif who == MODEL:
@@ -110,17 +110,17 @@ def _part(mutation: Any) -> str | None:
 def _last(lane: Branch, column: str) -> str | None:
     """What a session says of itself, or the one it was forked from."""
     for stretch in reversed(lane.stretches):
-        told: str | None = lane.db.execute(f"SELECT {column} FROM sessions WHERE session = ?", (stretch.session,)).get
-        if told:
-            return told
+        value: str | None = lane.db.execute(f"SELECT {column} FROM sessions WHERE session = ?", (stretch.session,)).get
+        if value:
+            return value
     return None
 
 
 def _labelled(world: Host, session: int, page: int) -> str | None:
     """Whom a page's labels name."""
     labels: Any = world.views.execute(_LABELS, (session, page)).get
-    told = object_of(labels).get("actor") if labels and '"actor"' in labels else None
-    return told if isinstance(told, str) else None
+    actor = object_of(labels).get("actor") if labels and '"actor"' in labels else None
+    return actor if isinstance(actor, str) else None
 
 
 def _read_page(mutation: Any) -> int:
@@ -139,17 +139,19 @@ def _tool(world: Host, session: int, page: int) -> str | None:
     return None
 
 
-def _name(told: dict[str, Any]) -> str | None:
+def _name(fields: dict[str, Any]) -> str | None:
     """The name of a tool in its call, beside its arguments or around them."""
-    inner = [told, *(value for value in told.values() if isinstance(value, dict))]
-    return next((one["name"] for one in inner if isinstance(one.get("name"), str) and one["name"]), None)
+    inner = [fields, *(value for value in fields.values() if isinstance(value, dict))]
+    return next(
+        (tool_call["name"] for tool_call in inner if isinstance(tool_call.get("name"), str) and tool_call["name"]), None
+    )
 
 
 def _aside(world: Host, cell: int | None) -> str | None:
     """The model that an answer names."""
     sealed = None if cell is None else seen(world.log, world.views, [cell]).get(cell)
-    told = None if sealed is None or sealed.erased else object_of(sealed.content).get("model")
-    return told if isinstance(told, str) else None
+    model = None if sealed is None or sealed.erased else object_of(sealed.content).get("model")
+    return model if isinstance(model, str) else None
 
 
 _CALL = "SELECT model, aside FROM calls WHERE session = ? AND call = ?"

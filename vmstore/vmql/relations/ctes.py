@@ -77,11 +77,11 @@ SAID = ("importance", "status", "valid_from", "valid_to")
 """What annotations say of a page: the table `said_<name>` holds the last of each."""
 
 
-def _last_said(text: str, **told: str) -> dict[Shape, str]:
+def _last_said(text: str, **columns: str) -> dict[Shape, str]:
     """What was said last, by the one session asked or what it inherits, or by each for itself."""
     return by(
-        text.format(of="0", holds=holds(), **told),
-        across=text.format(of="lane.session", holds=holds(across=True), **told),
+        text.format(of="0", holds=holds(), **columns),
+        across=text.format(of="lane.session", holds=holds(across=True), **columns),
     )
 
 
@@ -114,8 +114,8 @@ _ITS_PAGES = """FROM lane CROSS JOIN pages p ON p.session = lane.session
 def _grouped(name: str, columns: str, key: str, select: str, source: str) -> dict[Shape, str]:
     """A table of sums by a key of one session, or of each."""
     text = "{name}(session, {columns}) AS MATERIALIZED (SELECT {of}, {key}, {select} {source} GROUP BY 1, 2)"
-    said = {"name": name, "columns": columns, "key": key, "select": select, "source": source}
-    return by(text.format(of="0", **said), across=text.format(of="lane.session", **said))
+    parts = {"name": name, "columns": columns, "key": key, "select": select, "source": source}
+    return by(text.format(of="0", **parts), across=text.format(of="lane.session", **parts))
 
 
 TABLES: dict[str, dict[Shape, str]] = {

@@ -34,7 +34,7 @@ def relations() -> list[Row]:
 
 def functions() -> list[Row]:
     """Each function, what it gives and what it says."""
-    return [(one.written, one.type, one.meaning) for one in AGGREGATES.values()]
+    return [(function.written, function.type, function.meaning) for function in AGGREGATES.values()]
 
 
 def columns(relation: str, span: SourceSpan) -> list[Row]:
@@ -65,8 +65,8 @@ def words_of_column(relation: str, column: str) -> tuple[str, ...]:
     field = None if found is None else found.fields.get(column)
     if field is None or field.form.words is None:
         return ()
-    return tuple(one.word for one in field.form.words)
+    return tuple(word.word for word in field.form.words)
 
 
 def _words(form: ColumnType) -> str | None:
-    return None if form.words is None else ", ".join(one.word for one in form.words)
+    return None if form.words is None else ", ".join(word.word for word in form.words)

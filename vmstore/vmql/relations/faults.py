@@ -46,19 +46,19 @@ def faults_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
     """The rows of FAULTS: each page asked for, or come back, by the session in which it was."""
     for own in lanes:
         name = named(own)
-        for one in faults_at(own.lane, own.until):
-            if one.position > max(own.low, own.since):
-                asked = one.asked
+        for fault in faults_at(own.lane, own.until):
+            if fault.position > max(own.low, own.since):
+                asked = fault.asked
                 reason = None if asked is None else use_of(asked.word, asked.reason, asked.signal)
                 level = None if asked is None else asked.level
-                told = (reason, level, one.level, one.tier, one.out_since, one.tokens)
-                denied = (int(one.denied is None), word_of(Denial, one.denied))
+                fields = (reason, level, fault.level, fault.tier, fault.out_since, fault.tokens)
+                denied = (int(fault.denied is None), word_of(Denial, fault.denied))
                 yield (
-                    one.position,
-                    name(one.position),
-                    *moment_at(own.lane, one.position),
-                    one.page or None,
-                    *told,
+                    fault.position,
+                    name(fault.position),
+                    *moment_at(own.lane, fault.position),
+                    fault.page or None,
+                    *fields,
                     *denied,
                 )
 
@@ -68,10 +68,10 @@ def moves_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
     for own in lanes:
         name = named(own)
         moments: dict[int, tuple[str, int, int]] = {}  # of packs, which move many pages
-        for one in moves_at(own.lane, own.until):
-            if one.position > max(own.low, own.since):
-                if one.position not in moments:
-                    moments[one.position] = name(one.position), *moment_at(own.lane, one.position)
-                tiers = int(Tier.L2 if one.came else Tier.L0), int(Tier.L2 if one.left else Tier.L0)
-                shown = (one.level_before, one.level_after, one.tokens, one.cause, one.reason)
-                yield (one.position, *moments[one.position], one.page, *tiers, *shown)
+        for move in moves_at(own.lane, own.until):
+            if move.position > max(own.low, own.since):
+                if move.position not in moments:
+                    moments[move.position] = name(move.position), *moment_at(own.lane, move.position)
+                tiers = int(Tier.L2 if move.came else Tier.L0), int(Tier.L2 if move.left else Tier.L0)
+                shown = (move.level_before, move.level_after, move.tokens, move.cause, move.reason)
+                yield (move.position, *moments[move.position], move.page, *tiers, *shown)

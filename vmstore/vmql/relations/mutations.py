@@ -98,12 +98,12 @@ class Stream:
 
     def of_one(self, written: Iterable[SessionStream], ordinals: Ordinals) -> Iterator[tuple[Any, ...]]:
         """Those of sessions one after the other: the stretches of a lane, the oldest first."""
-        for one in written:
-            after = one.low
-            moment = StreamMoment(one.turn, one.call)
-            while found := ordinals(one, after, BATCH):
+        for commit_of in written:
+            after = commit_of.low
+            moment = StreamMoment(commit_of.turn, commit_of.call)
+            while found := ordinals(commit_of, after, BATCH):
                 for commit in read_commits(self.log, found):
-                    yield from self._rows(commit, one, moment)
+                    yield from self._rows(commit, commit_of, moment)
                     after = commit.last
                 self.check()
 
@@ -115,21 +115,21 @@ class Stream:
             if not commits:
                 return
             for commit in commits:
-                one = written(commit.session)
-                if one is not None and commit.ordinal <= end:
+                stream = written(commit.session)
+                if stream is not None and commit.ordinal <= end:
                     if commit.session not in moments:
-                        moments[commit.session] = StreamMoment(*before(one, commit.first))
-                    yield from self._rows(commit, one, moments[commit.session])
+                        moments[commit.session] = StreamMoment(*before(stream, commit.first))
+                    yield from self._rows(commit, stream, moments[commit.session])
             after = commits[-1].ordinal
             self.check()
 
-    def _rows(self, commit: Commit, one: SessionStream, moment: StreamMoment) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, commit: Commit, stream: SessionStream, moment: StreamMoment) -> Iterator[tuple[Any, ...]]:
         request: Any = None
         if commit.request != NO_REQUEST and "request_id" in self.wanted:
             request = self._requested(commit.cell + commit.request)
-        told, asked = "detail" in self.wanted, "reason" in self.wanted
+        detailed, asked = "detail" in self.wanted, "reason" in self.wanted
         whose = self._actor if self.wanted & {"actor", "actor_id"} else None
-        kinds, low, high, name = self.kinds, one.low, one.high, one.name
+        kinds, low, high, name = self.kinds, stream.low, stream.high, stream.name
         at, logged_at, ordinal = commit.at, commit.logged_at, commit.ordinal
         if self.shown:
             at, logged_at = iso(at), iso(logged_at)  # type: ignore[assignment]
@@ -145,14 +145,14 @@ class Stream:
             if not low < position <= high or (kinds is not None and word not in kinds):
                 continue
             page, cause, was, tier, before, after, level, tokens = ABOUT.get(kind, _nothing)(mutation, position)
-            reason = self._reason(one.session, position, mutation) if asked and kind in REASONS else None
-            who = (None, None) if whose is None else whose(one.session, moment.call, position, mutation)
+            reason = self._reason(stream.session, position, mutation) if asked and kind in REASONS else None
+            who = (None, None) if whose is None else whose(stream.session, moment.call, position, mutation)
             yield (
                 *(position, name, moment.turn, moment.call, word),
                 f"p{page}" if page and self.shown else page,
                 *(*who, cause, at, logged_at, was, tier, before, after, level, reason, tokens, request),
                 f"{ordinal}.{position - commit.first + 1}",
-                self._detail(mutation) if told else None,
+                self._detail(mutation) if detailed else None,
             )
 
     def _reason(self, session: int, position: int, mutation: Any) -> str | None:

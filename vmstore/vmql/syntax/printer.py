@@ -78,8 +78,8 @@ def _fork(node: s.Fork) -> str:
 
 
 def _replay(node: s.Replay) -> str:
-    told = ", ".join(f"{given.name} = {term(given.value)}" for given in node.given)
-    return _words("REPLAY", _session(node.session), f"WITH {told}" if told else "")
+    settings = ", ".join(f"{given.name} = {term(given.value)}" for given in node.given)
+    return _words("REPLAY", _session(node.session), f"WITH {settings}" if settings else "")
 
 
 def _watch(node: s.Watch) -> str:

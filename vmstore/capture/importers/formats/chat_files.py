@@ -165,8 +165,8 @@ def _exchange(line: JsonLine) -> Step:
         reply = msgspec.structs.replace(reply, status=Status.FAILED, error=why)
     beside = {key: value for key, value in record.items() if key not in ("request", "response")}
     if beside:
-        told = loads(reply.aside) if reply.aside else {}
-        reply = msgspec.structs.replace(reply, aside=json_bytes({**told, "exchange": beside}))
+        aside = loads(reply.aside) if reply.aside else {}
+        reply = msgspec.structs.replace(reply, aside=json_bytes({**aside, "exchange": beside}))
     return CallStep(
         raw=line.raw,
         line=line.number,

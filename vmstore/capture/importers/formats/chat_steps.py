@@ -158,8 +158,8 @@ def _noted(draft: Draft, vm: Record) -> Draft:
 
 def _importance(value: Any) -> int | None:
     """A share from 0 to 1 in parts per million; what is none is left out."""
-    told = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-    return round(value * 1_000_000) if told else None
+    valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    return round(value * 1_000_000) if valid else None
 
 
 def _names(value: Any) -> list[str]:

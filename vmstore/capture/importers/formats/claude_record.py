@@ -84,8 +84,8 @@ def take_answer(record: Record) -> ReplyDraft:
     if not any((reply.usage.tokens_in, reply.usage.tokens_out)):
         reply = msgspec.structs.replace(reply, usage=TokenUsage())
     if record.get("isApiErrorMessage") is True:
-        said = said_in(message["content"])
-        reply = msgspec.structs.replace(reply, status=Status.FAILED, final=False, error=said or "API error")
+        drafts = said_in(message["content"])
+        reply = msgspec.structs.replace(reply, status=Status.FAILED, final=False, error=drafts or "API error")
     return msgspec.structs.replace(reply, aside=aside)
 
 

@@ -141,12 +141,12 @@ class _Rollout:
             self.key = name_of(payload.get("id")) or name_of(payload.get("session_id"))
             self.agent = name_of(payload.get("agent_nickname")) or name_of(payload.get("agent_role"))
         base = payload.get("base_instructions")
-        said = base.get("text") if isinstance(base, dict) else base
-        if not first or not isinstance(said, str) or not said:
+        text = base.get("text") if isinstance(base, dict) else base
+        if not first or not isinstance(text, str) or not text:
             self._note(line)
             return
         rest = {**line.value, "payload": {key: value for key, value in payload.items() if key != "base_instructions"}}
-        draft = msgspec.structs.replace(spoken(said, Role.SYSTEM, Slot.SYSTEM), aside=json_bytes(rest))
+        draft = msgspec.structs.replace(spoken(text, Role.SYSTEM, Slot.SYSTEM), aside=json_bytes(rest))
         self.steps.append(MessageStep(raw=line.raw, line=line.number, at=_at(line), draft=draft))
 
     def _item(self, line: JsonLine, item: Record) -> None:
@@ -164,12 +164,12 @@ class _Rollout:
         self.final = not any(part.is_call for part in draft.parts)
         reply = msgspec.structs.replace(reply, final=self.final)
         self.items.append(_Item(MessageRef(len(self.steps)), draft))
-        told: dict[str, Any] = {"raw": line.raw, "line": line.number, "at": _at(line), "reply": reply}
+        fields: dict[str, Any] = {"raw": line.raw, "line": line.number, "at": _at(line), "reply": reply}
         if self.answer is None:
             self.answer, self.used = len(self.steps), TokenUsage()
-            self.steps.append(CallStep(**told))
+            self.steps.append(CallStep(**fields))
         else:
-            self.steps.append(ContinuationStep(**told))
+            self.steps.append(ContinuationStep(**fields))
         self.awaited, self.counted = False, None
 
     def _say(self, line: JsonLine, draft: Draft) -> None:
@@ -203,11 +203,11 @@ class _Rollout:
 
     def _count(self, line: JsonLine, payload: Record) -> None:
         """What a call used: of the answer that stands last, else of the one that follows."""
-        told, usage = usage_of(payload)
-        if usage is None or told == self.told:
+        counted, usage = usage_of(payload)
+        if usage is None or counted == self.told:
             self._note(line)
             return
-        self.told = told
+        self.told = counted
         if self.answer is None or self.counted is not None:
             if usage != self.counted:  # told twice, in two kinds of records
                 self.used = usage
@@ -257,13 +257,13 @@ class _Rollout:
         """The conversation is from here on these items."""
         at, nth = len(self.steps), 0
         items: list[_Item] = []
-        for one in now:
-            if isinstance(one, _Item):
-                items.append(one)
+        for entry in now:
+            if isinstance(entry, _Item):
+                items.append(entry)
             else:
-                items.append(_Item(MessageRef(at, nth), one))
+                items.append(_Item(MessageRef(at, nth), entry))
                 nth += 1
-        stands = tuple(one.stand if isinstance(one, _Item) else one for one in now)
+        stands = tuple(entry.stand if isinstance(entry, _Item) else entry for entry in now)
         payload = {key: value for key, value in payload_of(line.value).items() if key != "replacement_history"}
         aside = json_bytes({**line.value, "payload": payload})
         self.steps.append(RewriteStep(raw=line.raw, line=line.number, at=_at(line), stands=stands, aside=aside))

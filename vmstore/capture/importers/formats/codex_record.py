@@ -90,9 +90,9 @@ def summed_up(value: Any, message: str) -> Draft:
     It does where its kind says so, or where its text is the compaction's `message`.
     """
     draft = take_item(value)
-    said = b"".join(part.content for part in draft.parts)
+    content = b"".join(part.content for part in draft.parts)
     kind = value.get("type") if isinstance(value, dict) else None
-    if kind in COMPACTIONS or (message and said == text_bytes(message)):
+    if kind in COMPACTIONS or (message and content == text_bytes(message)):
         parts = tuple(msgspec.structs.replace(part, type=PageType.SUMMARY) for part in draft.parts)
         draft = msgspec.structs.replace(draft, parts=parts)
     return msgspec.structs.replace(draft, human=False)
@@ -101,13 +101,13 @@ def summed_up(value: Any, message: str) -> Draft:
 def usage_of(payload: Record) -> tuple[Any, TokenUsage | None]:
     """What a token count tells, and the usage of the last call in it; None where it tells of no call."""
     info = payload.get("info")
-    told = info if isinstance(info, dict) else payload
-    last = told.get("last_token_usage") if isinstance(info, dict) else payload.get("usage")
+    counts = info if isinstance(info, dict) else payload
+    last = counts.get("last_token_usage") if isinstance(info, dict) else payload.get("usage")
     if not isinstance(last, dict) or not any((last.get("input_tokens"), last.get("output_tokens"))):
-        return told, None
+        return counts, None
     usage = TokenUsage(
         tokens_in=counted(last.get("input_tokens")),
         tokens_cached=counted(last.get("cached_input_tokens")),
         tokens_out=counted(last.get("output_tokens")),
     )
-    return told, usage
+    return counts, usage

@@ -61,14 +61,14 @@ def holds(shape: Shape, value: Any) -> bool:
     """Whether a value is an object that holds a conversation: a request's body, for Responses also an answer's."""
     if not isinstance(value, dict):
         return False
-    held = value.get(HOLDS[shape])
+    member = value.get(HOLDS[shape])
     if shape is Shape.RESPONSES:
-        asked = isinstance(held, (list, str)) and any(key in value for key in REQUESTED)
+        asked = isinstance(member, (list, str)) and any(key in value for key in REQUESTED)
         return asked or (is_answer(shape, value) and isinstance(value.get("output"), list))
     if shape is Shape.GEMINI:
-        contents = held if isinstance(held, list) else [held]
-        return any(is_message(shape, content) for content in contents) or (isinstance(held, str) and "model" in value)
-    return isinstance(held, list) and shape_of(value) is shape
+        contents = member if isinstance(member, list) else [member]
+        return any(is_message(shape, content) for content in contents) or (isinstance(member, str) and "model" in value)
+    return isinstance(member, list) and shape_of(value) is shape
 
 
 def is_exchange(value: Any, shape: Shape | None = None) -> bool:

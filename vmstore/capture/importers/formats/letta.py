@@ -134,42 +134,42 @@ class _Agent:
     def _hear(self, n: int, message: Any, last_notice: bool) -> None:
         draft = self._taken(n, message)
         raw, at = json_bytes(message), moment(message.get("created_at"))
-        told: dict[str, Any] = {"raw": raw, "line": n + 1, "at": at}
-        systems = [one for one in self.held if one[2].role is Role.SYSTEM]
-        others = [one for one in self.held if one[2].role is not Role.SYSTEM]
+        fields: dict[str, Any] = {"raw": raw, "line": n + 1, "at": at}
+        systems = [entry for entry in self.held if entry[2].role is Role.SYSTEM]
+        others = [entry for entry in self.held if entry[2].role is not Role.SYSTEM]
         if draft.role is Role.SYSTEM and systems:
-            self._recast(n, draft, [], others, told)
+            self._recast(n, draft, [], others, fields)
         elif _hides(message):
-            since = max((i for i, _, one in others if one.role is Role.ASSISTANT), default=-1)
-            kept = [one for one in others if (one[0] in self.stays if last_notice else one[0] > since)]
-            self._recast(n, draft, systems, kept, told)
+            since = max((i for i, _, entry in others if entry.role is Role.ASSISTANT), default=-1)
+            kept = [entry for entry in others if (entry[0] in self.stays if last_notice else entry[0] > since)]
+            self._recast(n, draft, systems, kept, fields)
         else:
             self.held.append((n, MessageRef(len(self.made)), draft))
             self.made.append(
-                self._answer(message, draft, told)
+                self._answer(message, draft, fields)
                 if _role(message) == "assistant"
-                else MessageStep(**told, draft=draft)
+                else MessageStep(**fields, draft=draft)
             )
 
-    def _recast(self, n: int, draft: Draft, before: list[Any], after: list[Any], told: Record) -> None:
+    def _recast(self, n: int, draft: Draft, before: list[Any], after: list[Any], fields: Record) -> None:
         """Puts a message between what stays before it and what stays after."""
         stands = (*(stand for _, stand, _ in before), draft, *(stand for _, stand, _ in after))
         self.held = [*before, (n, MessageRef(len(self.made)), draft), *after]
-        self.made.append(RewriteStep(**told, stands=stands))
+        self.made.append(RewriteStep(**fields, stands=stands))
 
     def _leave(self) -> None:
         """Takes away what nobody said left, and yet is not in context at the end."""
-        kept = [one for one in self.held if one[0] in self.stays or one[2].role is Role.SYSTEM]
+        kept = [entry for entry in self.held if entry[0] in self.stays or entry[2].role is Role.SYSTEM]
         if len(kept) < len(self.held):
             raw = json_bytes(sorted(self.stays))
             self.made.append(RewriteStep(raw=raw, line=1, stands=tuple(stand for _, stand, _ in kept)))
             self.held = kept
 
-    def _answer(self, message: Record, draft: Draft, told: Record) -> CallStep:
+    def _answer(self, message: Record, draft: Draft, fields: Record) -> CallStep:
         """A call; sending a message to the person asks for nothing more."""
         sent = all(part.tool == SENDS for part in draft.parts if part.is_call)
         model = name_of(message.get("model")) or name_of(pick(self.agent.get("llm_config"), "model"))
-        return CallStep(**told, reply=ReplyDraft(Status.OK, (draft,), model=model, final=sent or not asks((draft,))))
+        return CallStep(**fields, reply=ReplyDraft(Status.OK, (draft,), model=model, final=sent or not asks((draft,))))
 
     def _taken(self, n: int, message: Any) -> Draft:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
@@ -211,8 +211,8 @@ class _Agent:
         about = {key: value for key, value in self.agent.items() if key not in ("messages", "tools", "core_memory")}
         for n, step in reversed(list(enumerate(self.made))):
             if isinstance(step, CallStep):
-                told = loads(step.reply.aside) if step.reply.aside else {}
-                reply = msgspec.structs.replace(step.reply, aside=json_bytes({**told, "agent": about}))
+                aside = loads(step.reply.aside) if step.reply.aside else {}
+                reply = msgspec.structs.replace(step.reply, aside=json_bytes({**aside, "agent": about}))
                 self.made[n] = msgspec.structs.replace(step, reply=reply)
                 return
 
@@ -223,8 +223,8 @@ def _listed(agent: Record, document: Record, own: str, shared: str, ids: str) ->
     if not isinstance(found, list):
         named = agent.get(ids)
         names = named if isinstance(named, list) else []
-        found = [one for one in _list(document.get(shared)) if isinstance(one, dict) and one.get("id") in names]
-    return [one for one in found if isinstance(one, dict)]
+        found = [entry for entry in _list(document.get(shared)) if isinstance(entry, dict) and entry.get("id") in names]
+    return [entry for entry in found if isinstance(entry, dict)]
 
 
 def _list(value: Any) -> list[Any]:

@@ -106,17 +106,21 @@ class _Conversation:
                 )
                 continue
             # All lines of a session have its date; a second apart they stay in order.
-            told = {"raw": json_bytes(line), "line": number, "at": None if self.at is None else self.at + n * SECOND_US}
+            fields = {
+                "raw": json_bytes(line),
+                "line": number,
+                "at": None if self.at is None else self.at + n * SECOND_US,
+            }
             self.lines.append(MessageRef(len(self.made)))
-            self.made.append(self._spoken(line, text, told))
+            self.made.append(self._spoken(line, text, fields))
 
-    def _spoken(self, line: Record, text: str, told: Record) -> Step:
+    def _spoken(self, line: Record, text: str, fields: Record) -> Step:
         """What somebody said; a picture they showed is told by its caption, as the dataset's own readers are."""
         speaker = name_of(line.get("speaker"))
         shown = line.get("blip_caption")
-        said = f"{text}\n[shows {shown}]" if isinstance(shown, str) else text
+        content = f"{text}\n[shows {shown}]" if isinstance(shown, str) else text
         agent = speaker == self.talk.get("speaker_b")
-        draft = take_message(Shape.CHAT, Slot.MESSAGES, {"role": "assistant" if agent else "user", "content": said})
+        draft = take_message(Shape.CHAT, Slot.MESSAGES, {"role": "assistant" if agent else "user", "content": content})
         beside = {key: value for key, value in line.items() if key not in ("speaker", "text", "dia_id")}
         draft = msgspec.structs.replace(
             draft,
@@ -125,9 +129,9 @@ class _Conversation:
             aside=json_bytes(beside) if beside else None,
         )
         return (
-            CallStep(**told, reply=ReplyDraft(Status.OK, (draft,), final=True))
+            CallStep(**fields, reply=ReplyDraft(Status.OK, (draft,), final=True))
             if agent
-            else MessageStep(**told, draft=draft)
+            else MessageStep(**fields, draft=draft)
         )
 
     # ---- what the dataset says of the conversation
@@ -139,8 +143,8 @@ class _Conversation:
             named = (name_of(line.get("dia_id")) for line in spoken if isinstance(line, dict))
             draft = _page(text, PageType.SUMMARY, f"S{number}", LinkKind.DERIVES, filter(None, named))
             self.made.append(DetachedPages(raw=json_bytes([number, text]), line=number, draft=draft))
-        for number, told in _numbered(self.sample.get("observation"), "observation"):
-            found = _observations(told)
+        for number, observations in _numbered(self.sample.get("observation"), "observation"):
+            found = _observations(observations)
             for n, (speaker, text, lines) in enumerate(found, 1):
                 draft = _page(text, PageType.CLAIM, f"O{number}.{n}", LinkKind.DERIVES, lines, tags=(speaker,))
                 self.made.append(
@@ -164,8 +168,8 @@ class _Conversation:
         raw = json_bytes(question)
         self.made.append(RewriteStep(raw=raw, line=n, stands=(*self.lines, asked)))
         answer = question.get("answer", question.get("adversarial_answer"))
-        said = {"role": "assistant", "content": str(answer)}
-        draft = msgspec.structs.replace(take_message(Shape.CHAT, Slot.MESSAGES, said), hint=f"A{n}")
+        message = {"role": "assistant", "content": str(answer)}
+        draft = msgspec.structs.replace(take_message(Shape.CHAT, Slot.MESSAGES, message), hint=f"A{n}")
         reply = ReplyDraft(Status.OK, (draft,) if answer is not None else (), final=True)
         self.made.append(CallStep(raw=raw, line=n, reply=reply, joins=False))
 
@@ -188,9 +192,9 @@ def _numbered(value: Any, word: str) -> Iterator[tuple[int, Any]]:
     return ((number, found[keys[number]]) for number in sorted(keys))
 
 
-def _observations(told: Any) -> list[tuple[str, str, list[str]]]:
+def _observations(value: Any) -> list[tuple[str, str, list[str]]]:
     """Who was observed, what, and the lines it was seen in."""
-    found = told if isinstance(told, dict) else {}
+    found = value if isinstance(value, dict) else {}
     return [
         (speaker, text, LINE.findall(" ".join(map(str, rest))))
         for speaker, entries in found.items()

@@ -161,7 +161,7 @@ def _answer(line: JsonLine, record: Record, message: Record) -> CallStep:
         content = [b for b in blocks if b not in dropped]
     drafts = (take_pi_message({"role": "assistant", "content": content}),)
     stop, model, error = (name_of(message.get(key)) for key in TOLD)
-    told = [key for key, value in zip(TOLD, (stop, model, error), strict=True) if value is not None]
+    keys = [key for key, value in zip(TOLD, (stop, model, error), strict=True) if value is not None]
     reply = ReplyDraft(
         status=status,
         drafts=drafts,
@@ -169,7 +169,7 @@ def _answer(line: JsonLine, record: Record, message: Record) -> CallStep:
         model=model,
         usage=_usage(message.get("usage")),
         final=status is Status.OK and not calls,
-        aside=_aside(record, "message", message, told, dropped),
+        aside=_aside(record, "message", message, keys, dropped),
         error=error,
     )
     return CallStep(raw=line.raw, line=line.number, at=_at(record), reply=reply, joins=content != [])
@@ -203,8 +203,8 @@ def _aside(
     dropped: Sequence[Record] = (),
 ) -> bytes:
     """What a record holds beside the field `taken` and its time; of a message, what no model sees."""
-    told = {"type", taken} if _at(record) is None else {"type", "timestamp", taken}
-    rest = {key: value for key, value in record.items() if key not in told}
+    taken_keys = {"type", taken} if _at(record) is None else {"type", "timestamp", taken}
+    rest = {key: value for key, value in record.items() if key not in taken_keys}
     if message is not None:
         rest["message"] = {k: v for k, v in message.items() if k not in ENVELOPE and k not in without}
     if dropped:

@@ -60,8 +60,8 @@ def _folder(lines: list[JsonLine]) -> str | None:
     """The working folder that the first record to tell it names."""
     for line in lines:
         record: Any = line.value if isinstance(line.value, dict) else {}
-        for told in (record, record.get("payload")):
-            if isinstance(told, dict) and (folder := name_of(told.get("cwd"))):
+        for fields in (record, record.get("payload")):
+            if isinstance(fields, dict) and (folder := name_of(fields.get("cwd"))):
                 return folder
     return None
 
@@ -71,6 +71,6 @@ def _words(reading: ParsedSource) -> str | None:
     for step in reading.tracks[0].steps:
         if isinstance(step, MessageStep) and step.draft.human:
             texts = (p.content.decode("utf-8", "replace") for p in step.draft.parts if p.modality is Modality.TEXT)
-            said = " ".join(" ".join(texts).split())
-            return said[:WORDS_MAX] or None
+            line = " ".join(" ".join(texts).split())
+            return line[:WORDS_MAX] or None
     return None

@@ -72,8 +72,8 @@ class _Run:
         step = self.trajectory[n]
         if not isinstance(step, dict):
             return [_stray(step, n + 1)]
-        said = self._said(n)
-        answer, *observed = self._taken(said)
+        spoken = self._said(n)
+        answer, *observed = self._taken(spoken)
         request = self._asked(n)
         beside = {key: value for key, value in step.items() if key not in STAND_IN_MESSAGES}
         made: list[Step] = [
@@ -86,7 +86,7 @@ class _Run:
         ]
         made += [
             MessageStep(raw=json_bytes(message), line=n + 1, draft=draft)
-            for message, draft in zip(said[1:], observed, strict=True)
+            for message, draft in zip(spoken[1:], observed, strict=True)
         ]
         return made
 
@@ -175,8 +175,8 @@ def _conclude(steps: list[Step], outcome: Record) -> None:
     """
     for n, step in reversed(list(enumerate(steps))):
         if isinstance(step, CallStep):
-            told = loads(step.reply.aside) if step.reply.aside else {}
-            reply = msgspec.structs.replace(step.reply, aside=json_bytes({**told, "run": outcome}))
+            aside = loads(step.reply.aside) if step.reply.aside else {}
+            reply = msgspec.structs.replace(step.reply, aside=json_bytes({**aside, "run": outcome}))
             steps[n] = msgspec.structs.replace(step, reply=reply)
             return
     raw = json_bytes(outcome)
