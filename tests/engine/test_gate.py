@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.author import engine_over
+from tests.refusals import refused
 from vmstore.core.mutation import Configure, Mark, Message, Open, decode
 from vmstore.core.page import Origin
 from vmstore.engine import engine as gate
@@ -261,10 +262,10 @@ def test_opening_sessions_waits_for_no_view(tmp_path: Path) -> None:
     keys = [opened(one, f"s{n}") for n in range(5)]
     assert one.projection.ordinal == 0
     assert [one.opened(f"s{n}") for n in range(6)] == [*keys, None]
-    with pytest.raises(RefusedError, match="rule name_is_free"):
+    with refused("name_is_free"):
         one.begin(NewSession("s3"), 0)
     opened(two, "t")
-    with pytest.raises(RefusedError, match="rule name_is_free"):
+    with refused("name_is_free"):
         one.begin(NewSession("t"), 0)
     assert (one.projection.ordinal, one.opened("s3")) == (6, None)
     batch = one.batch(keys[3])
@@ -277,7 +278,7 @@ def test_a_hidden_session_has_a_name_and_no_key(tmp_path: Path) -> None:
     engine = two_engines(tmp_path)[0]
     engine.begin(NewSession("s", hidden=True), 0).commit(0)
     assert engine.opened("s") is None
-    with pytest.raises(RefusedError, match="rule name_is_free"):
+    with refused("name_is_free"):
         engine.begin(NewSession("s"), 0)
 
 
@@ -313,7 +314,7 @@ def test_what_held_views_do_not_hold_is_remembered() -> None:
         later = opened(engine, "t")
         engine.follow()
         assert engine.head(key).has_message(said) and engine.opened("t") == later
-        with pytest.raises(RefusedError, match="rule name_is_free"):
+        with refused("name_is_free"):
             engine.begin(NewSession("t"), 0)
     engine.follow()
     assert engine.head(key).has_message(said) and not engine.head(key).recent.mutations

@@ -9,6 +9,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
+from tests.refusals import refused
 from vmstore.core.mutation import Create, Message, decode
 from vmstore.engine import dedup as known_module
 from vmstore.engine.batch import Batch
@@ -236,5 +237,5 @@ def test_a_new_session_names_no_cell_it_lacks() -> None:
     """The first commit of a session cannot name a cell by a position that no commit holds."""
     with vmstore.memory_store() as store:
         batch = engine_of(store).begin(NewSession("new"), 0)
-        with pytest.raises(vmstore.RefusedError, match="rule cells_exist"):
+        with refused("cells_exist"):
             batch.add(Message(0, 0, (1, 0)))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import vmstore
+from tests import refusals
 from tests.engine.stories import chat
 from vmstore.core.mutation import (
     LIVE,
@@ -105,7 +106,7 @@ def refused(write: Write, rule: str, session: str = "s") -> None:
     """What is written is refused by a rule, and the log keeps its end."""
     store = store_of()
     before = store.admin.log.ordinal
-    with pytest.raises(RefusedError, match=rf"\(rule {rule}\)"), store.session(session).batch() as batch:
+    with refusals.refused(rule), store.session(session).batch() as batch:
         batch.add(create(batch, b"beside"))
         batch.add(write(batch))
     assert store.admin.log.ordinal == before and store.verify().ok

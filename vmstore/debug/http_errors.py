@@ -62,7 +62,7 @@ def refused(error: Exception) -> tuple[int, dict[str, Any]]:
         status = next(status for kind, status in STATUSES if isinstance(error, kind))
         reason, _, remedy = str(error).partition("; ")
         content = body(reason, remedy)
-        content["error"]["kind"] = type(error).__name__
+        content["error"] |= {"kind": type(error).__name__, "code": error.code}
         return status, content
     if isinstance(error, OSError | apsw.Error):
         return 500, body(f"the store could not be read ({error})", "`vmstore verify` names what is damaged")

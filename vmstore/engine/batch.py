@@ -223,7 +223,8 @@ class Batch:
     def add(self, mutation: AnyMutation) -> int:
         """Takes a mutation in, with a record of what was masked in it; its position. RefusedError names the rule."""
         if self._contents is not None and (reason := commands_write_it(mutation, self._contents.live)) is not None:
-            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason} (rule {RESERVED})")
+            what = f"{mutation.kind} at position {self.position} refused: {reason} (rule {RESERVED})"
+            raise RefusedError(what, code=RESERVED)
         return (
             self.take(mutation) if self._redaction is None else self._redaction.add(mutation, self.take, self.position)
         )
@@ -236,7 +237,8 @@ class Batch:
         raw = sound(mutation)
         reason = broken(head, mutation, place, sound=raw is not None)
         if reason is not None:
-            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})")
+            what = f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})"
+            raise RefusedError(what, code=reason[0])
         assert raw is not None, "fields that no rule objects to are sound"
         head.apply(mutation)
         self._wires.append(raw)

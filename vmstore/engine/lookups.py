@@ -162,7 +162,9 @@ def parent_uid(db: apsw.Connection, session: int) -> bytes:
     sql = "SELECT uid, hidden FROM sessions WHERE session = ?"
     found: Any = db.execute(sql, (session,)).fetchone()
     if found[1] == Open.CHARTER:
-        raise RefusedError("nothing can come of the namespace's own session (rule charter_stands_apart)")
+        raise RefusedError(
+            "nothing can come of the namespace's own session (rule charter_stands_apart)", code="charter_stands_apart"
+        )
     return bytes(found[0])
 
 
@@ -176,7 +178,8 @@ def fork_hash(db: apsw.Connection, log: Log, session: int, position: int) -> byt
     if row is None or row[0] != position:
         raise RefusedError(
             f"position {position} is no commit end, so nothing can fork there (rule fork_stands_on_a_commit_end); "
-            + (f"the next one is {row[0]}" if row else "the session ends before it")
+            + (f"the next one is {row[0]}" if row else "the session ends before it"),
+            code="fork_stands_on_a_commit_end",
         )
     return log.tail(row[1] - 1, 1)[0].hash
 

@@ -99,7 +99,8 @@ def check_name(name: str, hidden: int) -> None:
     if name == CHARTER_NAME and hidden != Open.CHARTER:
         raise RefusedError(
             f"a session cannot be called {CHARTER_NAME!r}: the namespace's own session is, which holds what "
-            "belongs to no other; take another name (rule name_is_free)"
+            "belongs to no other; take another name (rule name_is_free)",
+            code="name_is_free",
         )
 
 

@@ -74,17 +74,24 @@ class Access:
         for m in mutations if charter else ():
             if isinstance(m, Share) and Verb(m.verbs) & ~verbs:
                 lacking = ", ".join(words_of(Verb(m.verbs) & ~verbs))
-                raise RefusedError(f"who may not {lacking} cannot grant it (rule grants_what_is_held); grant less")
+                raise RefusedError(
+                    f"who may not {lacking} cannot grant it (rule grants_what_is_held); grant less",
+                    code="grants_what_is_held",
+                )
             grant = self.granted().at(m.share) if isinstance(m, Revoke) else None
             if grant is not None and grant.by not in self.who:
                 giver = grant.by or "who keeps the region"
-                raise RefusedError(f"{giver} granted that, and alone takes it back (rule revokes_its_own); ask there")
+                raise RefusedError(
+                    f"{giver} granted that, and alone takes it back (rule revokes_its_own); ask there",
+                    code="revokes_its_own",
+                )
 
     def _refused(self, rule: str, verb: Verb, what: str) -> RefusedError:
         who, word = ", ".join(map(str, self.who)), words_of(verb)[0]
         return RefusedError(
             f"{what} in region {self._ns.name!r} by {who} (rule {rule}); who keeps it grants that: "
-            f"vmstore share STORE {self._ns.name} --to {self.who[0]} --may {word}"
+            f"vmstore share STORE {self._ns.name} --to {self.who[0]} --may {word}",
+            code=rule,
         )
 
 
@@ -92,5 +99,6 @@ def absent(region: str, who: Sequence[Principal]) -> UnknownError:
     """The one answer of a region that is not there, or not for these."""
     return UnknownError(
         f"there is no region {region!r} for {', '.join(map(str, who))} (rule region_is_shared); who keeps one shares "
-        f"it: vmstore share STORE {region} --to {who[0]} --may read"
+        f"it: vmstore share STORE {region} --to {who[0]} --may read",
+        code="region_is_shared",
     )
