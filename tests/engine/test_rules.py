@@ -49,8 +49,8 @@ from vmstore.core.page import LinkKind
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
 from vmstore.engine.head import EmptyLookups, GateHead, NewSession
-from vmstore.engine.rules.rules import RULES, MutationPlace
-from vmstore.engine.rules.rules_by_kind import ABOUT, OF_CONTENTS
+from vmstore.engine.rules.rules import RULES
+from vmstore.engine.rules.rules_by_kind import OF_CONTENTS
 from vmstore.errors import RefusedError
 
 # The scene: message 3 with pages 4 (version 2 at position 8) and 5 (opaque); page 6 stands in no
@@ -258,19 +258,6 @@ def test_each_example_breaks_one_rule(
     before(batch)
     mutation = breaking(batch)
     assert [r.__name__ for r in RULES if r(batch.head, mutation, batch.place) is not None] == [rule]
-
-
-@each_breaker
-def test_a_rule_is_about_its_kinds_alone(
-    rule: str, before: Callable[[Batch], None], breaking: Callable[[Batch], Any]
-) -> None:
-    """Wherever a mutation stands, a rule that is not about its kind has nothing against it."""
-    batch = scene().batch(1)
-    before(batch)
-    mutation = breaking(batch)
-    for stands in (MutationPlace(nth=7, before=Turn(1), name_taken=True), MutationPlace(name_taken=True), batch.place):
-        for other, kinds in ABOUT.items():
-            assert type(mutation) in kinds or other(batch.head, mutation, stands) is None
 
 
 def test_what_a_pack_says_lies_in_any_cell_there_is() -> None:

@@ -50,6 +50,7 @@ def old_keywords(**table: str) -> Callable[[F], F]:
     """Lets a function be called by the old names of its keywords: `old_keywords(at="at_us")`."""
 
     def decorate(function: F) -> F:
+        """The function, callable by its old keywords too."""
         named = {old: new for old, new in table.items() if new in inspect.signature(function).parameters}
 
         def renamed(given: dict[str, Any]) -> dict[str, Any]:
@@ -78,6 +79,7 @@ def old_keywords_of_methods(**table: str) -> Callable[[C], C]:
     """The same for each public method of a class that has such a keyword."""
 
     def decorate(owner: C) -> C:
+        """The class, its public methods callable by their old keywords too."""
         for name, method in list(vars(owner).items()):
             if not name.startswith("_") and inspect.isfunction(method):
                 setattr(owner, name, old_keywords(**table)(method))

@@ -12,6 +12,7 @@ along a session's chain of forks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, get_args
 
 import msgspec
@@ -46,7 +47,7 @@ __all__ = [
     "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "NamespacePolicy", "Open", "Pack", "Pin", "Prefetch",
     "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
     "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
-    "decode", "encode", "names_of", "readable", "sealed_again", "wire",
+    "decode", "encode", "names_of", "readable", "sealed_again", "wire", "writers",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -324,34 +325,42 @@ _decode_all = msgspec.msgpack.Decoder(list[Known]).decode
 _decode_one = msgspec.msgpack.Decoder(Known).decode
 _decode_raw = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 _fields = msgspec.structs.astuple
-_PLANS: dict[type, tuple[int, int, tuple[Any, ...]]] = {}
+
+
+class _Writers(dict[type, Callable[[Any], bytes]]):
+    """What puts a mutation of a kind on the wire, made when it is first asked for."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], bytes]:
+        """The writer of a kind that was not asked for yet."""
+        made = self[kind] = attrgetter("raw") if kind is Unknown else _writer(kind)
+        return made
+
+
+def _writer(kind: Any) -> Callable[[Any], bytes]:
+    """Writes a kind's number and fields, trailing defaults left out."""
+    defaults = _defaults(kind)
+    number, needed = kind.NUMBER, len(names_of(kind)) - len(defaults)
+    if not defaults:
+        return _encode
+
+    def write(mutation: Any) -> bytes:
+        fields = _fields(mutation)
+        if fields[needed:] == defaults:
+            return _encode((number, *fields[:needed]))
+        end = -1
+        while fields[end] == defaults[end]:
+            end -= 1
+        return _encode(mutation if end == -1 else (number, *fields[: end + 1]))
+
+    return write
+
+
+writers = _Writers()
 
 
 def wire(mutation: AnyMutation) -> bytes:
     """A mutation on the wire: number and fields, trailing defaults left out."""
-    plan = _PLANS.get(type(mutation))
-    if plan is None:
-        if isinstance(mutation, Unknown):
-            return mutation.raw
-        plan = _PLANS[type(mutation)] = _plan(type(mutation))
-    number, needed, defaults = plan
-    fields = _fields(mutation)
-    if fields[needed:] == defaults:
-        return _encode((number, *fields[:needed]))
-    end = -1
-    while fields[end] == defaults[end]:
-        end -= 1
-    return _encode((number, *fields) if end == -1 else (number, *fields[: end + 1]))
-
-
-def _plan(kind: type[Mutation]) -> tuple[int, int, tuple[Any, ...]]:
-    """A kind's number, how many of its fields have no default, and the defaults of the others."""
-    defaults = [field.default for field in msgspec.structs.fields(kind)]
-    needed = sum(default is msgspec.NODEFAULT for default in defaults)
-    assert msgspec.NODEFAULT not in defaults[needed:], (
-        "fields without a default come first, as `wire` leaves out the last"
-    )
-    return kind.NUMBER, needed, tuple(defaults[needed:])
+    return writers[type(mutation)](mutation)
 
 
 def names_of(kind: Any) -> tuple[str, ...]:

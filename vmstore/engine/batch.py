@@ -14,8 +14,8 @@ from vmstore.engine.head import GateHead, NewSession
 from vmstore.engine.redaction import BatchRedaction
 from vmstore.engine.rules.cell_contents import LiveContents
 from vmstore.engine.rules.field_types import sound
-from vmstore.engine.rules.rules import MutationPlace
-from vmstore.engine.rules.rules_by_kind import broken
+from vmstore.engine.rules.rules import ENDS, MutationPlace
+from vmstore.engine.rules.rules_by_kind import ChecksByKind, broken, checks_within
 from vmstore.engine.system_session import RESERVED, commands_write_it
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit, seal
@@ -140,6 +140,7 @@ class Batch:
         self._lost: set[int] = set()  # cells of this commit without bytes
         self._sealing = self.head.recent.sealing = CommitCells(self._engine.ids)
         self.place = MutationPlace(contents=self._contents, by_hand=self._contents)
+        self._checks: ChecksByKind | None = None  # of what goes on in the commit; None where more is to be asked
         if self._redaction is not None:
             self._redaction.begin()
 
@@ -233,18 +234,30 @@ class Batch:
         """Checks a mutation and takes it in as it is; its position."""
         if self._spent:
             self._check()
-        head, place = self.head, self.place
+        head, place, kind = self.head, self.place, type(mutation)
         raw = sound(mutation)
-        reason = broken(head, mutation, place, sound=raw is not None)
-        if reason is not None:
-            what = f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})"
-            raise RefusedError(what, code=reason[0])
+        if raw is None or self._checks is None:
+            self._judge(mutation, raw is not None)
+            self._checks = checks_within(head.charter, place.contents is not None)
+        else:
+            for check in self._checks[kind]:
+                if check(head, mutation, place) is not None:
+                    self._judge(mutation, True)
         assert raw is not None, "fields that no rule objects to are sound"
         head.apply(mutation)
         self._wires.append(raw)
         place.nth += 1
         place.before = mutation
+        if kind in ENDS:
+            self._checks = None
         return head.position
+
+    def _judge(self, mutation: AnyMutation, sound: bool) -> None:
+        """Asks every rule that can refuse a mutation where it stands; RefusedError names the first that does."""
+        reason = broken(self.head, mutation, self.place, sound=sound)
+        if reason is not None:
+            what = f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})"
+            raise RefusedError(what, code=reason[0])
 
     def end(self, at: int) -> None:
         """Ends a commit: what follows goes into the next one."""

@@ -53,10 +53,19 @@ class BatchContents:
         self._follow = follow
         self._base = batch.head.position  # what stands after it is the batch's
         self._seen: Branch | None = None
+        self._settled: Branch | None = None  # of what its head knows the views to hold
         self._noted: dict[Any, bytes] = {}  # earlier cells that the batch names
         self._known = known
         self._skeletons: dict[tuple[int, int], Sequence[Hole] | None] = {}  # by where they lie
         self._fit: set[tuple[int, int, str]] = set()  # cells that are of a form
+
+    def _lane_upto(self, position: int) -> Branch:
+        """What the session holds up to a position; the views follow only where its head does not say they hold that."""
+        base = self._batch.base
+        if self._seen is None and base is not None and position <= base.recent.start:
+            self._settled = self._settled or Branch(self._projection.db, self._batch.head.session)
+            return self._settled
+        return self._lane
 
     @property
     def _lane(self) -> Branch:
@@ -185,7 +194,8 @@ class BatchContents:
             else:
                 earlier.append(page)
         if earlier:
-            found.update((page, PageFacts(*fields)) for page, *fields in self._lane.rows(_PLACE, earlier))
+            rows = self._lane_upto(max(earlier)).rows(_PLACE, earlier)
+            found.update((page, PageFacts(*fields)) for page, *fields in rows)
         return found
 
 

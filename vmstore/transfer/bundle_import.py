@@ -111,6 +111,7 @@ def _anew(
     source = f"bundle:{foreign.hash.hex()}"
 
     def write() -> Ingested:
+        """Tells the session anew, unless the log holds it already."""
         seen = engine.follow()
         there = _key(engine, "source", source)
         if there is not None:

@@ -29,6 +29,7 @@ def observe(ns: Namespace, session: int) -> int:
     """Logs the uses of a session's own calls and the topics of its own pages that are not logged yet; how many."""
 
     def write() -> int:
+        """Logs what is lacking as of now; how many."""
         ns.follow()
         lane = Branch(ns.views, session)
         batch = ns.engine.batch(session)

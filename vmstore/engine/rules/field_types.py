@@ -56,7 +56,7 @@ from vmstore.core.mutation import (
     Unpin,
     Update,
     names_of,
-    wire,
+    writers,
 )
 from vmstore.core.namespace_policy import PolicySubject
 from vmstore.core.page import (
@@ -161,15 +161,13 @@ _Share = Annotated[int, msgspec.Meta(ge=0, le=IMPORTANCE_MAX)]
 
 def sound(mutation: AnyMutation) -> bytes | None:
     """A mutation on the wire, where each of its fields holds what it may; else None."""
-    read = _READ[type(mutation)]
+    write, read = _CHECKED[type(mutation)]
     try:
-        raw = wire(mutation)
-        if read is not None:
-            read(raw)
-            return raw
+        raw = write(mutation)
+        read(raw)
     except (msgspec.MsgspecError, TypeError, OverflowError, RecursionError):
-        pass
-    return None
+        return None
+    return raw
 
 
 def mistyped(mutation: AnyMutation) -> str | None:
@@ -247,13 +245,18 @@ def _tuple(*parts: Any) -> Any:
     return plain[parts]
 
 
-class _Readers(dict[type, Callable[[bytes], object] | None]):
-    """The reader of each kind, made when it is first asked for: who only reads never asks. None for what is unknown."""
+def _unknown(mutation: object) -> bytes:
+    """Writes nothing of what is no mutation of a kind of this version."""
+    raise TypeError(f"a {type(mutation).__name__} is of no kind that is written")
 
-    def __missing__(self, kind: type) -> Callable[[bytes], object] | None:
-        """The reader of a kind that was not asked for yet."""
-        made = self[kind] = _reader(kind) if kind in get_args(Known) else None
+
+class _Checked(dict[type, tuple[Callable[[Any], bytes], Callable[[bytes], object]]]):
+    """The writer and the reader of each kind, made when they are first asked for: who only reads never asks."""
+
+    def __missing__(self, kind: type) -> tuple[Callable[[Any], bytes], Callable[[bytes], object]]:
+        """Those of a kind that was not asked for yet."""
+        made = self[kind] = (writers[kind], _reader(kind)) if kind in get_args(Known) else (_unknown, _unknown)
         return made
 
 
-_READ = _Readers()
+_CHECKED = _Checked()

@@ -1,12 +1,13 @@
-"""The preconditions: named pure predicates, one list, checked before anything is written.
+"""The preconditions: named rules in one list, checked before anything is written.
 
-A rule sees the head as it stands before the mutation and answers None or why not.
+A rule says which kinds it can refuse. Its check sees the head as it stands before the mutation and
+answers None or why not; where it looks at fields that differ from kind to kind, it is made for each.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -39,6 +40,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import LinkKind, Modality, PageType
 from vmstore.core.text.token_estimate import TOKENS_IMAGE_MAX
+from vmstore.engine import system_session
 from vmstore.engine.head import GateHead
 from vmstore.engine.rules.cell_contents import (
     FILLS,
@@ -61,7 +63,6 @@ from vmstore.engine.rules.field_types import (
     WORDS,
     mistyped,
 )
-from vmstore.engine.system_session import charter_stands_apart
 
 
 class MutationPlace(msgspec.Struct, gc=False):
@@ -82,12 +83,46 @@ class MutationPlace(msgspec.Struct, gc=False):
 ENDS = (Pack, Mark)
 _LEFT_OUT = ("status", "policy", "shape")  # words that need not be told: of a page, a session's redaction, a request
 TOKENS_AROUND = 16  # that a tokenizer may put around a content
-WEIGHED = (Create, Annotate)
 ELSEWHERE_MAX = 1 << 40  # bytes, or tokens, of what was never sealed: sums of them fit
 
-Rule = Callable[[GateHead, AnyMutation, MutationPlace], str | None]
+Check = Callable[[GateHead, Any, MutationPlace], str | None]
+"""Why a mutation may not stand at a place; None where it may."""
 
 
+class Rule:
+    """A named precondition: the kinds it can refuse, every kind where none is told, and a check for each of them."""
+
+    def __init__(self, make: Callable[..., Any], kinds: tuple[type, ...], check: Callable[[type], Check]) -> None:
+        self.__name__, self.__doc__ = make.__name__, make.__doc__
+        self.kinds = frozenset(kinds)
+        self._make = check
+        self._checks: dict[type, Check] = {}
+
+    def of(self, kind: type) -> Check | None:
+        """Its check of a kind, made when it is first asked for; None where it has nothing against that."""
+        if self.kinds and kind not in self.kinds:
+            return None
+        if kind not in self._checks:
+            self._checks[kind] = self._make(kind)
+        return self._checks[kind]
+
+    def __call__(self, head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+        """Why a mutation may not stand at a place; None where it may."""
+        check = self.of(type(m))
+        return None if check is None else check(head, m, place)
+
+
+def about(*kinds: type) -> Callable[[Check], Rule]:
+    """Makes a rule of a check that is the same for all of its kinds."""
+    return lambda check: Rule(check, kinds, lambda kind: check)
+
+
+def each(*kinds: type) -> Callable[[Callable[[type], Check]], Rule]:
+    """Makes a rule whose check is made for each of its kinds."""
+    return lambda make: Rule(make, kinds, make)
+
+
+@about()
 def open_comes_first(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """A session is opened once, by its first mutation."""
     if isinstance(m, Open) == head.opened:
@@ -95,36 +130,42 @@ def open_comes_first(head: GateHead, m: AnyMutation, place: MutationPlace) -> st
     return None
 
 
-def name_is_free(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Open)
+def name_is_free(head: GateHead, m: Open, place: MutationPlace) -> str | None:
     """A session's name is its own within a namespace."""
-    return "the name is taken by another session" if isinstance(m, Open) and place.name_taken else None
+    return "the name is taken by another session" if place.name_taken else None
 
 
-def kind_is_known(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Unknown)
+def kind_is_known(head: GateHead, m: Unknown, place: MutationPlace) -> str | None:
     """Only kinds of this version are written; unknown ones are read, never made."""
-    return "this version cannot write a kind it does not know" if isinstance(m, Unknown) else None
+    return "this version cannot write a kind it does not know"
 
 
+@about()
 def fields_are_typed(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Each field holds a number, bytes, a cell or a list of those, as its kind says."""
     wrong = mistyped(m)
     return None if wrong is None else f"{wrong}; see specs/mutations.md for what it may be"
 
 
-def turn_is_next(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Turn)
+def turn_is_next(head: GateHead, m: Turn, place: MutationPlace) -> str | None:
     """Turns are counted without gaps."""
-    if isinstance(m, Turn) and m.number != head.turn + 1:
+    if m.number != head.turn + 1:
         return f"turn {m.number} cannot follow turn {head.turn}"
     return None
 
 
-def turn_opens_its_commit(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Turn)
+def turn_opens_its_commit(head: GateHead, m: Turn, place: MutationPlace) -> str | None:
     """The end of a turn is a commit end, so a turn begins a commit."""
-    if isinstance(m, Turn) and not (place.nth == 0 or (place.nth == 1 and isinstance(place.before, Open))):
+    if not (place.nth == 0 or (place.nth == 1 and isinstance(place.before, Open))):
         return "a turn begins a commit"
     return None
 
 
+@about()
 def nothing_follows_an_end(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Packs and marks stand on commit ends."""
     if isinstance(place.before, ENDS):
@@ -132,26 +173,28 @@ def nothing_follows_an_end(head: GateHead, m: AnyMutation, place: MutationPlace)
     return None
 
 
-def cells_exist(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@each(*CELL_FIELDS)
+def cells_exist(kind: type) -> Check:
     """A mutation names cells of its own commit, or of an earlier one."""
-    cells, named = place.cells, _NAMED.get(type(m))
-    for ref in () if named is None else named(m):
-        if ref is not None and not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
-            return f"cell {ref} is neither in this commit nor in an earlier one"
-    for _, ref in m.envelopes if isinstance(m, Pack) else ():
-        if not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
-            return f"cell {ref} is neither in this commit nor in an earlier one"
-    return None
+    named = values_of(CELL_FIELDS[kind])
+
+    def check(head: GateHead, m: Any, place: MutationPlace) -> str | None:
+        cells = place.cells
+        for ref in named(m):
+            if ref is not None and not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
+                return f"cell {ref} is neither in this commit nor in an earlier one"
+        for _, ref in m.envelopes if kind is Pack else ():
+            if not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
+                return f"cell {ref} is neither in this commit nor in an earlier one"
+        return None
+
+    return check
 
 
-def _values(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+def values_of(fields: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """Reads some fields of a mutation at once."""
     value = attrgetter(*fields)
     return value if len(fields) > 1 else lambda m: (value(m),)
-
-
-_NAMED = {kind: _values(fields) for kind, fields in CELL_FIELDS.items()}
-"""The cells that a mutation of a kind names."""
 
 
 def _earlier(ref: CellRef, head: GateHead) -> bool:
@@ -161,6 +204,7 @@ def _earlier(ref: CellRef, head: GateHead) -> bool:
     return isinstance(ref, tuple) and 0 < ref[0] <= head.position and 0 <= ref[1] < head.cells(ref[0])
 
 
+@about()
 def numbers_fit(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
     """Numbers stay within 63 bits, so that every view can hold them."""
     number = _beyond(msgspec.structs.astuple(m))
@@ -178,18 +222,18 @@ def _beyond(fields: tuple[Any, ...]) -> int | None:
     return None
 
 
-def words_are_listed(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(*WORDS)
+def words_are_listed(head: GateHead, m: Any, place: MutationPlace) -> str | None:
     """What stands for a word is of its closed vocabulary."""
-    for field, words in WORDS.get(type(m), {}).items():
+    for field, words in WORDS[type(m)].items():
         if getattr(m, field) not in words and not (getattr(m, field) is None and field in _LEFT_OUT):
             return f"{getattr(m, field)} is no {field}"
     return None
 
 
-def erased_cells_are_its_own(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Erase)
+def erased_cells_are_its_own(head: GateHead, m: Erase, place: MutationPlace) -> str | None:
     """What is erased was brought by earlier commits of this very session; what a fork inherits is its parent's."""
-    if not isinstance(m, Erase):
-        return None
     if not m.cells and not m.upto:
         return "an erasure that names no cell"
     if m.upto and not head.begins < m.upto <= head.position:
@@ -200,108 +244,117 @@ def erased_cells_are_its_own(head: GateHead, m: AnyMutation, place: MutationPlac
     return None
 
 
-def message_exists(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Create, Pack)
+def message_exists(head: GateHead, m: Create | Pack, place: MutationPlace) -> str | None:
     """A page joins a message that is there, or none (0); a pack changes skeletons of messages, each once."""
-    if type(m) is Create and m.message and not head.has_message(m.message):
-        return f"there is no message at position {m.message}"
-    if type(m) is Pack and m.envelopes:
-        messages = [message for message, _ in m.envelopes]
-        for message in messages:
-            if not head.has_message(message):
-                return f"there is no message at position {message}"
-        if len(set(messages)) != len(messages):
-            return "a message is given one skeleton in a pack"
-    return None
+    if type(m) is Create:
+        lacks = m.message and not head.has_message(m.message)
+        return f"there is no message at position {m.message}" if lacks else None
+    messages = [message for message, _ in m.envelopes]  # type: ignore[union-attr]
+    for message in messages:
+        if not head.has_message(message):
+            return f"there is no message at position {message}"
+    return "a message is given one skeleton in a pack" if len(set(messages)) != len(messages) else None
 
 
-def page_exists(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@each(*PAGES)
+def page_exists(kind: type) -> Check:
     """A page that is named exists."""
-    pages = PAGES.get(type(m))
-    for page in pages(m) if pages is not None else ():
-        if head.version(page) is None:
-            return f"there is no page p{page}"
-    return None
+    pages = PAGES[kind]
+
+    def check(head: GateHead, m: Any, place: MutationPlace) -> str | None:
+        for page in pages(m):
+            if head.version(page) is None:
+                return f"there is no page p{page}"
+        return None
+
+    return check
 
 
-def version_is_next(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Update, Compress)
+def version_is_next(head: GateHead, m: Update | Compress, place: MutationPlace) -> str | None:
     """Versions are counted without gaps; a representation is of the last one."""
-    if isinstance(m, Update) and m.version != (head.version(m.page) or 0) + 1:
-        return f"version {m.version} cannot follow version {head.version(m.page)} of p{m.page}"
-    if isinstance(m, Compress) and m.version != head.version(m.page):
-        return f"version {m.version} is not the last of p{m.page}"
-    return None
+    last = head.version(m.page)
+    if isinstance(m, Update):
+        wrong = m.version != (last or 0) + 1
+        return f"version {m.version} cannot follow version {last} of p{m.page}" if wrong else None
+    return None if m.version == last else f"version {m.version} is not the last of p{m.page}"
 
 
-def level_is_reduced(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Compress)
+def level_is_reduced(head: GateHead, m: Compress, place: MutationPlace) -> str | None:
     """Compression makes a level from 1 to 3; level 0 stays what it was (law 5)."""
-    if isinstance(m, Compress) and m.level not in LEVELS:
-        return f"level {m.level} cannot be compressed to; levels are 1, 2 and 3"
-    return None
+    return None if m.level in LEVELS else f"level {m.level} cannot be compressed to; levels are 1, 2 and 3"
 
 
-def link_kind_is_listed(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Link, Unlink, Create)
+def link_kind_is_listed(head: GateHead, m: Link | Unlink | Create, place: MutationPlace) -> str | None:
     """Links are of the closed list of kinds."""
-    kinds = [kind for kind, _ in m.links] if isinstance(m, Create) else [m.link] if isinstance(m, Link | Unlink) else ()
+    kinds = [kind for kind, _ in m.links] if isinstance(m, Create) else [m.link]
     for kind in kinds:
         if kind not in LINK_KINDS:
             return f"{kind} is no kind of link"
     return None
 
 
-def links_lead_elsewhere(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Link, Unlink)
+def links_lead_elsewhere(head: GateHead, m: Link | Unlink, place: MutationPlace) -> str | None:
     """No page is linked to itself."""
-    return "a page cannot be linked to itself" if isinstance(m, Link | Unlink) and m.source == m.target else None
+    return "a page cannot be linked to itself" if m.source == m.target else None
 
 
-def results_keep_their_call(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Unlink)
+def results_keep_their_call(head: GateHead, m: Unlink, place: MutationPlace) -> str | None:
     """What a tool answered stays linked to its call: the request is made of both."""
-    if isinstance(m, Unlink) and m.link == LinkKind.CAUSED_BY:
-        return "a tool's result stays linked to its call"
-    return None
+    return "a tool's result stays linked to its call" if m.link == LinkKind.CAUSED_BY else None
 
 
-def sizes_count_up(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(*COUNTS)
+def sizes_count_up(head: GateHead, m: Any, place: MutationPlace) -> str | None:
     """Sizes and tokens are counts."""
-    for field in COUNTS.get(type(m), ()):
+    for field in COUNTS[type(m)]:
         if getattr(m, field) < 0:
             return f"{field} is {getattr(m, field)}; sizes and tokens are not negative"
     return None
 
 
-def importance_is_a_share(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Create, Annotate)
+def importance_is_a_share(head: GateHead, m: Create | Annotate, place: MutationPlace) -> str | None:
     """Importance is a share of one, in parts per million."""
-    if isinstance(m, WEIGHED) and m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
+    if m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
         return f"importance {m.importance} is not within 0 and {IMPORTANCE_MAX}"
     return None
 
 
-def annotation_says_something(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Annotate)
+def annotation_says_something(head: GateHead, m: Annotate, place: MutationPlace) -> str | None:
     """An annotation changes what is known of its page."""
-    if isinstance(m, Annotate) and all(field is None for field in msgspec.structs.astuple(m)[1:]):
+    if all(field is None for field in msgspec.structs.astuple(m)[1:]):
         return "an annotation that says nothing"
     return None
 
 
-def call_is_next(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Pack)
+def call_is_next(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
     """Calls are counted without gaps."""
-    if isinstance(m, Pack) and m.call != head.call + 1:
+    if m.call != head.call + 1:
         return f"call {m.call} cannot follow call {head.call}"
     return None
 
 
-def reply_answers_last_call(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Reply, Message)
+def reply_answers_last_call(head: GateHead, m: Reply | Message, place: MutationPlace) -> str | None:
     """A reply is to the last call made."""
-    if isinstance(m, Reply) and (m.call != head.call or m.call == 0):
-        return f"call {m.call} is not the last call ({head.call})"
-    if isinstance(m, Message) and m.reply_to is not None and m.reply_to != head.call:
-        return f"a message cannot answer call {m.reply_to}; the last is {head.call}"
-    return None
+    if type(m) is Message:
+        wrong = m.reply_to is not None and m.reply_to != head.call
+        return f"a message cannot answer call {m.reply_to}; the last is {head.call}" if wrong else None
+    call = m.call  # type: ignore[union-attr]
+    return f"call {call} is not the last call ({head.call})" if call != head.call or call == 0 else None
 
 
-def membership_changes(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Pack)
+def membership_changes(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
     """What leaves was there, what enters shows a content of its own, each page once."""
-    if not isinstance(m, Pack):
-        return None
     pages = [*m.left, *(r[0] for r in m.entered)]
     if len(set(pages)) != len(pages):
         return "a page enters or leaves once in a pack"
@@ -315,9 +368,10 @@ def membership_changes(head: GateHead, m: AnyMutation, place: MutationPlace) -> 
     return None
 
 
-def content_is_its_own(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(FaultIn, Prefetch, Evict)
+def content_is_its_own(head: GateHead, m: FaultIn | Prefetch | Evict, place: MutationPlace) -> str | None:
     """A page is shown by a content of its own, at the level that content has."""
-    if not isinstance(m, SHOWING) or (m.level is None and m.content is None):
+    if m.level is None and m.content is None:
         return None
     found = None if m.content is None else head.content(m.content)
     if found is None or (found.page, found.level) != (m.page, m.level):
@@ -325,22 +379,19 @@ def content_is_its_own(head: GateHead, m: AnyMutation, place: MutationPlace) -> 
     return None
 
 
-SHOWING = (FaultIn, Prefetch, Evict)
-
-
-def reference_came_before(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(FaultIn, FaultDenied, Prefetch, Revoke)
+def reference_came_before(
+    head: GateHead, m: FaultIn | FaultDenied | Prefetch | Revoke, place: MutationPlace
+) -> str | None:
     """What answers a reference, or takes a share back, stands after it."""
-    if isinstance(m, FaultIn | FaultDenied | Prefetch) and not 0 < m.reference <= head.position:
-        return f"position {m.reference} is none that came before"
-    if isinstance(m, Revoke) and not 0 < m.share <= head.position:
-        return f"position {m.share} is no share that came before"
-    return None
+    if isinstance(m, Revoke):
+        return None if 0 < m.share <= head.position else f"position {m.share} is no share that came before"
+    return None if 0 < m.reference <= head.position else f"position {m.reference} is none that came before"
 
 
-def ranks_are_distinct(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Pack)
+def ranks_are_distinct(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
     """No two pages share a rank: the order of a context is total."""
-    if not isinstance(m, Pack):
-        return None
     moved = {r[0] for r in m.entered} | set(m.left)
     new = [r[3] for r in m.entered]
     if len(set(new)) != len(new):
@@ -352,33 +403,44 @@ def ranks_are_distinct(head: GateHead, m: AnyMutation, place: MutationPlace) -> 
     return None
 
 
-def totals_match(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Pack)
+def totals_match(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
     """A pack states the number of pages, their tokens and their root as the fold finds them."""
-    if not isinstance(m, Pack):
-        return None
     after = head.foresee(m.entered, m.left)
     if (m.leaves, m.tokens, m.root) != after:
         return f"the pack states {m.leaves} pages, {m.tokens} tokens, the fold finds {after.leaves}, {after.tokens}"
     return None
 
 
-def cells_are_formed(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@each(*(kind for kind, fields in READ.items() if fields))
+def cells_are_formed(kind: type) -> Check:
     """A cell that a fold or an answer reads holds what its field says, an earlier one too."""
-    if place.contents is None:
+    fields = READ[kind]
+    named = values_of([field for field, _ in fields])
+
+    def check(head: GateHead, m: Any, place: MutationPlace) -> str | None:
+        if place.contents is None:
+            return None
+        for (field, form), value in zip(fields, named(m), strict=True):
+            if value is not None:
+                for ref in refs_in(m, field):
+                    wrong = place.contents.wrong(ref, form)
+                    if wrong is not None:
+                        return f"{field} must name {form.words}: {wrong}"
         return None
-    for field, form in READ.get(type(m), ()):
-        if getattr(m, field) is not None:
-            for ref in refs_in(m, field):
-                wrong = place.contents.wrong(ref, form)
-                if wrong is not None:
-                    return f"{field} must name {form.words}: {wrong}"
-    return None
+
+    return check
 
 
-def contents_are_as_stated(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+SIZED = (Create, Update, Compress)
+READABLE = {int(Modality.TEXT): PLAIN, int(Modality.STRUCTURED): VALUE}
+
+
+@about(*SIZED)
+def contents_are_as_stated(head: GateHead, m: Create | Update | Compress, place: MutationPlace) -> str | None:
     """What somebody writes by hand states the size of its content, tokens it can have, and what it is."""
     by_hand = place.by_hand
-    if by_hand is None or not isinstance(m, SIZED):
+    if by_hand is None:
         return None
     if m.content is None:
         most = max(m.size, m.tokens)
@@ -399,30 +461,31 @@ def contents_are_as_stated(head: GateHead, m: AnyMutation, place: MutationPlace)
     return None if wrong is None else f"a {Modality(page.modality).word} page is {form.words}: {wrong}"
 
 
-def holes_are_fitted(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(*SIZED, Pack)
+def holes_are_fitted(head: GateHead, m: Create | Update | Compress | Pack, place: MutationPlace) -> str | None:
     """What somebody writes by hand fits its hole in a message, shown or not, and a hole stays what it is."""
-    if place.by_hand is None or (type(m) is Create and not m.message):
+    by_hand = place.by_hand
+    if by_hand is None:
         return None
-    if isinstance(m, SIZED) and m.content is not None:
-        page = m if isinstance(m, Create) else place.by_hand.page(m.page)
-        for kind, part in (place.by_hand.holes(page.message) if page.message else None) or ():
+    if isinstance(m, Pack):
+        for message, ref in m.envelopes:
+            new = set(by_hand.holes_in(ref) or ()) - set(by_hand.holes(message) or ())
+            if new:
+                return f"the skeleton of m{message} gains a hole for part {min(part for _, part in new)}"
+        return None
+    if m.content is not None and not (type(m) is Create and not m.message):
+        page = m if isinstance(m, Create) else by_hand.page(m.page)
+        for kind, part in (by_hand.holes(page.message) if page.message else None) or ():
             form = PLAIN if isinstance(m, Compress) else FILLS[kind]
-            if part == page.part and form is not OPAQUE and (wrong := place.by_hand.wrong(m.content, form)) is not None:
+            if part == page.part and form is not OPAQUE and (wrong := by_hand.wrong(m.content, form)) is not None:
                 return f"part {part} of m{page.message} must be {form.words}: {wrong}"
-    for message, ref in m.envelopes if isinstance(m, Pack) else ():
-        new = set(place.by_hand.holes_in(ref) or ()) - set(place.by_hand.holes(message) or ())
-        if new:
-            return f"the skeleton of m{message} gains a hole for part {min(part for _, part in new)}"
     return None
 
 
-SIZED = (Create, Update, Compress)
-READABLE = {int(Modality.TEXT): PLAIN, int(Modality.STRUCTURED): VALUE}
-
-
-def messages_are_whole(head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
+@about(Pack)
+def messages_are_whole(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
     """A message whose pages a pack changes can be told: each hole is filled by what it stands for."""
-    if not isinstance(m, Pack) or place.contents is None:
+    if place.contents is None:
         return None
     for shown in place.contents.touched(head, m):
         wrong = unfilled(shown, place.contents, partial=m.renderer != WHOLE)
@@ -430,6 +493,8 @@ def messages_are_whole(head: GateHead, m: AnyMutation, place: MutationPlace) -> 
             return wrong
     return None
 
+
+charter_stands_apart = about()(system_session.charter_stands_apart)
 
 RULES: tuple[Rule, ...] = (
     kind_is_known,

@@ -2,108 +2,35 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import NoneType
+from typing import Any
 
-from vmstore.core.mutation import (
-    CELL_FIELDS,
-    Annotate,
-    AnyMutation,
-    Compress,
-    Create,
-    Erase,
-    FaultDenied,
-    FaultIn,
-    Link,
-    Message,
-    Mutation,
-    Open,
-    Pack,
-    Prefetch,
-    Reply,
-    Revoke,
-    Turn,
-    Unknown,
-    Unlink,
-    Update,
-)
+from vmstore.core.mutation import AnyMutation, Mutation, Open, Unknown
 from vmstore.engine.head import GateHead
-from vmstore.engine.rules.cell_contents import FORMS
-from vmstore.engine.rules.field_types import COUNTS, PAGES, WORDS
 from vmstore.engine.rules.rules import (
     ENDS,
     RULES,
-    SHOWING,
-    SIZED,
-    WEIGHED,
+    Check,
     MutationPlace,
     Rule,
-    annotation_says_something,
-    call_is_next,
     cells_are_formed,
-    cells_exist,
-    content_is_its_own,
+    charter_stands_apart,
     contents_are_as_stated,
-    erased_cells_are_its_own,
     fields_are_typed,
     holes_are_fitted,
     importance_is_a_share,
-    kind_is_known,
     level_is_reduced,
     link_kind_is_listed,
-    links_lead_elsewhere,
-    membership_changes,
-    message_exists,
     messages_are_whole,
-    name_is_free,
     nothing_follows_an_end,
     numbers_fit,
     open_comes_first,
-    page_exists,
-    ranks_are_distinct,
-    reference_came_before,
-    reply_answers_last_call,
-    results_keep_their_call,
     sizes_count_up,
-    totals_match,
-    turn_is_next,
-    turn_opens_its_commit,
-    version_is_next,
     words_are_listed,
 )
-from vmstore.engine.system_session import OF_CHARTER, charter_stands_apart
+from vmstore.engine.system_session import OF_CHARTER
 from vmstore.errors import InputError
-
-ABOUT: dict[Rule, tuple[type, ...]] = {
-    kind_is_known: (Unknown,),
-    name_is_free: (Open,),
-    turn_is_next: (Turn,),
-    turn_opens_its_commit: (Turn,),
-    words_are_listed: tuple(WORDS),
-    cells_exist: tuple(CELL_FIELDS),
-    erased_cells_are_its_own: (Erase,),
-    message_exists: (Create, Pack),
-    page_exists: tuple(PAGES),
-    version_is_next: (Update, Compress),
-    level_is_reduced: (Compress,),
-    link_kind_is_listed: (Link, Unlink, Create),
-    links_lead_elsewhere: (Link, Unlink),
-    results_keep_their_call: (Unlink,),
-    sizes_count_up: tuple(COUNTS),
-    importance_is_a_share: WEIGHED,
-    annotation_says_something: (Annotate,),
-    call_is_next: (Pack,),
-    reply_answers_last_call: (Reply, Message),
-    membership_changes: (Pack,),
-    content_is_its_own: SHOWING,
-    reference_came_before: (FaultIn, FaultDenied, Prefetch, Revoke),
-    ranks_are_distinct: (Pack,),
-    totals_match: (Pack,),
-    cells_are_formed: tuple(FORMS),
-    contents_are_as_stated: SIZED,
-    holes_are_fitted: (*SIZED, Pack),
-    messages_are_whole: (Pack,),
-}
-"""The kinds a rule can refuse; one that is not listed is asked of every kind."""
 
 OF_FIELDS: frozenset[Rule] = frozenset(
     (
@@ -123,40 +50,59 @@ OF_CONTENTS: frozenset[Rule] = frozenset(
 )
 """The rules that look at what cells hold."""
 
-assert {*RULES} >= ABOUT.keys() | OF_FIELDS | OF_CONTENTS, "what is said of a rule is said of one that is asked"
+assert {*RULES} >= OF_FIELDS | OF_CONTENTS, "what is said of a rule is said of one that is asked"
 assert OF_FIELDS.isdisjoint(OF_CONTENTS), "sound fields say nothing of what cells hold"
 assert len({rule.__name__ for rule in RULES}) == len(RULES), "an error tells a rule by its name"
 
-_ASKED: dict[tuple[type, type, bool, bool, bool], tuple[Rule, ...]] = {}
+Asked = tuple[tuple[str, Check], ...]
+"""What a mutation is asked in order: the names of rules, each with its check of the kind."""
 
 
-def rules_of(kind: type, before: type, sound: bool, charter: bool, looks: bool) -> tuple[Rule, ...]:
+@cache
+def asked(kind: type, before: type, sound: bool, charter: bool, looks: bool) -> Asked:
     """The rules that can refuse a kind of mutation after another, in order; fewer where its fields are sound,
     and where nobody `looks` at contents.
     """
     if not issubclass(kind, Mutation | Unknown):
         raise InputError(f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are")
 
-    def asked(rule: Rule) -> bool:
+    def can_refuse(rule: Rule) -> bool:
+        """Whether a rule can say no where the mutation stands."""
         if rule is open_comes_first:
             return kind is Open or before is NoneType
         if rule is nothing_follows_an_end:
             return issubclass(before, ENDS)
         if rule is charter_stands_apart:
             return charter or kind in OF_CHARTER
-        if rule in OF_CONTENTS and not looks:
-            return False
-        return kind in ABOUT.get(rule, (kind,)) and not (sound and rule in OF_FIELDS)
+        return (looks or rule not in OF_CONTENTS) and not (sound and rule in OF_FIELDS)
 
-    rules = _ASKED[kind, before, sound, charter, looks] = tuple(filter(asked, RULES))
-    return rules
+    told = ((rule.__name__, rule.of(kind)) for rule in RULES if can_refuse(rule))
+    return tuple((name, check) for name, check in told if check is not None)
 
 
 def broken(head: GateHead, mutation: AnyMutation, place: MutationPlace, *, sound: bool) -> tuple[str, str] | None:
     """The first rule a mutation breaks, by name, and why; None when all hold. `sound` says its fields are."""
-    key = type(mutation), type(place.before), sound, head.charter, place.contents is not None
-    for rule in _ASKED.get(key) or rules_of(*key):
-        reason = rule(head, mutation, place)
+    kind: Any = type(mutation)
+    before: Any = type(place.before)
+    for name, check in asked(kind, before, sound, head.charter, place.contents is not None):
+        reason = check(head, mutation, place)
         if reason is not None:
-            return rule.__name__, reason
+            return name, reason
     return None
+
+
+class ChecksByKind(dict[type, tuple[Check, ...]]):
+    """What mutations with sound fields are asked that go on in a commit, one tuple of checks a kind, made once."""
+
+    def __init__(self, charter: bool, looks: bool) -> None:
+        self._charter, self._looks = charter, looks
+
+    def __missing__(self, kind: type) -> tuple[Check, ...]:
+        """The checks of a kind that was not asked yet."""
+        told = asked(kind, Mutation, True, self._charter, self._looks)
+        checks = self[kind] = tuple(check for _, check in told)
+        return checks
+
+
+checks_within = cache(ChecksByKind)
+"""The checks by kind of what goes on in a commit: in the namespace's own session or not, with contents or without."""

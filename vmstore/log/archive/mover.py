@@ -142,6 +142,7 @@ class Mover:
         moved = 0
 
         def turned(frames: Iterable[Frame], name: bytes) -> Iterator[Frame]:
+            """Gives the frames with the cells of the run laid in the archive."""
             nonlocal moved
             for frame in frames:
                 if frame.form == ARCHIVED:  # moved before

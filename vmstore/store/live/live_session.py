@@ -78,6 +78,7 @@ class Live(PageActions):
         brought = remembered(self, _words(content)) if self._looks_elsewhere() else []
 
         def do(act: Act) -> LoggedMessage:
+            """Logs what the user says, and what it brings to mind."""
             spoke = messages.user(act, content)
             take(act, brought)
             extraction.notice(act, spoke)
@@ -107,6 +108,7 @@ class Live(PageActions):
         usage = TokenUsage(tokens_in, tokens_cached, tokens_out, used(None, cost).cost)
 
         def do(act: Act) -> LoggedMessage:
+            """Logs what the model says, and what is found in it."""
             sent = extraction.unanswered(act)
             spoke = messages.assistant(act, message, usage, counted=self._counted(act, usage))
             extraction.hear(act, [spoke], sent)
@@ -148,6 +150,7 @@ class Live(PageActions):
         """
 
         def do(act: Act) -> RecordedCall:
+            """Logs the answer as the provider gave it."""
             if check is not None:
                 check(act)
             reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
@@ -185,6 +188,7 @@ class Live(PageActions):
             raise InputError(f"words tell of a picture, sound or film, and {words!r:.40} of {mime!r:.40} does not")
 
         def do(act: Act) -> int:
+            """Logs the artifact as a page."""
             number = messages.page(
                 act,
                 PageType.ARTIFACT,
@@ -217,6 +221,7 @@ class Live(PageActions):
         listed = [sources] if isinstance(sources, str) else list(sources)
 
         def do(act: Act) -> int:
+            """Logs the claim, and what it takes the place of."""
             links = [(int(LinkKind.DERIVES), self._number(act, source)) for source in listed]
             old = None if supersedes is None else self._number(act, supersedes)
             if old is not None and act.state.pages[old].type is not PageType.CLAIM:
@@ -246,6 +251,7 @@ class Live(PageActions):
         asked, page = str(page)[:ASKED_CHARS_MAX], here(self, page)
 
         def do(act: Act) -> FaultAnswer:
+            """Brings the page in, or says why not."""
             number = self._called.asked(act, page)
             found = page_moves.fault(
                 act, number or 0, level, FaultReason(why), by_model=by_model, name="" if number else asked
@@ -262,6 +268,7 @@ class Live(PageActions):
         if at is None and not moment and not self._ns.readonly:
 
             def do(act: Act) -> None:
+                """Logs what was searched for and found."""
                 found = tuple(dict.fromkeys(self._number(act, hit.page) for hit in hits))
                 act.tell(Search(act.cell(query.encode("utf-8", "backslashreplace")), found, len(hits)))
 
@@ -273,6 +280,7 @@ class Live(PageActions):
         brought = remembered(self, query, 1)
 
         def do(act: Act) -> list[RecallMatch]:
+            """Ranks pages for the query."""
             take(act, brought)
             return prefetch.look_for(act, query, limit)
 
@@ -375,6 +383,7 @@ class Live(PageActions):
         """Changes settings from here on; the settings that hold then."""
 
         def do(act: Act) -> KernelSettings:
+            """Logs the settings that change."""
             return configure(act, dict(settings))
 
         return self._act(do, at_us)
@@ -410,6 +419,7 @@ class Live(PageActions):
         """Says how a page relates to another: `derives` where it was made from it."""
 
         def do(act: Act) -> None:
+            """Logs the link."""
             since, until = within("valid_from", valid_from_us), within("valid_to", valid_to_us)
             link(act, self._number(act, source), self._number(act, target), kind, since, until)
 
@@ -422,6 +432,7 @@ class Live(PageActions):
         with self._ns.lock:
 
             def do(act: Act) -> None:
+                """Logs that the link holds no more."""
                 one, other = self._number(act, source), self._number(act, target)
                 near = self.lineage.ancestors(one, depth=1)
                 linked = any((edge.kind, edge.target) == (kind, page_name(other)) for edge in near)
@@ -486,6 +497,7 @@ class Live(PageActions):
         """
 
         def do(act: Act) -> list[FaultAnswer]:
+            """Undoes what came after, and says of each page how it went."""
             lane = self._lane()
             position, name = target(act, lane, to)
             return [faulted(act, one, "") for one in rewind(act, then(self._ns, act, lane, position), name)]
@@ -525,6 +537,7 @@ class Live(PageActions):
         result = other.look(lambda runtime: result_of(self, other, runtime, text))
 
         def do(act: Act) -> list[int]:
+            """Logs the result and what it rests on."""
             answers = call if call is not None else call_of(act, self, other._key)
             return taken_in(act, other.name, result, answers)
 

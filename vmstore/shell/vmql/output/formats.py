@@ -87,6 +87,7 @@ def as_csv(answer: QueryOutput, screen: Screen) -> int:
     writer.writerow(answer.names)
 
     def rows(chunk: Sequence[Row]) -> None:
+        """Writes rows as lines of CSV."""
         writer.writerows([_csv(value) for value in row] for row in chunk)
 
     return _counted(answer.chunks, rows)
@@ -113,6 +114,7 @@ def as_markdown(answer: QueryOutput, screen: Screen) -> int:
     columns = answer.columns
 
     def rows(chunk: Sequence[Row]) -> None:
+        """Writes rows as lines of a Markdown table."""
         for row in chunk:
             cells = (_markdown(text_of(value, column.name)) for value, column in zip(row, columns, strict=True))
             screen.out.write("| " + " | ".join(cells) + " |\n")
@@ -130,6 +132,7 @@ def as_line(answer: QueryOutput, screen: Screen, *, whole: bool = True) -> int:
     count = itertools.count(1)
 
     def rows(chunk: Sequence[Row]) -> None:
+        """Writes each row upright, under a rule with its number."""
         for row in chunk:
             head = f"── {next(count)} "
             screen.write([StyledText(head + "─" * max(0, min(titles + 20, 40) - wide(head)), "dim")])
