@@ -1,0 +1,76 @@
+"""The texts in force at a moment, as scores see them: rows, and the postings of their terms.
+
+Rows are dense, 0 to count - 1, lane after lane in the order the texts were written, so the neighbours of row r are
+r - 1 and r + 1 as long as they are of one session. Count, words and frequencies are those of the moment: what is
+written later, or elsewhere, changes no score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int32]
+    Longs = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+
+class TextColumns(NamedTuple):
+    """What is known of some rows beside their words, one array a column."""
+
+    length: Numbers
+    """Terms, without stop words and wholes."""
+    chars: Numbers
+    session: Longs
+    page: Longs
+    version: Numbers
+    position: Longs
+    at_us: Longs
+    speaker: Numbers
+    """A number of `names("speaker")`; 0 where nobody is named."""
+    role: Numbers
+    tool: Numbers
+    """A number of `names("tool")`; 0 where it is no tool's."""
+    ends_with_question: Flags
+
+
+class Texts(Protocol):
+    """The texts in force at a moment."""
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    @property
+    def words(self) -> int:
+        """How many terms all rows have together."""
+        ...
+
+    def postings(self, term: str) -> tuple[Numbers, Numbers]:
+        """The rows that have the term, ascending, and how often each has it."""
+        ...
+
+    def terms_from(self, prefix: str, limit: int) -> list[str]:
+        """Known terms that begin so; at this moment no row may have one of them."""
+        ...
+
+    def terms_like(self, word: str, limit: int) -> list[str]:
+        """Known terms within a typo of a word, or that share most of its runs of four characters."""
+        ...
+
+    def columns(self, rows: Numbers) -> TextColumns:
+        """What is known of the rows beside their words."""
+        ...
+
+    def names(self, kind: str) -> list[str]:
+        """What the numbers of the columns `speaker` and `tool` stand for."""
+        ...
+
+    def texts(self, rows: Sequence[int] | Numbers) -> list[str]:
+        """The texts themselves, read from the log."""
+        ...

@@ -1,0 +1,364 @@
+"""What a text is found by: its terms.
+
+A word gives one term, its stem without accents. A name in parts (`retry_with_backoff`, `PageFaultHandler`, a path,
+an address) gives the terms of its parts, and beside them itself as a whole. Writing without spaces gives a term for
+each sign, and as wholes its pairs. How long a text is, is the number of its terms without stop words and wholes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property, lru_cache
+from importlib import import_module
+from importlib.metadata import version
+from itertools import chain
+from typing import NamedTuple, cast
+
+from vmstore.errors import InputError
+from vmstore.relevance.characters import PAIRED, PICTURES, classes, folded, plain, settled
+from vmstore.relevance.stops import STOP_WORDS
+
+VERSION = 1  # of the rules of this module and of the two it reads
+TERM_CHARS_MAX = 64  # a term is cut there: what is longer is a digest or an encoded picture
+STEM_CHARS_MAX = 32
+CACHED_CHARS_MAX = 64
+CACHED_MAX = 1 << 16
+JOINTS_MAX = 24  # what has more is a table or an encoded picture, and falls into several names
+
+# The codes of ISO 639 and the names of the Snowball algorithms; `none` has words without endings taken off.
+LANGUAGES = {
+    "none": "",
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "eo": "esperanto",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "st": "sesotho",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
+
+
+class TokenForm(NamedTuple):
+    """What one token of a text is found by."""
+
+    terms: tuple[str, ...] = ()
+    """Its words without stop words, in order."""
+    wholes: tuple[str, ...] = ()
+    """A name of several parts as a whole, the last part of a path, the pairs of signs."""
+    stops: tuple[str, ...] = ()
+    """The stop words among its words."""
+    sequence: tuple[str, ...] = ()
+    """All its words in order, as a phrase compares them."""
+
+
+class Analyzer:
+    """Takes texts of one language apart; the same one reads the texts and what is asked of them."""
+
+    def __init__(self, language: str = "en") -> None:
+        if language not in LANGUAGES:
+            known = ", ".join(LANGUAGES)
+            raise InputError(f"there are no rules for the language {language!r}; choose one of {known}")
+        self.language = language
+        self._stops = STOP_WORDS.get(language, frozenset())
+        self._stem = _stemmer(LANGUAGES[language])
+        self._plain_first = language in ("en", "none")
+        self._forms = _Forms(self._form)
+        self._terms = _Terms(self._forms)
+
+    @cached_property
+    def version(self) -> str:
+        """Names the rules and the tables of endings; an index made by others is made again."""
+        rules = f"words@{VERSION}/{self.language}"
+        return f"{rules}/snowball {version('snowballstemmer')}" if LANGUAGES[self.language] else rules
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text in order, as often as they stand in it, without stop words and wholes."""
+        return list(chain.from_iterable(map(self._terms.__getitem__, tokens(text))))
+
+    def forms(self, text: str) -> list[TokenForm]:
+        """The tokens of a text in order, each with all it is found by."""
+        return list(map(self._forms.__getitem__, tokens(text)))
+
+    def form(self, token: str) -> TokenForm:
+        """All that one of the `tokens` of a text is found by."""
+        return self._forms[token]
+
+    def sequence(self, text: str) -> list[str]:
+        """All words of a text in order, stop words too: what phrases are compared with."""
+        return [term for form in self.forms(text) for term in form.sequence]
+
+    def word(self, word: str) -> str:
+        """The term of a single word."""
+        if self._plain_first:
+            word = folded(word)
+            return self._ending(word)[:TERM_CHARS_MAX]
+        return folded(self._ending(word.casefold()))[:TERM_CHARS_MAX]
+
+    def spellings(self, word: str, term: str) -> tuple[str, ...]:
+        """The terms a typed word may stand for: its own, and that of the word without accents."""
+        return (term,) if self._plain_first else tuple(dict.fromkeys((term, self.word(folded(word)))))
+
+    def _ending(self, word: str) -> str:
+        """A word without its ending, where it is one that can have an ending of the language."""
+        if not 2 < len(word) <= STEM_CHARS_MAX or _DIGIT.search(word) or (self._plain_first and not word.isascii()):
+            return word
+        return self._stem(word)
+
+    def _form(self, token: str) -> TokenForm:
+        if token.isalpha() and token.isascii() and not _HUMPED.search(token):
+            return self._words([token], [])
+        if not token.isascii():
+            if classes().sign.search(token):
+                return self._signs(token)
+            if _A_PICTURE.match(token):
+                return TokenForm((token,), (), (), (token,))
+        return self._name(token)
+
+    def _signs(self, token: str) -> TokenForm:
+        """A run with signs in it: each a term, each two neighbours a whole; words between them as they are."""
+        terms: list[str] = []
+        wholes: list[str] = []
+        stops: list[str] = []
+        sequence: list[str] = []
+        before = ""
+        for piece in classes().sign.split(token):
+            if not piece:
+                continue
+            if classes().sign.match(piece):
+                sign = folded(piece)
+                terms.append(sign)
+                sequence.append(sign)
+                if before:
+                    wholes.append(before + sign)
+                before = sign
+            else:
+                before = ""
+                for inner in tokens(piece):
+                    form = self._name(inner)
+                    terms += form.terms
+                    wholes += form.wholes
+                    stops += form.stops
+                    sequence += form.sequence
+        return TokenForm(tuple(terms), tuple(wholes), tuple(stops), tuple(sequence))
+
+    def _name(self, token: str) -> TokenForm:
+        """A token that may be a name of several parts."""
+        if self._plain_first or _HUMPED.search(token):
+            token = plain(token)
+        core = token.lstrip("-")
+        flag = token[: len(token) - len(core)]
+        small = folded(core)
+        if _NUMBER.fullmatch(small):
+            return _number(small)
+        if small.endswith(("++", "#")):
+            name = small.rstrip("+#")
+            if len(name) <= 2:
+                return TokenForm((small,), (), (), (small,))
+            return self._words(self._parts(name), [small])
+        words: list[str] = []
+        wholes: list[str] = []
+        segments = _SEGMENTS.split(core)
+        for segment in segments:
+            for name in segment.split("."):
+                parts = self._parts(name)
+                words += parts
+                if len(parts) > 1:
+                    wholes.append(self.word("".join(parts)))
+                if name[:1] == "_" and parts:
+                    wholes.append(folded(name)[:TERM_CHARS_MAX])
+            if "." in segment:
+                wholes.append(folded(segment)[:TERM_CHARS_MAX])
+        if len(segments) > 1:
+            wholes.append(small[: 2 * TERM_CHARS_MAX])
+        if flag:
+            wholes.append((flag + small)[:TERM_CHARS_MAX])
+        return self._words(words, wholes)
+
+    def _parts(self, name: str) -> list[str]:
+        """The words of a name between its hyphens, underscores and capital letters."""
+        found: list[str] = []
+        for piece in _PIECES.split(name):
+            if "'" in piece:
+                piece = self._apostrophe(piece)
+            if not piece:
+                continue
+            if _HUMPED.search(piece) and len(piece) <= TERM_CHARS_MAX:
+                humps = _HUMP.findall(piece)
+                if len(piece) >= 2 * len(humps):
+                    found += humps
+                    continue
+            found.append(piece)
+        return found
+
+    def _apostrophe(self, word: str) -> str:
+        """A word without its contracted end, or without its apostrophes where it has none."""
+        first, _, last = word.partition("'")
+        if last.lower() in _CONTRACTED:
+            return first
+        if self.language in _ELIDED and first.lower() in _ELIDED[self.language]:
+            return last
+        return word.replace("'", "").lower()
+
+    def _words(self, words: Iterable[str], wholes: list[str]) -> TokenForm:
+        terms, stops, sequence = [], [], []
+        for word in words:
+            small = folded(word)
+            if not small:
+                continue
+            if small in self._stops:
+                stops.append(small)
+                sequence.append(small)
+            else:
+                term = self.word(word)
+                terms.append(term)
+                sequence.append(term)
+        others = dict.fromkeys(whole for whole in wholes if whole and whole not in terms)
+        return TokenForm(tuple(terms), tuple(others), tuple(stops), tuple(sequence))
+
+
+class _Forms(dict[str, TokenForm]):
+    """Token to form; what is long is made each time, and what is full begins again."""
+
+    def __init__(self, form: Callable[[str], TokenForm]) -> None:
+        super().__init__()
+        self._form = form
+
+    def __missing__(self, token: str) -> TokenForm:
+        form = self._form(token)
+        if len(token) <= CACHED_CHARS_MAX:
+            if len(self) >= CACHED_MAX:
+                self.clear()
+            self[token] = form
+        return form
+
+
+class _Terms(dict[str, tuple[str, ...]]):
+    """Token to the terms of its form."""
+
+    def __init__(self, forms: _Forms) -> None:
+        super().__init__()
+        self._forms = forms
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        terms = self._forms[token].terms
+        if len(token) <= CACHED_CHARS_MAX:
+            if len(self) >= CACHED_MAX:
+                self.clear()
+            self[token] = terms
+        return terms
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text in order: words, and names with what joins their parts."""
+    if not text.isascii():
+        text = settled(text)
+    return _pattern(text).findall(text)
+
+
+def spans(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where the tokens of a settled text stand, and each token."""
+    return ((found.start(), found.end(), found.group()) for found in _pattern(text).finditer(text))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """What finds the tokens of a settled text: the less there is in it, the faster."""
+    if text.isascii():
+        return _TOKEN
+    return _marked_token() if classes().mark.search(text) else _LETTER_TOKEN
+
+
+def has_signs(token: str) -> bool:
+    """Whether there are signs in it that stand for themselves."""
+    return not token.isascii() and classes().sign.search(token) is not None
+
+
+def sign_runs(token: str) -> list[str]:
+    """A token cut where signs begin and end."""
+    return [run for run in classes().signs.split(token) if run] if has_signs(token) else [token]
+
+
+def is_number(token: str) -> bool:
+    """Whether it is a version, an address or a time, which count as a whole."""
+    return _NUMBER.fullmatch(folded(token)) is not None
+
+
+def _number(small: str) -> TokenForm:
+    """A version, an address or a time counts as a whole, a version by its first two numbers too."""
+    small = small.lstrip("v")[:TERM_CHARS_MAX]
+    numbers = small.split(".")
+    shorter = (".".join(numbers[:2]),) if len(numbers) > 2 else ()
+    return TokenForm((small,), shorter, (), (small,))
+
+
+@cache
+def _stemmer(algorithm: str) -> Callable[[str], str]:
+    """What takes off the endings of an algorithm's language.
+
+    Its own module, and not the package's door, which would take PyStemmer's tables where that is installed:
+    the terms of a store are the same on every machine.
+    """
+    if not algorithm:
+        return str
+    module = import_module(f"snowballstemmer.{algorithm}_stemmer")
+    found = getattr(module, f"{algorithm.title()}Stemmer")().stemWord
+    return lru_cache(CACHED_MAX)(cast("Callable[[str], str]", found))
+
+
+def _shape(letter: str, first: str) -> str:
+    """A token: runs of letters with joints between them, `++` or `#`; or that after a flag's or a dot file's begin."""
+    run = rf"{letter}++(?:(?:[-./@']|::|(?<=\d):(?=\d)){letter}++){{0,{JOINTS_MAX}}}+(?:\+\+(?!\w)|\#(?!\w))?"
+    return rf"{run}|(?:(?<![\w.])\.(?={first})|(?<![\w-])--?(?={first})){run}"
+
+
+_PICTURE = f"[{PAIRED}]{{2}}|[{PICTURES}]"
+_LETTER = r"[^\W\d_]"
+
+
+@cache
+def _marked_token() -> re.Pattern[str]:
+    return re.compile(_shape(rf"[\w{classes().marks}]", _LETTER) + f"|{_PICTURE}")
+
+
+_TOKEN = re.compile(_shape("[A-Za-z0-9_]", "[A-Za-z]"))
+_LETTER_TOKEN = re.compile(_shape(r"\w", _LETTER) + f"|{_PICTURE}")
+_DIGIT = re.compile("[0-9]")
+_HUMPED = re.compile("[a-z][0-9]*[A-Z]|[A-Z]{2}(?!s(?![a-z]))[a-z]")
+_HUMP = re.compile("[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
+_NUMBER = re.compile("v?[0-9]+(?:[.:][0-9]+)+[a-z]{0,3}[0-9]*")
+_SEGMENTS = re.compile("::|[/@]|(?<=[0-9]-[0-9][0-9])[Tt](?=[0-9])")
+_PIECES = re.compile("[-_:]+")
+_CONTRACTED = frozenset(["s", "d", "ll", "re", "ve", "m"])
+_ELIDED = {
+    "fr": frozenset(["c", "d", "j", "l", "m", "n", "s", "t", "qu", "jusqu", "lorsqu", "puisqu"]),
+    "it": frozenset(["l", "d", "un", "dell", "all", "nell", "sull", "c"]),
+    "ca": frozenset(["l", "d", "m", "n", "s", "t"]),
+}
+_A_PICTURE = re.compile(_PICTURE)
