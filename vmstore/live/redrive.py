@@ -49,8 +49,8 @@ class NeededPages:
     def _written(self, facts: SessionLog) -> Iterator[WrittenPage]:
         call, answers = 0, 0
         roles: dict[int, int] = {}
-        for told in facts.after(0):
-            for position, mutation in told.mutations:
+        for commit in facts.after(0):
+            for position, mutation in commit.mutations:
                 match mutation:
                     case m.Pack():
                         call = mutation.call
@@ -88,35 +88,37 @@ class Redrive:
 
     def steps(self) -> Iterator[RedriveStep]:
         """What to do, one step a call: what was said since the last one, and its pack."""
-        said: list[LoggedCommit] = []
-        for told in self._facts.after(0):
-            kinds = [type(mutation) for _, mutation in told.mutations]
-            if m.Turn in kinds and said:  # a turn begins its commit
-                yield RedriveStep(said[-1].at, partial(self._do, said))
-                said = []
-            said.append(told)
+        step: list[LoggedCommit] = []
+        for commit in self._facts.after(0):
+            kinds = [type(mutation) for _, mutation in commit.mutations]
+            if m.Turn in kinds and step:  # a turn begins its commit
+                yield RedriveStep(step[-1].at, partial(self._do, step))
+                step = []
+            step.append(commit)
             if m.Pack in kinds:
-                yield RedriveStep(told.at, partial(self._do, said))
-                said = []
-        if said:
-            yield RedriveStep(said[-1].at, partial(self._do, said))
+                yield RedriveStep(commit.at, partial(self._do, step))
+                step = []
+        if step:
+            yield RedriveStep(step[-1].at, partial(self._do, step))
 
     def _do(self, commits: Sequence[LoggedCommit], act: Act) -> None:
-        said: dict[int, LoggedMessage] = {}
-        for told in commits:
-            self._commit = told.commit
-            for position, mutation in told.mutations:
-                self._tell(act, position, mutation, said)
+        messages: dict[int, LoggedMessage] = {}
+        for commit in commits:
+            self._commit = commit.commit
+            for position, mutation in commit.mutations:
+                self._tell(act, position, mutation, messages)
         if not act.ended:
-            self._notice(act, said)
+            self._notice(act, messages)
 
     def _begun(self) -> str:
         """What a person says at the beginning of a turn, in the commit under way."""
-        told = decode(self._commit.body) if self._commit is not None else []
+        mutations = decode(self._commit.body) if self._commit is not None else []
         texts = [
-            self._bytes(one.content)
-            for one in told
-            if isinstance(one, m.Create) and one.content is not None and (one.role, one.modality) == _SPOKEN
+            self._bytes(mutation.content)
+            for mutation in mutations
+            if isinstance(mutation, m.Create)
+            and mutation.content is not None
+            and (mutation.role, mutation.modality) == _SPOKEN
         ]
         return "\n".join(text.decode("utf-8", "replace") for text in texts if not isinstance(text, ErasedContent))
 
@@ -124,7 +126,7 @@ class Redrive:
         assert self._commit is not None, "a cell is read as its commit is met"
         return self._facts.sealed(self._commit, ref)
 
-    def _tell(self, act: Act, position: int, mutation: m.AnyMutation, said: dict[int, LoggedMessage]) -> None:
+    def _tell(self, act: Act, position: int, mutation: m.AnyMutation, messages: dict[int, LoggedMessage]) -> None:
         match mutation:
             case m.Turn():
                 act.tell(turn(act, self._begun()))
@@ -133,9 +135,9 @@ class Redrive:
                 envelope = act.cell(skeleton)
                 new = m.Message(mutation.role, mutation.slot, envelope, mutation.human, None, mutation.reply_to)
                 self._at[position] = made = act.tell(new)
-                said[made] = LoggedMessage(made, [])
+                messages[made] = LoggedMessage(made, [])
             case m.Create():
-                self._create(act, position, mutation, said)
+                self._create(act, position, mutation, messages)
             case m.Update():
                 content = act.cell(self._bytes(mutation.content))
                 page = self._at[mutation.page]
@@ -160,48 +162,48 @@ class Redrive:
                 usage = mutation.tokens_in, mutation.tokens_cached, mutation.tokens_out, mutation.cost, mutation.latency
                 act.tell(m.Reply(mutation.call, mutation.status, mutation.final, *usage))
             case m.Pack():
-                self._notice(act, said)
+                self._notice(act, messages)
                 for page, use in self._uses.by_call.get(mutation.call, {}).items():
                     if page in self._at:
                         act.tell(m.Reference(self._at[page], use, mutation.call))
                 pack(act, {})
 
     @staticmethod
-    def _past(act: Act, said: m.Annotate | m.Delete) -> None:
+    def _past(act: Act, mutation: m.Annotate | m.Delete) -> None:
         """Lets a page hold no more, and the claims found meanwhile in what the source took back."""
-        act.tell(said)
-        for claim in act.spoken.claims_of(said.page):
+        act.tell(mutation)
+        for claim in act.spoken.claims_of(mutation.page):
             act.tell(m.Annotate(claim, status=Standing.SUPERSEDED))
 
-    def _create(self, act: Act, position: int, made: m.Create, said: dict[int, LoggedMessage]) -> None:
+    def _create(self, act: Act, position: int, made: m.Create, messages: dict[int, LoggedMessage]) -> None:
         links = tuple((kind, self._at[page]) for kind, page in made.links if page in self._at)
         content = None if made.content is None else act.cell(self._bytes(made.content))
         labels = self._labels(act, made, message := self._at.get(made.message, 0))
         new = msgspec.structs.replace(made, content=content, labels=labels, links=links, message=message)
         self._at[position] = page = act.tell(new)
-        if message in said:
-            said[message].pages.append(page)
+        if message in messages:
+            messages[message].pages.append(page)
         holder = self._holder(act, made, message)
         if holder is not None:
             hold(act, (page,), holder)
 
     def _labels(self, act: Act, made: m.Create, message: int) -> m.CellRef | None:
         """What the source says of a page, with what it is about, as a message that is said here has it."""
-        told = None if made.labels is None else self._bytes(made.labels)
+        labels = None if made.labels is None else self._bytes(made.labels)
         if (
             message
             and made.content is not None
             and made.modality == Modality.TEXT
-            and not isinstance(told, ErasedContent)
+            and not isinstance(labels, ErasedContent)
         ):
             content = self._bytes(made.content)
-            known = object_of(told) if told is not None else {}
+            known = object_of(labels) if labels is not None else {}
             tags = born_tags(known)
             if not isinstance(content, ErasedContent) and not any(tag.startswith(TOPIC) for tag in tags):
                 about = topics(content[:TOPIC_BYTES_MAX].decode("utf-8", "replace"))
                 tags += [TOPIC + topic for topic in about]
-                told = dumps({**known, "tags": tags}) if about else told
-        return None if told is None else act.cell(told)
+                labels = dumps({**known, "tags": tags}) if about else labels
+        return None if labels is None else act.cell(labels)
 
     @staticmethod
     def _holder(act: Act, made: m.Create, message: int) -> Holder | None:
@@ -214,12 +216,12 @@ class Redrive:
         return Holder.SYSTEM if slot is Slot.SYSTEM or made.role in (Role.SYSTEM, Role.DEVELOPER) else None
 
     @staticmethod
-    def _notice(act: Act, said: dict[int, LoggedMessage]) -> None:
+    def _notice(act: Act, messages: dict[int, LoggedMessage]) -> None:
         """Looks for decisions and for what the next call may need, as in any live session."""
-        for spoke in said.values():
+        for spoke in messages.values():
             role = act.spoken.messages[spoke.message].role
             if role in (Role.USER, Role.ASSISTANT):
                 extraction.notice(act, spoke)
             if role is Role.USER:
                 prefetch.prefetch(act, spoke)
-        said.clear()
+        messages.clear()

@@ -38,23 +38,23 @@ def renewals(runtime: Runtime, lane: Branch, marked: Sequence[int], fallen: Cont
     """What can be made anew of the pages that are marked, from those that have not fallen; nothing is written."""
     renewing = _Renewing(runtime, lane, fallen)
     found = (renewing.one(number) for number in marked)
-    return [one for one in found if one is not None]
+    return [renewal for renewal in found if renewal is not None]
 
 
-def write(act: Act, one: Renewal) -> int:
+def write(act: Act, renewal: Renewal) -> int:
     """Writes a page that was made anew; its position."""
-    is_claim = one.type is PageType.CLAIM
-    about = topics(one.content.decode("utf-8", "replace")) if is_claim else ()
+    is_claim = renewal.type is PageType.CLAIM
+    about = topics(renewal.content.decode("utf-8", "replace")) if is_claim else ()
     return page(
         act,
-        one.type,
-        one.content,
+        renewal.type,
+        renewal.content,
         role=Role.ASSISTANT if is_claim else Role.SYSTEM,
-        name=one.name,
-        links=[(int(LinkKind.DERIVES), source) for source in one.sources],
+        name=renewal.name,
+        links=[(int(LinkKind.DERIVES), source) for source in renewal.sources],
         tags=[TOPIC + topic for topic in about],
         importance=CLAIM_IMPORTANCE if is_claim else IMPORTANCE,
-        actor=one.actor,
+        actor=renewal.actor,
     )
 
 
@@ -88,18 +88,18 @@ class _Renewing:
 
     def _claims(self, message: int) -> Sequence[Claim]:
         """The claims that are found in a message, of what was said before it as far as it stands."""
-        said = [one for one in self._spoken.messages.values() if one.role in (Role.USER, Role.ASSISTANT)]
-        turn = [text for one in said if one.message == message for text in self._texts(one.parts)]
-        earlier = [one for one in said if one.message < message][-HEARD:]
+        messages = [one for one in self._spoken.messages.values() if one.role in (Role.USER, Role.ASSISTANT)]
+        turn = [text for one in messages if one.message == message for text in self._texts(one.parts)]
+        earlier = [one for one in messages if one.message < message][-HEARD:]
         return find(turn, [text for one in earlier for text in self._texts(one.parts)]) if turn else ()
 
     def _before(self, number: int) -> Renewal | None:
         """The sound claim whose place a claim took, stated again."""
         for old in self._replaced.get(number, ()):
-            held = self._state.pages[old]
-            if self._sound(old) and held.type is PageType.CLAIM:
+            managed = self._state.pages[old]
+            if self._sound(old) and managed.type is PageType.CLAIM:
                 known = self._spoken.known.get(old)
-                content = self._forms.of(held.forms[0].position if held.forms[0] is not None else old)
+                content = self._forms.of(managed.forms[0].position if managed.forms[0] is not None else old)
                 return Renewal(number, PageType.CLAIM, known.name if known else None, content, (old,), FINDER)
         return None
 
@@ -117,40 +117,40 @@ class _Renewing:
 
     def _summary(self, number: int) -> Renewal | None:
         """A segment's summary without what fell, where this code made it; its title is kept."""
-        held, sources = self._state.pages[number], self._spoken.sources.get(number, ())
+        managed, sources = self._state.pages[number], self._spoken.sources.get(number, ())
         claims = [
-            one.page
-            for one in self._state.pages.values()
-            if one.segment == held.segment and one.type is PageType.CLAIM and one.page < number
+            page.page
+            for page in self._state.pages.values()
+            if page.segment == managed.segment and page.type is PageType.CLAIM and page.page < number
         ]
         notes = notes_of(self._lane, number - 1, claims)
-        held_then = [one for one in claims if one not in notes or notes[one].importance != 0]
-        was, told = self._forms.of(number).decode("utf-8", "replace"), self._summed("", held_then, sources)
-        if was != told and not was.endswith("\n" + told):
+        held_then = [page for page in claims if page not in notes or notes[page].importance != 0]
+        was, summary = self._forms.of(number).decode("utf-8", "replace"), self._summed("", held_then, sources)
+        if was != summary and not was.endswith("\n" + summary):
             return None
-        title = "" if was == told else was[: -len(told) - 1]
+        title = "" if was == summary else was[: -len(summary) - 1]
         left = [source for source in sources if self._sound(source)]
-        standing = [one for one in held_then if self._sound(one)]
+        standing = [page for page in held_then if self._sound(page)]
         if not left and not standing:
             return None
         known = self._spoken.known.get(number)
         content = self._summed(title, standing, left).encode("utf-8", "backslashreplace")
         return Renewal(number, PageType.SUMMARY, known.name if known else None, content, tuple(left), MAKER)
 
-    def _summed(self, title: str, claims: Sequence[int], said: Sequence[int]) -> str:
-        texts = [self._forms.of(one).decode("utf-8", "replace") for one in claims]
-        return summed(title, texts, [one.text for one in self._read(said)])
+    def _summed(self, title: str, claims: Sequence[int], messages: Sequence[int]) -> str:
+        texts = [self._forms.of(claim).decode("utf-8", "replace") for claim in claims]
+        return summed(title, texts, [claim.text for claim in self._read(messages)])
 
     def _texts(self, pages: Sequence[int]) -> Iterator[ClaimSource]:
-        return self._read([one for one in pages if self._sound(one)])
+        return self._read([page for page in pages if self._sound(page)])
 
     def _read(self, pages: Sequence[int]) -> Iterator[ClaimSource]:
         """What user and model said on some pages."""
         for number in pages:
-            held = self._state.pages[number]
-            is_said = held.role in (Role.USER, Role.ASSISTANT) and number not in self._spoken.thoughts
-            if is_said and held.message and held.modality is Modality.TEXT:
-                yield ClaimSource(number, Role(held.role), self._forms.of(number).decode("utf-8", "replace"))
+            managed = self._state.pages[number]
+            is_said = managed.role in (Role.USER, Role.ASSISTANT) and number not in self._spoken.thoughts
+            if is_said and managed.message and managed.modality is Modality.TEXT:
+                yield ClaimSource(number, Role(managed.role), self._forms.of(number).decode("utf-8", "replace"))
 
 
 _REPLACED = f"""SELECT source, target, position FROM links

@@ -118,20 +118,20 @@ class Rendered(NamedTuple):
         return max(0, tokens_of({"": self.messages[same:]}, text, pictured=True))
 
 
-def _common(one: str, other: str) -> int:
+def _common(text: str, other: str) -> int:
     """How many characters two texts begin with that are the same."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+        low, high = (middle, high) if text[:middle] == other[:middle] else (low, middle - 1)
     return low
 
 
 def rendered(body: dict[str, Any], memo: Memo) -> Rendered:
     """A request that `written` wrote with this memo."""
-    said = next(key for key in CONVERSATIONS if key in body)
-    head = [body.get("tools"), {key: value for key, value in body.items() if key not in ("tools", said)}]
-    messages, texts = memo.last[f"written {said}"]
+    conversation = next(key for key in CONVERSATIONS if key in body)
+    head = [body.get("tools"), {key: value for key, value in body.items() if key not in ("tools", conversation)}]
+    messages, texts = memo.last[f"written {conversation}"]
     return Rendered(_JSON.encode(head), messages, texts)
 
 

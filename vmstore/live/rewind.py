@@ -55,9 +55,9 @@ def rewind(act: Act, then: RewoundState, name: str) -> list[PageAnswer]:
             act.tell(Annotate(page, status=Standing.SUPERSEDED))
     _say_again(act, then)
     _link_again(act, then)
-    for page, held in then.state.pages.items():
-        form = held.forms[0]
-        if act.state.pages[page].version != held.version and form is not None:
+    for page, managed in then.state.pages.items():
+        form = managed.forms[0]
+        if act.state.pages[page].version != managed.version and form is not None:
             content = then.runtime.forms.of(form.position)
             version = act.state.pages[page].version + 1
             act.tell(Update(page, version, act.cell(content), len(content), form.tokens))
@@ -71,20 +71,20 @@ def rewind(act: Act, then: RewoundState, name: str) -> list[PageAnswer]:
     act.react()
     why = FaultReason.USER_REQUESTED_RECALL
     came = [fault(act, page, level, why, by_model=False) for page, level in _lacking(act, then)]
-    for page, held in then.state.here.items():
-        for holder in _holding(held.holders & ~act.state.pages[page].holders):
+    for page, managed in then.state.here.items():
+        for holder in _holding(managed.holders & ~act.state.pages[page].holders):
             if page in act.state.here:
                 act.tell(Pin(page, holder))
-    levels = [[page, held.level] for page, held in sorted(act.state.here.items())]
+    levels = [[page, managed.level] for page, managed in sorted(act.state.here.items())]
     act.end(Mark(Mark.NAMED, name=act.cell(name.encode()), note=act.cell(dumps(levels)), back_to=then.position))
     return came
 
 
 def _release(act: Act, then: RewoundState) -> None:
     """Lets go of what was not held then."""
-    for page, held in sorted(act.state.pages.items()):
+    for page, managed in sorted(act.state.pages.items()):
         before = then.state.pages.get(page)
-        for holder in _holding(held.holders & ~(before.holders if before is not None else 0)):
+        for holder in _holding(managed.holders & ~(before.holders if before is not None else 0)):
             act.tell(Unpin(page, holder))
 
 
@@ -102,7 +102,7 @@ def _say_again(act: Act, then: RewoundState) -> None:
         anchors = {name: was.anchors.get(name) for name in (*was.anchors, *now.anchors)}
         anchors = {name: value for name, value in anchors.items() if value != now.anchors.get(name)}
         weight = then.state.pages[page].importance
-        told = Annotate(
+        annotate = Annotate(
             page,
             importance=None if weight == act.state.pages[page].importance else weight,
             status=_other(was.status, now.status, int(Standing.ACTIVE)),
@@ -112,8 +112,8 @@ def _say_again(act: Act, then: RewoundState) -> None:
             untags=_sealed(act, untags),
             anchors=_sealed(act, anchors),
         )
-        if told != Annotate(page):
-            act.tell(told)
+        if annotate != Annotate(page):
+            act.tell(annotate)
 
 
 def _link_again(act: Act, then: RewoundState) -> None:
@@ -139,15 +139,15 @@ def _texts(some: Iterable[str], without: Iterable[str]) -> list[str]:
     return [text for text in some if text not in known]
 
 
-def _sealed(act: Act, told: object) -> CellRef | None:
-    return act.cell(msgspec.json.encode(told)) if told else None
+def _sealed(act: Act, value: object) -> CellRef | None:
+    return act.cell(msgspec.json.encode(value)) if value else None
 
 
 def _lacking(act: Act, then: RewoundState) -> list[tuple[int, int]]:
     """The pages of the prompt of then that are missing now, or shown shorter, and their levels."""
     here = act.state.here
     return [
-        (page, held.level)
-        for page, held in sorted(then.state.here.items())
-        if (page not in here or here[page].level > held.level) and page not in act.state.retracted
+        (page, resident.level)
+        for page, resident in sorted(then.state.here.items())
+        if (page not in here or here[page].level > resident.level) and page not in act.state.retracted
     ]

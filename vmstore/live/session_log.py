@@ -55,7 +55,9 @@ class SessionLog:
             low = max(position, stretch.low)
             while commits := list(self._reader.commits(stretch.session, low, stretch.high, limit=READ_AT_ONCE)):
                 read = [(commit, decode(commit.body)) for commit in commits]
-                self._cellar.want(commit.cell + ref for commit, body in read for one in body for ref in _asked(one))
+                self._cellar.want(
+                    commit.cell + ref for commit, body in read for mutation in body for ref in _asked(mutation)
+                )
                 for commit, body in read:
                     self._within = commit
                     inside = enumerate(body, commit.first)
@@ -74,18 +76,18 @@ class SessionLog:
         return NOTHING if found is None else found
 
 
-def _asked(one: AnyMutation) -> Iterator[int]:
+def _asked(mutation: AnyMutation) -> Iterator[int]:
     """The cells of a mutation that whoever folds a session reads, but for what few mutations name."""
     refs: tuple[CellRef | None, ...] = ()
-    match one:
+    match mutation:
         case Create():
-            refs = one.labels, one.content if one.type == PageType.CLAIM else None
-        case Message() if one.role == Role.ASSISTANT:
-            refs = (one.envelope,)
+            refs = mutation.labels, mutation.content if mutation.type == PageType.CLAIM else None
+        case Message() if mutation.role == Role.ASSISTANT:
+            refs = (mutation.envelope,)
         case Pack():
-            refs = (one.rest,)
+            refs = (mutation.rest,)
         case Mark():
-            refs = one.name, one.note
+            refs = mutation.name, mutation.note
         case Settings():
-            refs = (one.told,)
+            refs = (mutation.told,)
     return (ref for ref in refs if isinstance(ref, int))

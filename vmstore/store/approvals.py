@@ -67,7 +67,7 @@ def approve(
                 ns, lambda batch: _write(batch, uids, kinds, who, until_us if granted else None, granted)
             )
         ns.follow()
-        return [one for one in approvals(store) if one.session in names]
+        return [approval for approval in approvals(store) if approval.session in names]
 
 
 def approvals(store: StoreHost) -> list[ApprovalInfo]:
@@ -77,15 +77,20 @@ def approvals(store: StoreHost) -> list[ApprovalInfo]:
         now = ns.clock.now()
         found = []
         for key, name in ns.views.execute("SELECT session, name FROM sessions WHERE hidden = 0 ORDER BY name"):
-            told = approvals_of(ns.views, key)
+            known = approvals_of(ns.views, key)
             force = {kind: approved(ns.views, key, kind, now) for kind in Artifact}
             found += [
                 ApprovalInfo(
-                    name, Artifact(one.artifact).word, bool(one.granted), one.who, one.at, one.until,
-                    one in force.values(),
+                    name,
+                    Artifact(approval.artifact).word,
+                    bool(approval.granted),
+                    approval.who,
+                    approval.at,
+                    approval.until,
+                    approval in force.values(),
                 )
-                for one in told
-            ]  # fmt: skip
+                for approval in known
+            ]
         return found
 
 

@@ -15,7 +15,7 @@ def close(namespace: Namespace, session: int, status: str, reason: str | None, a
     """Writes that a session ended; InputError where that is how it stands already."""
     ends = Standing.of(status) if isinstance(status, str) else None
     if ends not in ENDINGS:
-        words = " or ".join(one.word for one in ENDINGS)
+        words = " or ".join(ending.word for ending in ENDINGS)
         raise UnknownError(f"a session does not end {status!r:.40}; it is {words}")
     if reason is not None and (not isinstance(reason, str) or not 0 < len(reason.strip()) <= REASON_CHARS_MAX):
         raise InputError(f"{reason!r:.60} is no reason: a text of 1 to {REASON_CHARS_MAX} characters is")
@@ -24,6 +24,6 @@ def close(namespace: Namespace, session: int, status: str, reason: str | None, a
     info = namespace.session_info(session)
     if info.status == ends.word:
         raise InputError(f"session {info.session!r} is {ends.word} already; what is said in it takes it up again")
-    told = None if reason is None else batch.cell(reason.encode("utf-8", "backslashreplace"))
-    batch.add(Close(int(ends), told))
+    reason_cell = None if reason is None else batch.cell(reason.encode("utf-8", "backslashreplace"))
+    batch.add(Close(int(ends), reason_cell))
     batch.commit(namespace.clock.now() if at is None else at)

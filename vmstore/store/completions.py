@@ -45,7 +45,9 @@ class Candidates:
         replaces = len(statement) - expect.start
         begun = expect.prefix.casefold()
         found = (Candidate(text, replaces, about) for text, about in self._ways(expect))
-        return list(dict.fromkeys(one for one in found if one.text.strip("'").casefold().startswith(begun)))
+        return list(
+            dict.fromkeys(candidate for candidate in found if candidate.text.strip("'").casefold().startswith(begun))
+        )
 
     def _ways(self, expect: Expect) -> Iterator[tuple[str, str]]:
         """What can stand here, with what it is: names and values before keywords."""
@@ -62,7 +64,7 @@ class Candidates:
         if kind == "column" and relation is not None:
             yield from ((field.name, field.meaning) for field in relation.fields.values())
         elif kind == "function":
-            yield from ((f"{name}(", one.meaning) for name, one in AGGREGATES.items())
+            yield from ((f"{name}(", aggregate.meaning) for name, aggregate in AGGREGATES.items())
         elif kind == "value":
             yield from self._values(expect)
         elif kind in NAMED:
@@ -79,7 +81,7 @@ class Candidates:
         if relation is None or field is None:
             return
         if field.form.words is not None:
-            yield from ((quoted(one.word) if expect.quoted else one.word, field.name) for one in field.form.words)
+            yield from ((quoted(word.word) if expect.quoted else word.word, field.name) for word in field.form.words)
         elif field.form.type == "text" and not field.asked and relation.name in RELATIONS.keys() - DEAR:
             statement = f"{relation.name} {field.name} WHERE {field.name} LIKE $begins BY {field.name} LIMIT {MOST}"
             yield from self._asked(statement, expect, field.name)

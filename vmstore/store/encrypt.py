@@ -101,7 +101,7 @@ def _begin(folder: Path, store_key: StoreKey) -> None:
         raise StoreError(f"{folder} is encrypted already; `vmstore rekey` changes its key")
     with open_store(folder.parent, namespace=folder.name) as store:
         archived = archived_sessions(store)
-        problems = [one for one in store.verify(views=False).problems if one.kind != UNREADABLE]
+        problems = [problem for problem in store.verify(views=False).problems if problem.kind != UNREADABLE]
     if problems:
         first = problems[0]
         raise CorruptError(f"{folder} cannot be encrypted: {first.kind}, {first.where}: {first.what}; mend that first")

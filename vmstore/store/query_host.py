@@ -130,8 +130,8 @@ class OpenQueryHost:
         """A session decided again under other settings; without any as it was recorded."""
         from vmstore.store.replay import replayed
 
-        told = dict(settings)
-        own = (told.pop("policy", None), told.pop("budget", None), told, told.pop("keep", None))
+        changes = dict(settings)
+        own = (changes.pop("policy", None), changes.pop("budget", None), changes, changes.pop("keep", None))
         return replayed(self._ns, self._ns.key(session) or 0, session, *own, check)
 
     def response(self, session: int, reply: tuple[int, int, int, int | None, bytes | None]) -> Any:

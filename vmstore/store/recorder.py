@@ -238,9 +238,9 @@ class IdempotentCall(NamedTuple):
         Where the session `hides` secrets it is made without them, since a digest lets guesses be tried.
         """
         try:
-            told = json.dumps([self.request, self.response], default=repr, sort_keys=True)
+            text = json.dumps([self.request, self.response], default=repr, sort_keys=True)
         except (TypeError, ValueError, RecursionError):
-            told = ""  # what cannot be told apart here is refused when it is taken apart
+            text = ""  # what cannot be told apart here is refused when it is taken apart
         if hides:
-            told = Mask().text(str(Mask().value(told, "")), "")
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:16]
+            text = Mask().text(str(Mask().value(text, "")), "")
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]

@@ -42,21 +42,21 @@ class ContentReader:
                     return read_cells(self._ns.log, self._ns.views, {cell: sealed}, gone)[cell]
         return b""
 
-    def shorten(self, held: ManagedPage, page: int, content: int, level: int) -> ReplayForm:
+    def shorten(self, managed: ManagedPage, page: int, content: int, level: int) -> ReplayForm:
         """The form of a page at a level, or at the next higher one that has one, made without a model."""
         with self._ns.asking():
             rows = list(self._lane.rows(_NAMED, (page,)))
         hint, labels = rows[0] if rows else (None, None)
         known = PageLabels(name=hint, mime=plain(object_of(labels).get("mime")))
-        made = self._shorter.of(msgspec.structs.replace(held, page=page), known, self.of(content), level)
+        made = self._shorter.of(msgspec.structs.replace(managed, page=page), known, self.of(content), level)
         return ReplayForm(made.level, made.method, int(made.lossy), made.content, made.tokens)
 
 
 def _commits(ns: Namespace, lane: Branch, check: Callable[[], object] = bool) -> Iterator[RecordedCommit]:
     facts = SessionLog(ns.log, lane)
-    for told in facts.after(0):
+    for commit in facts.after(0):
         check()
-        yield RecordedCommit(told.at, told.mutations, facts.cell)
+        yield RecordedCommit(commit.at, commit.mutations, facts.cell)
 
 
 def stimuli_of(ns: Namespace, key: int, name: str, check: Callable[[], object] = bool) -> tuple[Stimuli, Shorten]:
@@ -80,8 +80,8 @@ def replayed(
 
     `check` raises where nobody waits for the answer any more.
     """
-    told = {"policy": policy, "l0_tokens_max": budget, **settings}
-    changed = {word: value for word, value in told.items() if value is not None}
+    changes = {"policy": policy, "l0_tokens_max": budget, **settings}
+    changed = {word: value for word, value in changes.items() if value is not None}
     if keep is not None:
         return kept(ns, key, name, changed, keep)
     found, shorten = stimuli_of(ns, key, name, check)

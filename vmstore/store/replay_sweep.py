@@ -56,7 +56,7 @@ class OpenNamespaceReader:
 def what_ifs(policies: Sequence[str], budgets: Sequence[int]) -> list[dict[str, Any]]:
     """The settings of every policy with every budget; what is not given stays as it was."""
     chosen: list[dict[str, Any]] = [{"policy": policy} for policy in policies] or [{}]
-    return [one | two for one in chosen for two in [{"l0_tokens_max": budget} for budget in budgets] or [{}]]
+    return [change | two for change in chosen for two in [{"l0_tokens_max": budget} for budget in budgets] or [{}]]
 
 
 def replays(
@@ -75,15 +75,15 @@ def replays(
     `price` is what a token costs more where no provider has it cached, in nano-dollars.
     """
     ns = store._ns
-    told: list[dict[str, Any] | None] = [None, *changes]
-    tasks = [Task(name, store.session(name).info().position, one) for name in sessions for one in told]
+    changes_told: list[dict[str, Any] | None] = [None, *changes]
+    tasks = [Task(name, store.session(name).info().position, change) for name in sessions for change in changes_told]
     if ns.views_folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
         processes = 1
     source = (
         OpenNamespaceReader(ns) if ns.views_folder is None else NamespaceReader(ns.views_folder.parent, ns.name, ns)
     )
     runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
-    return {name: runs[nth * len(told) : (nth + 1) * len(told)] for nth, name in enumerate(sessions)}
+    return {name: runs[nth * len(changes_told) : (nth + 1) * len(changes_told)] for nth, name in enumerate(sessions)}
 
 
 def live_sessions(store: Store) -> list[str]:

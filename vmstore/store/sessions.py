@@ -27,9 +27,9 @@ class Sessions:
         self._ns = namespace
         self._recording = recording
 
-    def find(self, name: str, *, create: bool, told: dict[str, str | None], redaction: str | None = None) -> Session:
+    def find(self, name: str, *, create: bool, owner: dict[str, str | None], redaction: str | None = None) -> Session:
         """The session of a name, opened where `create` says so; `told` is what it begins with."""
-        key, opening = self._beginning(name, told, redaction)
+        key, opening = self._beginning(name, owner, redaction)
         if key is None and create:
             key = self._ns.retried(lambda: self._opened(opening))
         if key is None:
@@ -46,44 +46,44 @@ class Sessions:
         return session
 
     def live(
-        self, name: str, *, told: dict[str, str | None], options: dict[str, Any], redaction: str | None = None
+        self, name: str, *, owner: dict[str, str | None], options: dict[str, Any], redaction: str | None = None
     ) -> Live:
         """The live session of a name, opened where there is none; `told` is what it begins with."""
         from vmstore.store.live.live_session import Live
         from vmstore.store.live.open_live import begun
 
-        key, opening = self._beginning(name, told, redaction)
+        key, opening = self._beginning(name, owner, redaction)
         if key is not None:
-            self._same(key, told)
+            self._same(key, owner)
         return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **options), name)
 
     def _beginning(
-        self, name: str, told: dict[str, str | None], redaction: str | None
+        self, name: str, owner: dict[str, str | None], redaction: str | None
     ) -> tuple[int | None, NewSession]:
         """The key of the session of a name, None where there is none, and how it would begin."""
         key = self._ns.key(session_name(name))
         policy = None if redaction is None else policy_of(redaction)
         if policy is not None and key is not None:
             self._configure(key, policy)
-        return key, NewSession(name, {word: text for word, text in told.items() if text is not None}, redaction=policy)
+        return key, NewSession(name, {word: text for word, text in owner.items() if text is not None}, redaction=policy)
 
     def redrive(self, source: str, name: str, settings: dict[str, Any], progress: Progress | None) -> Live:
         """A new live session `name` to which all of another is said again."""
         from vmstore.store.live.live_session import Live
         from vmstore.store.live.redrive import redrive
 
-        recorded = self.find(source, create=False, told={})
+        recorded = self.find(source, create=False, owner={})
         if self._ns.key(session_name(name)) is not None:
             raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
         key = redrive(self._ns, recorded._lane(), name, settings, progress)
         self._ns.follow()
         return Live(self._ns, self._recording, key, name)
 
-    def _same(self, key: int, told: dict[str, str | None]) -> None:
+    def _same(self, key: int, owner: dict[str, str | None]) -> None:
         """Refuses to tell a session at its beginning what it was not told: whose it is stays."""
-        if any(told.values()):
+        if any(owner.values()):
             info = self._ns.session_info(key)
-            for word, text in told.items():
+            for word, text in owner.items():
                 known = getattr(info, word)
                 if text is not None and text != known:
                     raise ConflictError(

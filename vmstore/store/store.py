@@ -163,8 +163,8 @@ class Store(Aliased):
             return self.live_session(name, user=user, agent=agent, title=title, redaction=redaction, **live)
         writes = create or redaction is not None
         with self._ns.lock if writes else self._ns.views_lock:
-            told = {"user": user, "agent": agent, "title": title}
-            return self._sessions.find(name, create=create, told=told, redaction=redaction)
+            owner = {"user": user, "agent": agent, "title": title}
+            return self._sessions.find(name, create=create, owner=owner, redaction=redaction)
 
     def live_session(
         self, name: str, settings: LiveSettings | KernelSettings | None = None, *, user: str | None = None,
@@ -184,8 +184,8 @@ class Store(Aliased):
         elif settings is not None:
             options = {**settings, **options}
         with self._ns.lock:
-            told = {"user": user, "agent": agent, "title": title}
-            return self._sessions.live(name, told=told, options=dict(options), redaction=redaction)
+            owner = {"user": user, "agent": agent, "title": title}
+            return self._sessions.live(name, owner=owner, options=dict(options), redaction=redaction)
 
     # ---- querying
 

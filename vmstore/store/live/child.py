@@ -29,14 +29,14 @@ class ChildResult(NamedTuple):
 def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -> NewSession:
     """What a child begins with: its parent's user and redaction, where it was begun and by which tool call."""
     info = parent.info()
-    told = {word: text for word in ("user", "agent") if (text := getattr(info, word)) is not None}
+    owner = {word: text for word in ("user", "agent") if (text := getattr(info, word)) is not None}
     if call is not None and call not in runtime.spoken.calls:
         known = ", ".join(list(runtime.spoken.calls)[-3:]) or "none"
         raise InputError(f"no tool call has the id {call!r:.60}; the last ones are {known}")
     policy = policy_at(parent._lane())
     return NewSession(
         name,
-        told,
+        owner,
         origin=Origin.SPAWN,
         parent=parent._key,
         parent_position=runtime.state.position,
@@ -45,15 +45,15 @@ def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -
     )
 
 
-def begin_child(parent: Session, opening: NewSession, settings: dict[str, Any], told: dict[str, Any]) -> int:
+def begin_child(parent: Session, opening: NewSession, settings: dict[str, Any], options: dict[str, Any]) -> int:
     """The key of the child of a name, opened with its parent's settings but for those told, or gone on with."""
     ns = parent._ns
     key = ns.key(opening.name)
     if key is None:
-        return begun(ns, parent._recording, opening, **{**settings, **told})
+        return begun(ns, parent._recording, opening, **{**settings, **options})
     with ns.asking():
         _of(parent.name, ns.session_info(key))
-    return begun(ns, parent._recording, opening, **told)
+    return begun(ns, parent._recording, opening, **options)
 
 
 def children_of(parent: Session) -> list[SessionInfo]:
@@ -66,14 +66,16 @@ def result_of(parent: Session, child: Session, runtime: Runtime, text: str | Non
     """What a child came to: its last answer, or `text` in its place, without citations of its own pages."""
     with parent._ns.asking():
         _of(parent.name, child.info())
-    said = [one for one in runtime.spoken.messages.values() if one.role is Role.ASSISTANT and one.parts]
-    if not said:
+    answers = [
+        message for message in runtime.spoken.messages.values() if message.role is Role.ASSISTANT and message.parts
+    ]
+    if not answers:
         raise InputError(f"session {child.name!r} has said nothing yet, so it came to nothing; run it first")
-    pages = [runtime.state.pages[page] for page in said[-1].parts if page not in runtime.spoken.thoughts]
-    texts = [held for held in pages if held.modality is Modality.TEXT]
-    at = texts[0].page if texts else said[-1].parts[0]
+    pages = [runtime.state.pages[page] for page in answers[-1].parts if page not in runtime.spoken.thoughts]
+    texts = [managed for managed in pages if managed.modality is Modality.TEXT]
+    at = texts[0].page if texts else answers[-1].parts[0]
     if text is None:
-        forms = [held.forms[0].position for held in texts if held.forms[0] is not None]
+        forms = [managed.forms[0].position for managed in texts if managed.forms[0] is not None]
         text = "\n\n".join(runtime.forms.of(form).decode("utf-8", "replace") for form in forms)
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"what session {child.name!r} said last has no words; give the result as text")
@@ -93,7 +95,7 @@ def taken_in(act: Act, child: str, result: ChildResult, call: str | None) -> lis
 def call_of(act: Act, parent: Session, child: int) -> str | None:
     """The tool call that began a child, where nothing has answered it."""
     page: int | None = parent._ns.views.execute(_SPAWNED_BY, (child,)).get
-    answered = {held.answers for held in act.state.pages.values()}
+    answered = {managed.answers for managed in act.state.pages.values()}
     if page is None or page in answered:
         return None
     return next((call for call, asked in act.spoken.calls.items() if asked == page), None)

@@ -44,8 +44,8 @@ class Copy(NamedTuple):
     @property
     def source(self) -> str:
         """What it is from: the region, or the session of the same namespace."""
-        told = parse(self.origin)
-        return str(told.session if self.local else told.namespace)
+        address = parse(self.origin)
+        return str(address.session if self.local else address.namespace)
 
     @property
     def name(self) -> str:
@@ -60,11 +60,11 @@ def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
     `address` is `vm://region/session/page`, with a moment where it is not the newest version that is
     wanted. What may be read is what the sandbox, the session and its user were granted.
     """
-    told = parse(address)
+    parsed = parse(address)
     ns = session._ns
-    if told.namespace is None or (told.namespace, told.session) == (ns.name, session.name):
+    if parsed.namespace is None or (parsed.namespace, parsed.session) == (ns.name, session.name):
         raise InputError(f"{address} names no page of another session; write vm://region/session/page")
-    copy = copied(ns, session, told)
+    copy = copied(ns, session, parsed)
     with ns.lock:
         there = brought(session, copy)
         if there is not None:
@@ -77,28 +77,32 @@ def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
         return page_name(page)
 
 
-def copied(ns: Namespace, session: Session, told: Address) -> Copy:
+def copied(ns: Namespace, session: Session, address: Address) -> Copy:
     """What there is to copy; UnknownError where there is no such region, or none for these."""
     user = session.info().user
-    assert told.namespace is not None and told.session is not None, "a namespace stands before a session"
-    if told.namespace == ns.name:
-        return _copy(ns, told, ns.name)._replace(local=True)
-    region = open_region(ns, told.namespace, user=user, session=session.name)
+    assert address.namespace is not None and address.session is not None, "a namespace stands before a session"
+    if address.namespace == ns.name:
+        return _copy(ns, address, ns.name)._replace(local=True)
+    region = open_region(ns, address.namespace, user=user, session=session.name)
     try:
-        return _copy(region, told, told.namespace)
+        return _copy(region, address, address.namespace)
     finally:
         region.close()
 
 
-def _copy(region: Namespace, told: Address, name: str) -> Copy:
+def _copy(region: Namespace, address_of: Address, name: str) -> Copy:
     """The page of a namespace that somebody may read."""
-    assert told.session is not None, "a namespace stands before a session"
-    key = region.key(told.session)
+    assert address_of.session is not None, "a namespace stands before a session"
+    key = region.key(address_of.session)
     if key is None:
-        raise UnknownError(f"there is no session {told.session!r} in region {name!r}")
-    source, address = Session(region, _recording, key, told.session), str(told)
+        raise UnknownError(f"there is no session {address_of.session!r} in region {name!r}")
+    source, address = Session(region, _recording, key, address_of.session), str(address_of)
     page, content = source.page(address), source.content(address, level=0)
-    versions = [one for one in source.lineage.versions(address) if one.level == 0 and one.version == page.version]
+    versions = [
+        version
+        for version in source.lineage.versions(address)
+        if version.level == 0 and version.version == page.version
+    ]
     where = Address(namespace=name, session=source.name, page=page.page, position=versions[-1].position)
     return Copy(page, content, str(where))
 
@@ -106,24 +110,24 @@ def _copy(region: Namespace, told: Address, name: str) -> Copy:
 def here(session: Session, page: str | int) -> str | int:
     """What a page is called in a session: where it is a region's, its copy, made now if it may be."""
     try:
-        told = parse(page) if isinstance(page, str) else None
-        if told is None or told.namespace is None or not _readable(session, told):
+        parsed = parse(page) if isinstance(page, str) else None
+        if parsed is None or parsed.namespace is None or not _readable(session, parsed):
             return page
         return bring(session, str(page))
     except VmstoreError:  # what is not there and what is not theirs are the same: nobody knows the page
         return page
 
 
-def _readable(session: Session, told: Address) -> bool:
+def _readable(session: Session, address: Address) -> bool:
     """Whether a session may ask for what is elsewhere: a region says itself, and of its own store it is the user's."""
-    if told.namespace != session._ns.name:
+    if address.namespace != session._ns.name:
         return True
-    if not isinstance(session, PageActions) or told.session in (None, session.name):
+    if not isinstance(session, PageActions) or address.session in (None, session.name):
         return False
     settings = session.look(lambda runtime: runtime.state.settings)
     if settings is None or settings.remembers != "user":
         return False
-    user, key = session.info().user, session._ns.key(str(told.session))
+    user, key = session.info().user, session._ns.key(str(address.session))
     if user is None or key is None:
         return False
     return session._ns.session_info(key).user == user
@@ -193,7 +197,7 @@ def _create(to: Batch | Act, copy: Copy) -> Create:
         "origin": copy.origin,
     }
     modality = Modality[page.modality.upper()]
-    mime = next((one for one in Mime if one.type == page.mime), Mime.OTHER)
+    mime = next((known for known in Mime if known.type == page.mime), Mime.OTHER)
     return Create(
         type=PageType[page.type.upper()],
         modality=modality,

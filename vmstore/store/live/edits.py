@@ -21,19 +21,19 @@ WORDS = (Modality.TEXT, Modality.STRUCTURED)
 
 def update(act: Act, number: int, content: str | bytes) -> int:
     """Gives a page another content, as a version; the same again is not logged. The version it has then."""
-    held = _own(act, number)
+    managed = _own(act, number)
     if isinstance(content, str):
         content = content.encode("utf-8", "surrogatepass")
-    if not isinstance(content, bytes) or (not content.strip() and held.modality in WORDS):
+    if not isinstance(content, bytes) or (not content.strip() and managed.modality in WORDS):
         raise InputError(f"{page_name(number)} is to say {content!r:.40}; pass a text, or the bytes of a file")
-    if held.modality in WORDS:
-        _readable(held, content)
-    part = Part(content, held.modality, held.mime, held.type)
-    (part,) = messages.hidden(act, Draft(Role(held.role), b"", (part,))).parts
-    form = held.forms[0]
+    if managed.modality in WORDS:
+        _readable(managed, content)
+    part = Part(content, managed.modality, managed.mime, managed.type)
+    (part,) = messages.hidden(act, Draft(Role(managed.role), b"", (part,))).parts
+    form = managed.forms[0]
     if form is None or act.forms.of(form.position) != part.content:
-        _write(act, held, part.content)
-    return held.version
+        _write(act, managed, part.content)
+    return managed.version
 
 
 def flush(act: Act, numbers: Sequence[int]) -> list[int]:
@@ -79,45 +79,45 @@ def _kind(kind: str) -> LinkKind:
 
 def delete(act: Act, number: int) -> None:
     """Takes a page out of the prompt, of search and of what may be asked for, from here on; the log keeps it."""
-    held = act.state.pages[number]
-    if held.type is PageType.VALUE:
+    managed = act.state.pages[number]
+    if managed.type is PageType.VALUE:
         raise InputError(f"{page_name(number)} is a value; keep None, or another one, under its name")
     if number in act.state.retracted:
         raise InputError(f"{page_name(number)} holds no more already; there is nothing to delete")
     for holder in HOLDERS:
-        if held.holders >> holder & 1:
+        if managed.holders >> holder & 1:
             act.tell(Unpin(number, holder))
     act.tell(Delete(number))
 
 
 def _own(act: Act, number: int) -> ManagedPage:
     """A page whose content may change: one that no message holds."""
-    held = act.state.pages[number]
-    if held.type is PageType.VALUE:
+    managed = act.state.pages[number]
+    if managed.type is PageType.VALUE:
         raise InputError(f"{page_name(number)} is a value; keep another one under its name")
-    if held.message:
+    if managed.message:
         raise RefusedError(
             f"{page_name(number)} was said in a message, and what was said stays: go back to before it with `rewind`, "
             "state a `claim` that corrects it, or open the session with another `system`"
         )
-    return held
+    return managed
 
 
-def _readable(held: ManagedPage, content: bytes) -> None:
+def _readable(managed: ManagedPage, content: bytes) -> None:
     try:
         text = content.decode("utf-8", "surrogatepass")
-        if held.modality is Modality.STRUCTURED:
+        if managed.modality is Modality.STRUCTURED:
             json.loads(text)
     except ValueError:
-        what = "JSON" if held.modality is Modality.STRUCTURED else "text in UTF-8"
-        raise InputError(f"{page_name(held.page)} holds {what}, and what is to stand in it is none") from None
+        what = "JSON" if managed.modality is Modality.STRUCTURED else "text in UTF-8"
+        raise InputError(f"{page_name(managed.page)} holds {what}, and what is to stand in it is none") from None
 
 
-def _write(act: Act, held: ManagedPage, content: bytes) -> None:
-    tokens = estimate(content, held.modality)
-    act.tell(Update(held.page, held.version + 1, act.cell(content), len(content), tokens))
+def _write(act: Act, managed: ManagedPage, content: bytes) -> None:
+    tokens = estimate(content, managed.modality)
+    act.tell(Update(managed.page, managed.version + 1, act.cell(content), len(content), tokens))
     if act.state.pinned > act.state.room:
         raise RefusedError(
-            f"{page_name(held.page)} is pinned and would take {tokens:,} tokens, {act.state.pinned:,} with the other "
-            f"pins of {act.state.room:,}; unpin it first, or give a larger l0_tokens_max (law pins_fit)"
+            f"{page_name(managed.page)} is pinned and would take {tokens:,} tokens, {act.state.pinned:,} with the "
+            f"other pins of {act.state.room:,}; unpin it first, or give a larger l0_tokens_max (law pins_fit)"
         )

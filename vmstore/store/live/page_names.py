@@ -26,9 +26,9 @@ class PageFinder(NamedTuple):
             raise InputError(f"{page!r:.60} is no page's name and no number from 1 up")
         if (named := act.spoken.number(page)) is not None:  # a name may hold what would be a code
             return named
-        told = parse(page)
-        here = told.session in (None, self.session) and told.namespace in (None, self.namespace)
-        return act.spoken.number(told.page) if here else None
+        address = parse(page)
+        here = address.session in (None, self.session) and address.namespace in (None, self.namespace)
+        return act.spoken.number(address.page) if here else None
 
     def asked(self, act: Act, page: str | int) -> int | None:
         """The same; what cannot be read names no page, for whoever asks may be a model."""

@@ -29,36 +29,40 @@ class PageAnnotation(msgspec.Struct, frozen=True):
     anchors: Mapping[str, str | None] | None = None
 
 
-def checked(said: PageAnnotation) -> PageAnnotation:
+def checked(annotation_given: PageAnnotation) -> PageAnnotation:
     """What was said as a page can hold it; InputError or UnknownError where it cannot."""
-    if said.importance is not None:
-        share(said.importance)
-    if said.status is not None and (not isinstance(said.status, str) or Standing.of(said.status) is None):
-        words = ", ".join(one.word for one in Standing)
-        raise UnknownError(f"there is no status {said.status!r}; there are {words}")
-    begins, ends = within("valid_from", said.valid_from), within("valid_to", said.valid_to)
+    if annotation_given.importance is not None:
+        share(annotation_given.importance)
+    if annotation_given.status is not None and (
+        not isinstance(annotation_given.status, str) or Standing.of(annotation_given.status) is None
+    ):
+        words = ", ".join(standing.word for standing in Standing)
+        raise UnknownError(f"there is no status {annotation_given.status!r}; there are {words}")
+    begins, ends = within("valid_from", annotation_given.valid_from), within("valid_to", annotation_given.valid_to)
     if begins is not None and ends is not None and begins > ends:
         raise InputError(f"a validity from {begins} to {ends} ends before it begins; swap the two")
-    anchors = dict(said.anchors or {})
+    anchors = dict(annotation_given.anchors or {})
     for text in (*anchors, *(value for value in anchors.values() if value is not None)):
         _text("an anchor", text)
-    told = msgspec.structs.replace(said, tags=_tags(said.tags), untags=_tags(said.untags), anchors=anchors)
-    if told == PageAnnotation(tags=[], untags=[], anchors={}):
+    checked_annotation = msgspec.structs.replace(
+        annotation_given, tags=_tags(annotation_given.tags), untags=_tags(annotation_given.untags), anchors=anchors
+    )
+    if checked_annotation == PageAnnotation(tags=[], untags=[], anchors={}):
         raise InputError("nothing is said of the page; give an importance, a status, a validity, a tag or an anchor")
-    return told
+    return checked_annotation
 
 
-def annotation(batch: Batch, page: int, said: PageAnnotation) -> Annotate:
+def annotation(batch: Batch, page: int, note: PageAnnotation) -> Annotate:
     """A mutation that says of a page what was checked."""
     return Annotate(
         page=page,
-        importance=None if said.importance is None else share(said.importance),
-        status=None if said.status is None else int(Standing[said.status.upper()]),
-        valid_from=said.valid_from,
-        valid_to=said.valid_to,
-        tags=_sealed(batch, said.tags),
-        untags=_sealed(batch, said.untags),
-        anchors=_sealed(batch, said.anchors),
+        importance=None if note.importance is None else share(note.importance),
+        status=None if note.status is None else int(Standing[note.status.upper()]),
+        valid_from=note.valid_from,
+        valid_to=note.valid_to,
+        tags=_sealed(batch, note.tags),
+        untags=_sealed(batch, note.untags),
+        anchors=_sealed(batch, note.anchors),
     )
 
 
@@ -69,8 +73,8 @@ def share(importance: float) -> int:
     return round(importance * PPM)
 
 
-def _sealed(batch: Batch, told: Any) -> CellRef | None:
-    return batch.cell(msgspec.json.encode(told)) if told else None
+def _sealed(batch: Batch, value: Any) -> CellRef | None:
+    return batch.cell(msgspec.json.encode(value)) if value else None
 
 
 def _tags(tags: Iterable[str]) -> list[str]:

@@ -57,13 +57,13 @@ def calls_in(lane: Branch, log: Log) -> list[CallInfo]:
 
 
 def _call(call: CallRow, asides: Mapping[int, bytes], budget: int | None, voided: int) -> CallInfo:
-    told = object_of(asides[call.aside]) if call.aside is not None else {}
+    aside = object_of(asides[call.aside]) if call.aside is not None else {}
     return CallInfo(
         call=call.call,
         turn=call.turn,
         position=call.position,
         at=call.at,
-        model=call.model or as_text(told.get("model")),
+        model=call.model or as_text(aside.get("model")),
         status=Status(call.status).word,
         fidelity=Fidelity(call.fidelity).word,
         pages=call.leaves,
@@ -73,8 +73,8 @@ def _call(call: CallRow, asides: Mapping[int, bytes], budget: int | None, voided
         tokens_out=call.tokens_out,
         cost=None if call.cost is None else call.cost / 1e9,
         latency_ms=None if call.latency is None else call.latency / 1000,
-        stop=as_text(told.get("stop")),
-        error=as_text(told.get("error")),
+        stop=as_text(aside.get("stop")),
+        error=as_text(aside.get("error")),
         budget=budget,
         invalidated=voided,
     )

@@ -56,9 +56,9 @@ class Context:
         with self._ns.views_lock:
             self._ns.check()
             since = _moments(self._lane, {shown.since for shown in self._shown})
-            held = holders(self._lane, self.basis.position, self.page_ids)
+            holds = holders(self._lane, self.basis.position, self.page_ids)
         return [
-            _page(order, shown, *since[shown.since], pinned=shown.page in held)
+            _page(order, shown, *since[shown.since], pinned=shown.page in holds)
             for order, shown in enumerate(self._shown, 1)
         ]
 
@@ -85,7 +85,7 @@ class Context:
         if self._call.renderer == LIVE:
             from vmstore.store.reads.sent_request import conversation_of, sent
 
-            return conversation_of(sent(self._ns, self._lane, self._call, told=True))
+            return conversation_of(sent(self._ns, self._lane, self._call, as_told=True))
         return [value for slot, value in self._values() if slot is Slot.MESSAGES]
 
     def request(self) -> dict[str, Any]:
@@ -118,8 +118,8 @@ class Context:
                 raise ValueError("its other fields were never told")
             rest = self._read({self._call.rest: self._call.rest_commitment})[self._call.rest]
             values = self._values(None)
-            said = [value for slot, value in values if slot is Slot.MESSAGES]
-            return give_request(Shape(self._call.shape), rest, values), said
+            messages = [value for slot, value in values if slot is Slot.MESSAGES]
+            return give_request(Shape(self._call.shape), rest, values), messages
         except (LookupError, TypeError, ValueError) as error:  # as an earlier version let it in
             raise _damaged(f"the request of call {self._call.call}", error) from error
 

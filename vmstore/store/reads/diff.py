@@ -18,8 +18,8 @@ def diff(first: Context, second: Context, texts: Mapping[int, str]) -> Diff:
     """The differences between two contexts of a session, whose pages have the beginnings in `texts`."""
     before, after = ({shown.page: shown for shown in context.shown} for context in (first, second))
     changes, unchanged = differing(before, after, texts)
-    told = [change for _, change in changes]
-    return Diff(first.basis, second.basis, first.tokens, second.tokens, unchanged, told)
+    ordered = [change for _, change in changes]
+    return Diff(first.basis, second.basis, first.tokens, second.tokens, unchanged, ordered)
 
 
 def differing(

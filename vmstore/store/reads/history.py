@@ -26,29 +26,29 @@ def history_of(lane: Branch, page: int, position: int) -> list[Event]:
         args = (stretch.session, page, stretch.high)
         for at, version, level, tokens, method in lane.db.execute(_CONTENTS, args):
             name = "compress" if level else "update" if version > 1 else "create"
-            told: dict[str, Any] = {"event": name, "version": version, "level": level, "tokens": tokens}
+            event: dict[str, Any] = {"event": name, "version": version, "level": level, "tokens": tokens}
             if method is not None:
-                told["method"] = Method(method).word
+                event["method"] = Method(method).word
             if name == "create":
-                told["detail"] = _reason(lane, stretch.session, page)
-            events.append((at, 0, told))
+                event["detail"] = _reason(lane, stretch.session, page)
+            events.append((at, 0, event))
         for name, sql in _LINKED.items():
             for kind, target, at in lane.db.execute(sql, args):
                 events.append((at, 1, {"event": name, "detail": f"{LinkKind(kind).word} {page_name(target)}"}))
         events += [(at, 1, {"event": "flush"}) for (at,) in lane.db.execute(_FLUSHED, args)]
-        events += [(at, 1, {"event": "annotate", "detail": said}) for at, said in _said(lane, stretch, page)]
+        events += [(at, 1, {"event": "annotate", "detail": detail}) for at, detail in _said(lane, stretch, page)]
         for at, reason in lane.db.execute(_ERASED, args):
             events.append((at, 2, {"event": "erase", "detail": ErasureReason(reason).word}))
-    events += [(one.position, 1, _hidden(one)) for one in hidden_in(lane, page, position)]
+    events += [(record.position, 1, _hidden(record)) for record in hidden_in(lane, page, position)]
     events += _stays(lane, page, position)
     events += _decided(lane, page, position)
-    return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]
+    return [_event(lane, at, event) for at, _, event in sorted(events, key=lambda e: (e[0], e[1]))]
 
 
 def _reason(lane: Branch, session: int, page: int) -> str | None:
     labels = lane.db.execute("SELECT labels FROM pages WHERE session = ? AND page = ?", (session, page)).get
-    told = object_of(labels)
-    where, reason = plain(told.get("where")), plain(told.get("reason"))
+    labels_object = object_of(labels)
+    where, reason = plain(labels_object.get("where")), plain(labels_object.get("reason"))
     return reason and (f"{where}: {reason}" if where else reason)
 
 
@@ -56,21 +56,21 @@ def _said(lane: Branch, stretch: BranchRange, page: int) -> Iterator[tuple[int, 
     """Each annotation of a page in a stretch, in words."""
     args = (stretch.session, page, stretch.high)
     tags: dict[int, list[str]] = {}
-    for position, tag, held in lane.db.execute(_TAGS, args):
-        tags.setdefault(position, []).append(f"{'+' if held else '-'}{tag}")
+    for position, tag, is_held in lane.db.execute(_TAGS, args):
+        tags.setdefault(position, []).append(f"{'+' if is_held else '-'}{tag}")
     for position, importance, status, valid_from, valid_to, anchors in lane.db.execute(_NOTES, (*args, Delete.NUMBER)):
-        told = tags.get(position, [])
-        told += [] if importance is None else [f"importance {importance / 1e6:g}"]
-        told += [] if status is None else [Standing(status).word]
-        told += [] if valid_from is None else [f"valid from {valid_from}"]
-        told += [] if valid_to is None else [f"valid to {valid_to}"]
-        told += [f"{name} = {value}" for name, value in object_of(anchors).items()]
-        yield position, ", ".join(told)
+        words = tags.get(position, [])
+        words += [] if importance is None else [f"importance {importance / 1e6:g}"]
+        words += [] if status is None else [Standing(status).word]
+        words += [] if valid_from is None else [f"valid from {valid_from}"]
+        words += [] if valid_to is None else [f"valid to {valid_to}"]
+        words += [f"{name} = {value}" for name, value in object_of(anchors).items()]
+        yield position, ", ".join(words)
 
 
-def _hidden(one: RedactionRecord) -> dict[str, Any]:
+def _hidden(record: RedactionRecord) -> dict[str, Any]:
     """What was hidden in a page before it was written; never the value."""
-    return {"event": "redact", "detail": words_of(one), "tokens": one.tokens_after or None}
+    return {"event": "redact", "detail": words_of(record), "tokens": record.tokens_after or None}
 
 
 def _stays(lane: Branch, page: int, position: int) -> list[tuple[int, int, dict[str, Any]]]:
@@ -89,9 +89,9 @@ def _stays(lane: Branch, page: int, position: int) -> list[tuple[int, int, dict[
     ordered = sorted(stays.values())
     for index, (f, t, level, content, since) in enumerate(ordered):
         version = versions[content]
-        told = {"event": "enter" if f == since else "shown", "level": level, "version": version}
+        event = {"event": "enter" if f == since else "shown", "level": level, "version": version}
         if f <= position:
-            events.append((f, 2, told))
+            events.append((f, 2, event))
         goes_on = index + 1 < len(ordered) and ordered[index + 1][0] == t
         if t is not None and t <= position and not goes_on:
             events.append((t, 2, {"event": "leave", "level": level, "version": version}))
@@ -101,20 +101,20 @@ def _stays(lane: Branch, page: int, position: int) -> list[tuple[int, int, dict[
 def _decided(lane: Branch, page: int, position: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """What a kernel was asked about the page and what it decided, with the reasons."""
     found = decisions_of(lane, page, position)
-    asked = decisions_at(lane, {told.cause for told in found if told.cause})
-    versions = dict(lane.rows(_VERSION, {told.content for told in found if told.content}))
-    for told in found:
-        event: dict[str, Any] = {"event": MUTATION_NAMES[told.kind], "detail": detail_of(told, asked.get)}
-        if told.content:
-            event |= {"level": told.level, "version": versions[told.content]}
-        if told.tokens is not None:
-            event["tokens"] = told.tokens
-        yield told.position, 1, event
+    asked = decisions_at(lane, {decision.cause for decision in found if decision.cause})
+    versions = dict(lane.rows(_VERSION, {decision.content for decision in found if decision.content}))
+    for decision in found:
+        event: dict[str, Any] = {"event": MUTATION_NAMES[decision.kind], "detail": detail_of(decision, asked.get)}
+        if decision.content:
+            event |= {"level": decision.level, "version": versions[decision.content]}
+        if decision.tokens is not None:
+            event["tokens"] = decision.tokens
+        yield decision.position, 1, event
 
 
-def _event(lane: Branch, position: int, told: dict[str, Any]) -> Event:
+def _event(lane: Branch, position: int, fields: dict[str, Any]) -> Event:
     turn, call = moment_at(lane, position)
-    return Event(position, turn, call, **{"level": 0, "version": 1, **told})
+    return Event(position, turn, call, **{"level": 0, "version": 1, **fields})
 
 
 _CONTENTS = """SELECT position, version, level, tokens, method FROM versions

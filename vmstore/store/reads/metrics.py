@@ -37,10 +37,10 @@ def measured(log: Log, lane: Branch, position: int, check: Callable[[], object] 
         return b"" if made.labels is None else tagged(facts.cell(position, made.labels))
 
     state, metrics = State(facts.cell), Metrics(about)
-    for told in facts.after(0, position):
+    for commit in facts.after(0, position):
         check()
-        metrics.begin(told.at)
-        for at, mutation in told.mutations:
+        metrics.begin(commit.at)
+        for at, mutation in commit.mutations:
             state.apply(at, mutation)
             metrics.note(state, at, mutation)
     assert state.settings is not None and state.policy is not None, "settings are in force"

@@ -78,7 +78,7 @@ def chosen(lane: Branch, position: int, wanted: PageQuery, after: int | None = N
         return list(islice((SelectedPage(page, 0, page) for page, *_ in rows if page not in drop), wanted.limit))
     found = (row for row in _rows(lane, position, wanted, keep) if row[0] not in drop)
     ordered = _keyed(lane, position, wanted.order_by, found)
-    later = ordered if start is None else (one for one in ordered if one > start)
+    later = ordered if start is None else (number for number in ordered if number > start)
     return sorted(later) if wanted.limit is None else nsmallest(wanted.limit, later)
 
 
@@ -172,12 +172,12 @@ def _rows(
                 yield page, tokens, importance
 
 
-def statement(told: dict[str, Any]) -> str:
+def statement(bounds: dict[str, Any]) -> str:
     """The query for the pages of one stretch that meet what is told of them."""
-    by_type = told["type"] not in (None, int(PageType.TRANSCRIPT))
-    conditions = [f"p.{field} = :{field}" for field in ("type", "role", "modality") if told[field] is not None]
+    by_type = bounds["type"] not in (None, int(PageType.TRANSCRIPT))
+    conditions = [f"p.{field} = :{field}" for field in ("type", "role", "modality") if bounds[field] is not None]
     within = "p.session = :session AND p.page > :low AND p.page <= :high"
-    if "pages" in told:
+    if "pages" in bounds:
         source = f"json_each(:pages) one CROSS JOIN pages p ON p.page = one.value AND {within}"
     else:
         source = "pages p" + (" INDEXED BY pages_type" if by_type else "")
@@ -224,21 +224,21 @@ def _sizes(lane: Branch, position: int) -> dict[int, int]:
 def faults_of(lane: Branch, position: int) -> list[Fault]:
     """Every fault up to a position: what a kernel was asked for, or what came back without one."""
     found = []
-    for one in faults_at(lane, position):
-        asked = one.asked
+    for fault in faults_at(lane, position):
+        asked = fault.asked
         found.append(
             Fault(
-                page_name(one.page) if one.page else None,
-                one.position,
-                *moment_at(lane, one.position),
-                one.out_since,
-                one.tokens,
-                granted=one.denied is None,
-                denied_because=word_of(Denial, one.denied),
+                page_name(fault.page) if fault.page else None,
+                fault.position,
+                *moment_at(lane, fault.position),
+                fault.out_since,
+                fault.tokens,
+                granted=fault.denied is None,
+                denied_because=word_of(Denial, fault.denied),
                 reason=None if asked is None else use_of(asked.word, asked.reason, asked.signal),
                 level_asked=None if asked is None else asked.level,
-                level_served=one.level,
-                from_tier=one.tier,
+                level_served=fault.level,
+                from_tier=fault.tier,
             )
         )
     return found

@@ -62,12 +62,12 @@ def _described(found: list[_Place], lanes: dict[str, tuple[Branch, int]]) -> lis
     wanted: dict[str, list[int]] = {}
     for place in found:
         wanted.setdefault(place.session, []).append(place.page)
-    told = {
+    rows = {
         (session, page.position): page
         for session, pages in wanted.items()
         for page in described(lanes[session][0], lanes[session][1], pages)
     }
-    return [told[place.session, place.page] for place in found]
+    return [rows[place.session, place.page] for place in found]
 
 
 def _places(
@@ -88,8 +88,8 @@ def _places(
             continue
         lane, position = lanes[name] = found
         after = start.page if by_position and start is not None and name == start.session else None
-        for one in chosen(lane, position, alone, after):
-            yield _place(lane, name, one, wanted)
+        for number in chosen(lane, position, alone, after):
+            yield _place(lane, name, number, wanted)
 
 
 def _place(lane: Branch, session: str, found: SelectedPage, wanted: PageQuery) -> _Place:
@@ -132,16 +132,16 @@ def sessions_of(
 
 def _named(ns: Namespace, reference: str, at: AsOf, wanted: PageQuery) -> _Place:
     """The place of the page that a reference like `s1/p17` names."""
-    told = parse(reference)
-    page = page_position(told.page)
-    if told.session is None or page is None:
+    address = parse(reference)
+    page = page_position(address.page)
+    if address.session is None or page is None:
         raise InputError(f"{reference!r} names no page of a session; give the session and the page, like s1/p17")
-    key = ns.key(told.session)
+    key = ns.key(address.session)
     found = None if key is None else _stood(ns, key, at)
     if found is None:
-        raise UnknownError(f"there is no session {told.session!r} at that moment; give the last page you got")
+        raise UnknownError(f"there is no session {address.session!r} at that moment; give the last page you got")
     lane, position = found
-    return _place(lane, told.session, place_of(lane, position, wanted.order_by, page), wanted)
+    return _place(lane, address.session, place_of(lane, position, wanted.order_by, page), wanted)
 
 
 _AT = "SELECT at_max FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

@@ -38,21 +38,21 @@ class Proof(NamedTuple):
 def proof_of(ns: Namespace, lane: Branch, page: int, call: CallRow, seal: Seal | None) -> Proof:
     """The proof that a page was in the context of a call, by a seal, or by the oldest one kept that covers the call."""
     shown = shown_at(lane, call)
-    place = next((nth for nth, one in enumerate(shown) if one.page == page), None)
+    place = next((nth for nth, row in enumerate(shown) if row.page == page), None)
     if place is None:
         raise UnknownError(f"{page_name(page)} was not in the context of call {call.call}; WHY NOT says why")
-    one, pages = shown[place], Tree(leaves_of(lane, shown))
+    row, pages = shown[place], Tree(leaves_of(lane, shown))
     if pages.root != call.root:
         raise CorruptError(f"the context of call {call.call} does not give its root; run `vmstore verify`")
     of_page = [
         _uid(lane, lane.owner(page)).hex(),
         page,
-        one.version,
-        one.level,
-        (one.commitment or bytes(32)).hex(),
+        row.version,
+        row.level,
+        (row.commitment or bytes(32)).hex(),
         *_way(pages, place),
     ]
-    cell = None if one.cell is None else seen(ns.log, ns.views, [one.cell]).get(one.cell)
+    cell = None if row.cell is None else seen(ns.log, ns.views, [row.cell]).get(row.cell)
     content = None if cell is None or cell.erased else cell.salt + cell.content
     return _proven(PAGE, of_page, _Covered(ns, lane, call, seal), content)
 
@@ -60,8 +60,8 @@ def proof_of(ns: Namespace, lane: Branch, page: int, call: CallRow, seal: Seal |
 def proof_of_request(ns: Namespace, lane: Branch, call: CallRow, seal: Seal | None) -> Proof:
     """The proof of what a call was sent, by the digest in its pack; `content` is the request, where it can be had."""
     covered = _Covered(ns, lane, call, seal)
-    told = decode(covered.commit.body)[-1]
-    if not isinstance(told, Pack) or told.sent is None:
+    pack = decode(covered.commit.body)[-1]
+    if not isinstance(pack, Pack) or pack.sent is None:
         raise InputError(f"call {call.call} states no digest of its request, for it was recorded; prove its pages")
     try:
         content = written(sent(ns, lane, call)).encode("utf-8", "surrogatepass")
@@ -70,13 +70,13 @@ def proof_of_request(ns: Namespace, lane: Branch, call: CallRow, seal: Seal | No
     commit = covered.commit
     linked = [commit.first, commit.count, commit.at, commit.lag, commit.request]
     hexed = [commit.body.hex(), commit.commitments.hex()]
-    of_request = [call.root.hex(), told.sent.hex(), covered.previous.hex(), *linked, *hexed]
+    of_request = [call.root.hex(), pack.sent.hex(), covered.previous.hex(), *linked, *hexed]
     return _proven(REQUEST, of_request, covered, content)
 
 
 def _proven(kind: str, what: list[Any], covered: _Covered, content: bytes | None) -> Proof:
-    told = [kind, what, *covered.told]
-    proof = json.dumps(told, separators=(",", ":")).encode() + b"\n"
+    statement = [kind, what, *covered.told]
+    proof = json.dumps(statement, separators=(",", ":")).encode() + b"\n"
     check(proof, covered.seal.key, content)
     return Proof(proof, check(proof, covered.seal.key), content)
 
@@ -106,10 +106,10 @@ class _Covered:
 def _covering(ns: Namespace, uid: bytes, call: CallRow, seal: Seal | None) -> tuple[Seal, SessionHead]:
     """A seal that covers a call, and what it says of the call's session."""
     kept = [seal] if seal is not None else seals_in(folder_of(ns.folder), ns.name) if ns.folder is not None else []
-    for one in kept:
-        for head in one.heads:
+    for proof in kept:
+        for head in proof.heads:
             if head.uid == uid and head.position >= call.position:
-                return one, head
+                return proof, head
     which = "the seal does not cover" if seal is not None else "no seal beside the store covers"
     raise UnknownError(f"{which} call {call.call}; run `vmstore seal`, which covers all that is there")
 

@@ -56,28 +56,28 @@ def response_of(log: Log, lane: Branch, call: CallRow) -> Response:
     if status is Status.GAP:
         raise UnknownError(f"call {call.call} could not be recorded: no response to it is known")
     ended = _ended(call)
-    told = _told(log, lane.db, ended)
-    said = _said(log, lane, ended)
+    aside = _told(log, lane.db, ended)
+    messages = _said(log, lane, ended)
     body, missing = None, None
     try:
-        body = _body(log, lane, ended, told, said)
+        body = _body(log, lane, ended, aside, messages)
     except ErasedError as error:
         missing = str(error)
-    beside = told.get("response")
+    beside = aside.get("response")
     beside = beside if isinstance(beside, dict) else {}
     raised = beside.get("exception")
-    exact = "body" in told or isinstance(raised, str) or (status is Status.ABORTED and not said)
-    derived = STREAM if told.get("assembled") else None if exact else MESSAGES
+    exact = "body" in aside or isinstance(raised, str) or (status is Status.ABORTED and not messages)
+    derived = STREAM if aside.get("assembled") else None if exact else MESSAGES
     return Response(
         call=call.call,
         status=status.word,
         fidelity=(Fidelity.DERIVED if derived else Fidelity.RECORDED).word,
         rule=derived,
         body=body,
-        messages=[one.value for one in said],
-        model=told.get("model"),
-        stop=told.get("stop"),
-        error=told.get("error"),
+        messages=[message.value for message in messages],
+        model=aside.get("model"),
+        stop=aside.get("stop"),
+        error=aside.get("error"),
         exception=raised,
         status_code=beside.get("status_code"),
         beside=beside,
@@ -106,21 +106,28 @@ def _told(log: Log, db: apsw.Connection, ended: ReplyRow) -> dict[str, Any]:
     return {"error": content.decode(), "body": content} if isinstance(content, ErasedContent) else object_of(content)
 
 
-def _body(log: Log, lane: Branch, ended: ReplyRow, told: dict[str, Any], said: list[ReplyMessage] | None) -> Any:
+def _body(
+    log: Log, lane: Branch, ended: ReplyRow, aside: dict[str, Any], messages_said: list[ReplyMessage] | None
+) -> Any:
     """The body with its holes filled; ErasedError where anything of it was erased."""
-    body = told.get("body")
+    body = aside.get("body")
     if body is None:
         return None
     if not isinstance(body, ErasedContent):
         body = named_in_full(body, lambda number: _before(log, lane, number))
     count = messages_of(body)
-    messages = (_said(log, lane, ended) if said is None else said)[-count:] if count else []
-    gone_ones = [one for each in messages for one in (each.skeleton, *each.contents) if isinstance(one, ErasedContent)]
+    messages = (_said(log, lane, ended) if messages_said is None else messages_said)[-count:] if count else []
+    gone_ones = [
+        content
+        for each in messages
+        for content in (each.skeleton, *each.contents)
+        if isinstance(content, ErasedContent)
+    ]
     if isinstance(body, ErasedContent) or gone_ones:
         raise ErasedError(f"something of the response to call {ended.call} was erased; nothing can bring it back")
     if len(messages) < count:
         return None
-    return give_body(body, [(loads(one.skeleton), one.contents) for one in messages])
+    return give_body(body, [(loads(content.skeleton), content.contents) for content in messages])
 
 
 def _before(log: Log, lane: Branch, number: int) -> Any:

@@ -47,26 +47,26 @@ def versions_of(lane: Branch, log: Log, page: int, position: int, *, delta: bool
     texts = _texts(lane, log, contents) if delta else {}
     full: dict[int, _Content] = {}
     found = []
-    for one in contents:
-        before = full.get(one.version if one.level else one.version - 1)
+    for content in contents:
+        before = full.get(content.version if content.level else content.version - 1)
         found.append(
             Version(
                 page=page_name(page),
-                version=one.version,
+                version=content.version,
                 parent=None if before is None else before.version,
-                position=one.position,
-                level=one.level,
-                tokens=one.tokens,
-                tokens_added=one.tokens - (before.tokens if before else 0),
-                bytes=one.size,
-                bytes_added=one.size - (before.size if before else 0),
+                position=content.position,
+                level=content.level,
+                tokens=content.tokens,
+                tokens_added=content.tokens - (before.tokens if before else 0),
+                bytes=content.size,
+                bytes_added=content.size - (before.size if before else 0),
                 actor=actor(labels, role),
-                method=None if one.method is None else Method(one.method).word,
-                delta=_diff(page, before, one, texts) if delta and before is not None else None,
+                method=None if content.method is None else Method(content.method).word,
+                delta=_diff(page, before, content, texts) if delta and before is not None else None,
             )
         )
-        if not one.level:
-            full[one.version] = one
+        if not content.level:
+            full[content.version] = content
     return found
 
 
@@ -88,10 +88,10 @@ def _diff(page: int, before: _Content, after: _Content, texts: dict[int, str]) -
     """A unified diff of two contents; None where one is no text, or both are too long to compare."""
     if before.position not in texts or after.position not in texts:
         return None
-    old, new = (texts[one.position].splitlines(keepends=True) for one in (before, after))
+    old, new = (texts[version.position].splitlines(keepends=True) for version in (before, after))
     if len(old) + len(new) > DIFF_LINES_MAX:
         return None
-    names = (f"{page_name(page)}@position:{one.position}#level={one.level}" for one in (before, after))
+    names = (f"{page_name(page)}@position:{version.position}#level={version.level}" for version in (before, after))
     return "".join(_ended(unified_diff(old, new, next(names), next(names))))
 
 
@@ -105,20 +105,22 @@ def affinity_of(lane: Branch, log: Log, page: int, position: int, limit: int | N
     """The pages that calls up to a position saw together with a page, nearest first."""
     own, found = company(lane, position, page)
     near = list(islice(found, limit))
-    pages: dict[int, Any] = {one.position: one for one in described(lane, position, [one.page for one in near])}
+    pages: dict[int, Any] = {
+        neighbour.position: neighbour for neighbour in described(lane, position, [neighbour.page for neighbour in near])
+    }
     texts = previews(lane, log, pages)
     return [
         Affinity(
-            page=page_name(one.page),
-            affinity=one.shared / (own + one.calls - one.shared),
-            shared=one.shared,
-            calls=one.calls,
-            role=pages[one.page].role,
-            type=pages[one.page].type,
-            tokens=pages[one.page].tokens,
-            text=texts.get(one.page, ""),
+            page=page_name(neighbour.page),
+            affinity=neighbour.shared / (own + neighbour.calls - neighbour.shared),
+            shared=neighbour.shared,
+            calls=neighbour.calls,
+            role=pages[neighbour.page].role,
+            type=pages[neighbour.page].type,
+            tokens=pages[neighbour.page].tokens,
+            text=texts.get(neighbour.page, ""),
         )
-        for one in near
+        for neighbour in near
     ]
 
 

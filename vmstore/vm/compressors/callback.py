@@ -65,10 +65,10 @@ def ask(
     instead = compressed(material, level, page_type, below)
     if isinstance(instead, NoForm) and instead.reason in (NoFormReason.NOT_ALLOWED, NoFormReason.EMPTY):
         return CallbackAnswer(instead, Outcome.NOT_ASKED, instead.found)
-    outcome, said = heard(lambda: callback(material.content, material.mime, level), timeout_s)
+    outcome, reply = heard(lambda: callback(material.content, material.mime, level), timeout_s)
     if outcome is not Outcome.ANSWERED:
-        return CallbackAnswer(instead, outcome, str(said)[:FOUND_CHARS_MAX])
-    outcome, form = _form(said, material, below)
+        return CallbackAnswer(instead, outcome, str(reply)[:FOUND_CHARS_MAX])
+    outcome, form = _form(reply, material, below)
     return (
         CallbackAnswer(instead, outcome, str(form)[:FOUND_CHARS_MAX])
         if isinstance(form, str)
@@ -99,13 +99,13 @@ def _words(error: BaseException) -> str:
         return "an error that cannot be printed"
 
 
-def _form(said: Any, material: Material, below: Sequence[Form]) -> tuple[Outcome, Form | str]:
+def _form(reply: Any, material: Material, below: Sequence[Form]) -> tuple[Outcome, Form | str]:
     """The form an answer makes, or what is wrong with it."""
-    if not isinstance(said, str | bytes):
-        return Outcome.WRONG_TYPE, f"a {type(said).__name__}, and text or bytes are asked for"
-    text = readable(said.encode("utf-8", "replace") if isinstance(said, str) else said)
+    if not isinstance(reply, str | bytes):
+        return Outcome.WRONG_TYPE, f"a {type(reply).__name__}, and text or bytes are asked for"
+    text = readable(reply.encode("utf-8", "replace") if isinstance(reply, str) else reply)
     if text is None:
-        return Outcome.NO_TEXT, f"{len(said):,} bytes that are no UTF-8"
+        return Outcome.NO_TEXT, f"{len(reply):,} bytes that are no UTF-8"
     form = Form(text.strip().encode(), Method.WRITTEN)
     if not form.content:
         return Outcome.EMPTY, "nothing but spaces"

@@ -153,25 +153,25 @@ class _Shape:
     def told(self, keys_max: int) -> Any:
         """The shape as a JSON value."""
         plain = [kind for kind in self.types if kind not in ("object", "list")]
-        told: list[Any] = ["|".join(plain)] if plain else []
+        lines: list[Any] = ["|".join(plain)] if plain else []
         if "object" in self.types:
-            told.append(self._told_object(keys_max))
+            lines.append(self._told_object(keys_max))
         if "list" in self.types:
             least, most = self.lengths
             count = f"×{most:,}" if least == most else f"×{least:,} to {most:,}"
-            told.append([self.items.told(keys_max), count] if self.items else [count])
-        return told[0] if len(told) == 1 else {"any of": told}
+            lines.append([self.items.told(keys_max), count] if self.items else [count])
+        return lines[0] if len(lines) == 1 else {"any of": lines}
 
     def _told_object(self, keys_max: int) -> dict[str, Any]:
-        told = {}
+        members = {}
         for key, (count, shape) in list(self.keys.items())[:keys_max]:
-            told[_clipped(key, 60) + ("?" if count < self.objects else "")] = shape.told(keys_max)
-        more = len(self.keys) - len(told) + len(self.rest_keys)
+            members[_clipped(key, 60) + ("?" if count < self.objects else "")] = shape.told(keys_max)
+        more = len(self.keys) - len(members) + len(self.rest_keys)
         if more > 0:
-            told[CUT] = (
+            members[CUT] = (
                 f"{more:,} more keys" if self.rest is None else [f"{more:,} more keys", self.rest.told(keys_max)]
             )
-        return told
+        return members
 
 
 def _shape(value: Any, depth: int) -> _Shape:
@@ -200,10 +200,10 @@ def _sample(value: Any, items: int, chars: int, keys: int, depth: int) -> Any:
     if not depth:
         return CUT if value else value
     if isinstance(value, list):
-        some = [_sample(one, items, chars, keys, depth - 1) for one in value[:items]]
+        some = [_sample(item, items, chars, keys, depth - 1) for item in value[:items]]
         return [*some, f"{CUT} {len(value) - items:,} more"] if len(value) > items else some
-    held = list(value.items())[:keys]
-    made = {_clipped(key, 60): _sample(one, items, chars, keys, depth - 1) for key, one in held}
+    items_kept = list(value.items())[:keys]
+    made = {_clipped(key, 60): _sample(item, items, chars, keys, depth - 1) for key, item in items_kept}
     if len(value) > keys:
         made[CUT] = f"{len(value) - keys:,} more keys"
     return made
@@ -218,7 +218,7 @@ def _written(value: Any) -> str:
     if isinstance(value, NumberText):
         return str(value)
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_written(key)}:{_written(one)}" for key, one in value.items()) + "}"
+        return "{" + ",".join(f"{_written(key)}:{_written(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(_written(one) for one in value) + "]"
+        return "[" + ",".join(_written(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False)

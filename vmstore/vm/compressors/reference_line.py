@@ -24,10 +24,10 @@ _CONTAINERS = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-ms
 
 def reference(material: Material, more: str = "") -> Form:
     """One line for a page: its type as said, what its bytes are where that differs, size, length, name."""
-    said = without_controls(material.mime.partition(";")[0].strip())[:NAME_CHARS_MAX] or "unknown type"
+    mime = without_controls(material.mime.partition(";")[0].strip())[:NAME_CHARS_MAX] or "unknown type"
     parts = [f"{len(material.content):,} bytes"]
     found = type_by_bytes(material.content)
-    if found is not None and found != said:
+    if found is not None and found != mime:
         parts.insert(0, f"{found} by its bytes")
     if material.width and material.height:
         parts.append(f"{material.width}×{material.height}")
@@ -37,7 +37,7 @@ def reference(material: Material, more: str = "") -> Form:
         parts.append(name[:NAME_CHARS_MAX])
     if more:
         parts.append(more)
-    return told(f"[{said}: {', '.join(parts)}]", Method.REFERENCE)
+    return told(f"[{mime}: {', '.join(parts)}]", Method.REFERENCE)
 
 
 def type_by_bytes(content: bytes) -> str | None:

@@ -66,8 +66,8 @@ def compressed(
 
 def undercuts(form: Form, below: Sequence[Form]) -> bool:
     """Whether a form is shorter than others; an image and a text are not compared by their bytes."""
-    alike = [one for one in below if (one.method is Method.THUMBNAIL) == (form.method is Method.THUMBNAIL)]
-    return all(form.shorter_than(one.content, one.modality) for one in alike)
+    alike = [other for other in below if (other.method is Method.THUMBNAIL) == (form.method is Method.THUMBNAIL)]
+    return all(form.shorter_than(other.content, other.modality) for other in alike)
 
 
 def _shorter(form: Form, material: Material, level: int) -> bool:

@@ -76,9 +76,11 @@ def key_points(material: Material) -> Form | NoForm:
     ranked = _ranked(text)
     if _mostly_code(ranked, len(text)):
         return code.kept(text, room)
-    points = [one._replace(text=_shortened(" ".join(one.text.split()))) for one in ranked if _can_be_a_point(one)]
-    best = max((one.score for one in points), default=0)
-    points = [one for one in points if one.score * POINTS_SCORE >= best]
+    points = [
+        piece._replace(text=_shortened(" ".join(piece.text.split()))) for piece in ranked if _can_be_a_point(piece)
+    ]
+    best = max((piece.score for piece in points), default=0)
+    points = [piece for piece in points if piece.score * POINTS_SCORE >= best]
     chosen = _chosen(points, room, POINTS_MAX)
     listed = "\n".join("- " + _ITEM_SIGN.sub("", points[at].text) for at in chosen)
     return told(listed, Method.KEY_POINTS) if chosen else NO_SHORTER
@@ -144,16 +146,16 @@ def _degrees(terms: Sequence[tuple[str, ...]]) -> list[int]:
 def _chosen(ranked: Sequence[RankedPiece], room: int, count_max: int = 1_000_000) -> list[int]:
     """The best pieces that fit together into so many characters, in their order; none says what another did."""
     chosen: list[int] = []
-    said: set[str] = set()
+    seen: set[str] = set()
     order = sorted(range(len(ranked)), key=lambda at: (-ranked[at].score, at))
     for at in order:
-        one = ranked[at]
-        cost = len(one.text) + len(GAP) + 2
-        news = sum(word not in said for word in one.terms)
-        if cost > room or not one.terms or news * 4 < len(one.terms):
+        piece = ranked[at]
+        cost = len(piece.text) + len(GAP) + 2
+        news = sum(word not in seen for word in piece.terms)
+        if cost > room or not piece.terms or news * 4 < len(piece.terms):
             continue
         room -= cost
-        said.update(one.terms)
+        seen.update(piece.terms)
         chosen.append(at)
         if len(chosen) == count_max:
             break
@@ -199,9 +201,9 @@ def _mostly_code(ranked: Sequence[RankedPiece], chars: int) -> bool:
     return sum(len(piece.text) for piece in pieces) * 5 > 3 * min(chars, CHARS_READ)
 
 
-def _can_be_a_point(one: RankedPiece) -> bool:
+def _can_be_a_point(piece: RankedPiece) -> bool:
     """Headings say nothing alone, and lines of code joined to one would be another program."""
-    return one.piece.kind is not PieceKind.HEADING and not (one.piece.kind is PieceKind.CODE and "\n" in one.text)
+    return piece.piece.kind is not PieceKind.HEADING and not (piece.piece.kind is PieceKind.CODE and "\n" in piece.text)
 
 
 def _shortened(text: str) -> str:

@@ -235,7 +235,7 @@ class Metrics:
 
     # ---- what is told
 
-    def _on_turn(self, state: State, position: int, told: m.Turn) -> None:
+    def _on_turn(self, state: State, position: int, turn: m.Turn) -> None:
         if self.turns:
             self._thrash.close(state.turn - 1)
         self.turns += 1
@@ -246,26 +246,26 @@ class Metrics:
         if topic := self._about(position, made):
             self._topics[position] = topic
 
-    def _on_reference(self, state: State, position: int, told: m.Reference) -> None:
-        if told.use == Use.SIGNAL:
+    def _on_reference(self, state: State, position: int, reference: m.Reference) -> None:
+        if reference.use == Use.SIGNAL:
             return
         self.references += 1
-        self._open[position] = told
-        if told.use == Use.FAULT:
-            self.asked[FaultReason(told.reason)] += 1
-        self._touch(state, told.page)
-        if told.use in _USED and told.call > state.call:
-            self._coming[told.page] = None
-        elif told.use in _USED:
-            self._cite(told.page)
+        self._open[position] = reference
+        if reference.use == Use.FAULT:
+            self.asked[FaultReason(reference.reason)] += 1
+        self._touch(state, reference.page)
+        if reference.use in _USED and reference.call > state.call:
+            self._coming[reference.page] = None
+        elif reference.use in _USED:
+            self._cite(reference.page)
 
-    def _on_cite(self, state: State, position: int, told: m.Cite) -> None:
-        self._touch(state, told.page)
-        self._cite(told.page)
+    def _on_cite(self, state: State, position: int, cite: m.Cite) -> None:
+        self._touch(state, cite.page)
+        self._cite(cite.page)
 
-    def _on_recall(self, state: State, position: int, told: m.Recall) -> None:
+    def _on_recall(self, state: State, position: int, recall: m.Recall) -> None:
         self.recalls += 1
-        self.corrected += told.corrected
+        self.corrected += recall.corrected
 
     def _on_compress(self, state: State, position: int, made: m.Compress) -> None:
         self.forms += 1
@@ -349,7 +349,7 @@ class Metrics:
         faults = self.served + denied
         thrash = self._thrash.index(state.turn)
         voided, price = self._prefix.voided, self._price
-        told = Measures(
+        measures = Measures(
             turns=self.turns,
             calls=self.calls,
             references=self.references,
@@ -395,7 +395,7 @@ class Metrics:
             fault_latency_p95_ms=self._pace.latency_ms(95),
             overhead=None if self.overhead is None else share(self.overhead.said, self.overhead.contents),
         )
-        return judged(told)
+        return judged(measures)
 
     def _reason(self, reason: FaultReason) -> FaultShare:
         asked, denied = self.asked[reason], self.refused[reason]

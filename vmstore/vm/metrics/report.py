@@ -164,10 +164,10 @@ def numbers(found: Measures) -> Iterator[MetricValue]:
     for tier, count in found.pages.items():
         yield MetricValue(f"pages_{tier.lower()}", count)
     for reason, band in BANDS.items():
-        told, target = found.reasons[reason.word], f"{band.low:g} to {band.high:g}"
-        met = None if told.share is None else band.low <= told.share <= band.high
-        yield MetricValue(f"share_{reason.word}", told.share, target, met, _flag(found, reason))
-        yield MetricValue(f"success_{reason.word}", told.success)
+        share, target = found.reasons[reason.word], f"{band.low:g} to {band.high:g}"
+        met = None if share.share is None else band.low <= share.share <= band.high
+        yield MetricValue(f"share_{reason.word}", share.share, target, met, _flag(found, reason))
+        yield MetricValue(f"success_{reason.word}", share.success)
 
 
 def _flag(found: Measures, reason: FaultReason) -> str | None:

@@ -34,24 +34,24 @@ class ChunkedList:
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Every number and its page."""
-        return ((one >> _BITS, one & _PAGE) for one in chain.from_iterable(self._pieces))
+        return ((packed >> _BITS, packed & _PAGE) for packed in chain.from_iterable(self._pieces))
 
     @property
     def first(self) -> tuple[int, int]:
         """The least number and its page."""
-        one = self._starts[0]
-        return one >> _BITS, one & _PAGE
+        start = self._starts[0]
+        return start >> _BITS, start & _PAGE
 
     def add(self, number: int, page: int) -> None:
         """A page takes its place."""
-        one = number << _BITS | page
+        packed = number << _BITS | page
         if not self._pieces:
-            self._pieces.append([one])
-            self._starts.append(one)
+            self._pieces.append([packed])
+            self._starts.append(packed)
             return
-        at = max(bisect_right(self._starts, one) - 1, 0)
+        at = max(bisect_right(self._starts, packed) - 1, 0)
         piece = self._pieces[at]
-        insort(piece, one)
+        insort(piece, packed)
         self._starts[at] = piece[0]
         if len(piece) > PIECE_MAX:
             half = len(piece) // 2
@@ -61,10 +61,10 @@ class ChunkedList:
 
     def remove(self, number: int, page: int) -> None:
         """A page leaves its place."""
-        one = number << _BITS | page
-        at = bisect_right(self._starts, one) - 1
+        packed = number << _BITS | page
+        at = bisect_right(self._starts, packed) - 1
         piece = self._pieces[at]
-        del piece[bisect_left(piece, one)]
+        del piece[bisect_left(piece, packed)]
         if piece:
             self._starts[at] = piece[0]
         else:

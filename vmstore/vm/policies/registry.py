@@ -52,9 +52,9 @@ def shipped(name: str) -> Shipped:
 
 def numbered(number: int) -> Shipped:
     """The policy the log means by a number; InputError where a later version of vmstore made it."""
-    for one in SHIPPED:
-        if number == one.NUMBER:
-            return one
+    for policy in SHIPPED:
+        if number == policy.NUMBER:
+            return policy
     raise InputError(f"no policy has the number {number}: a later version of vmstore decided this; read it with that")
 
 

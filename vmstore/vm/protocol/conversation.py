@@ -142,11 +142,13 @@ def conversation(leaves: Sequence[PromptPage], *, labels: bool = True, memo: Mem
     turns, left = [*begun.turns], [*begun.left]
     for nth, group in enumerate(groups):
         if nth == cut:
-            told = (*begun.instructions, *instructions[: group.instructions])
-            calls_before = (face for one in groups[:cut] if not one.recalled for face in one.faces if face.asks)
+            instructions_so_far = (*begun.instructions, *instructions[: group.instructions])
+            calls_before = (
+                face for earlier in groups[:cut] if not earlier.recalled for face in earlier.faces if face.asks
+            )
             waiting = begun.waiting.union(face.key for face in calls_before if id(face) not in pairs)
             memo.last["conversation"] = Begun(
-                labels, [*leaves], group.first, group.newest, told, [*turns], [*left], ids.used, waiting
+                labels, [*leaves], group.first, group.newest, instructions_so_far, [*turns], [*left], ids.used, waiting
             )
         stands = [face for face in group.faces if group.recalled or id(face) not in answered]
         calls = {} if group.recalled else {
@@ -203,7 +205,7 @@ def _drawn(
             call = CallPart(calls[id(face)], face.tool, object_of(asked(leaf)[1]))
             parts.append(call)
             labelled = labels and call.tool not in VM_TOOLS  # nobody cites what the memory itself answered
-            found = [one.leaf for one in pairs[id(face)]]
+            found = [pair.leaf for pair in pairs[id(face)]]
             results.append(ResultPart(call.id, call.tool, tuple(_parts(found, labelled, may_show=True))))
         else:
             # A result whose call is out is spoken of: no provider takes it as a result.
@@ -265,10 +267,10 @@ def _recalled(leaves: Sequence[PromptPage]) -> list[Part]:
     """Pages that were recalled: pictures as they are, all else in one VM:CONTEXT."""
     shown = [(leaf, picture(leaf)) for leaf in leaves]
     parts: list[Part] = []
-    for leaf, one in shown:
-        parts += [TextPart(_label(leaf)), one] if one is not None else []
-    said = [leaf for leaf, one in shown if one is None]
-    return [*parts, TextPart(context_text(said))] if said else parts
+    for leaf, face in shown:
+        parts += [TextPart(_label(leaf)), face] if face is not None else []
+    spoken = [leaf for leaf, face in shown if face is None]
+    return [*parts, TextPart(context_text(spoken))] if spoken else parts
 
 
 def _paired(groups: Sequence[Group]) -> dict[int, list[PlacedPage]]:

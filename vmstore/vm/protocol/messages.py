@@ -57,10 +57,10 @@ def messages(
     """
     memo = memo or Memo()
     talk = conversation(leaves, labels=rules is not Rules.PASSIVE, memo=memo)
-    told, instructions = policies or Policies(), "\n\n".join(talk.instructions)
+    stated, instructions = policies or Policies(), "\n\n".join(talk.instructions)
     front = memo.of(
-        ("front", rules, paging, told, instructions),
-        lambda: developer_message(rules=rules, paging=paging, policies=told, instructions=instructions),
+        ("front", rules, paging, stated, instructions),
+        lambda: developer_message(rules=rules, paging=paging, policies=stated, instructions=instructions),
     )
     speaks = dialect(shape)
     tools = memo.of(("tools", shape, rules), lambda: speaks.tools(short=rules is Rules.SHORT))

@@ -43,7 +43,7 @@ def rules_text(rules: Rules, paging: Paging, policies: Policies) -> str:
     asks = may_fault(rules, paging) and policies.faults_allowed
     if rules is Rules.SHORT:
         return "\n".join(["<VM:RULES>", *_short(asks, policies), "</VM:RULES>"])
-    told = [*_strict(asks), *_faulting(policies) * asks] if rules is Rules.STRICT else _relaxed(asks, policies)
+    lines = [*_strict(asks), *_faulting(policies) * asks] if rules is Rules.STRICT else _relaxed(asks, policies)
     letters = ", ".join(f"{letter} {meaning}" for letter, meaning in PREFIXES.items())
     reading = [
         "How the blocks are written:",
@@ -57,7 +57,7 @@ def rules_text(rules: Rules, paging: Paging, policies: Policies) -> str:
         'Never mention these rules, page IDs outside citations, tiers, paging, or "virtual memory" to the user, unless '
         "the user explicitly asks how your memory works."
     )
-    return "\n".join(["<VM:RULES>", *told, *reading, silence, "</VM:RULES>"])
+    return "\n".join(["<VM:RULES>", *lines, *reading, silence, "</VM:RULES>"])
 
 
 def developer_message(

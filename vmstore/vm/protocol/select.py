@@ -147,7 +147,7 @@ class _Choice:
         assert not self._open, "every page is decided"
         shown = tuple(self._taken[leaf.name] for leaf in leaves if leaf.name in self._taken)
         levels = ((leaf.name, leaf.level, self._taken[leaf.name].level) for leaf in leaves if leaf.name in self._taken)
-        lowered = tuple(LoweredPage(*one) for one in levels if one[2] > one[1])
+        lowered = tuple(LoweredPage(*change) for change in levels if change[2] > change[1])
         left = tuple(self._left[leaf.name] for leaf in leaves if leaf.name in self._left)
         tokens = sum(leaf.tokens for leaf in shown)
         assert tokens <= self._budget, "the window holds what was chosen"

@@ -32,8 +32,12 @@ class Anthropic:
     def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two schemas."""
         return [
-            {"name": told["name"], "description": told["description"], "input_schema": told["parameters"]}
-            for told in definitions(short=short)
+            {
+                "name": definition["name"],
+                "description": definition["description"],
+                "input_schema": definition["parameters"],
+            }
+            for definition in definitions(short=short)
         ]
 
     def names(self, tools: Sequence[Any]) -> list[str]:

@@ -23,13 +23,13 @@ class Chat:
 
     def request(self, instructions: str, turns: Sequence[ChatMessage], memo: Memo) -> dict[str, Any]:
         """`messages`: results as `tool` messages right after the calls, their pictures in a user's message after."""
-        said = {"role": self._instructing, "content": instructions}
-        head = [memo.of(("head", self._instructing, instructions), lambda: said)] if instructions else []
+        system = {"role": self._instructing, "content": instructions}
+        head = [memo.of(("head", self._instructing, instructions), lambda: system)] if instructions else []
         return {"messages": head + [message for some in all_drawn(memo, turns, _messages) for message in some]}
 
     def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two functions."""
-        return [{"type": "function", "function": told} for told in definitions(short=short)]
+        return [{"type": "function", "function": definition} for definition in definitions(short=short)]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""
@@ -67,10 +67,10 @@ def _messages(turn: ChatMessage) -> list[dict[str, Any]]:
 
 
 def _results(results: list[ResultPart]) -> list[dict[str, Any]]:
-    said = [{"role": "tool", "tool_call_id": one.id, "content": words(one.parts)} for one in results]
+    messages = [{"role": "tool", "tool_call_id": result.id, "content": words(result.parts)} for result in results]
     # No tool message can hold a picture.
-    shown = [part for one in results if _has_picture(one.parts) for part in one.parts]
-    return [*said, {"role": "user", "content": _content(shown)}] if shown else said
+    shown = [part for result in results if _has_picture(result.parts) for part in result.parts]
+    return [*messages, {"role": "user", "content": _content(shown)}] if shown else messages
 
 
 def _has_picture(parts: Sequence[Part]) -> bool:

@@ -52,15 +52,17 @@ class Dialect(Protocol):
 
 def definitions(*, short: bool = False) -> list[dict[str, Any]]:
     """The memory tools: name, description, parameters; short, with those a model needs alone."""
-    told = [
+    written = [
         {"name": name, "description": schema(name)["description"], "parameters": parameters(name)} for name in VM_TOOLS
     ]
     if short:
-        for one in told:
-            one["description"] = one["description"].partition(".")[0]
-            known = one["parameters"]["properties"]
-            one["parameters"]["properties"] = {name: {"type": known[name]["type"]} for name in SHORT if name in known}
-    return told
+        for definition in written:
+            definition["description"] = definition["description"].partition(".")[0]
+            known = definition["parameters"]["properties"]
+            definition["parameters"]["properties"] = {
+                name: {"type": known[name]["type"]} for name in SHORT if name in known
+            }
+    return written
 
 
 Message = TypeVar("Message")
@@ -100,4 +102,4 @@ def taken(value: Any, shape: str, *path: str | int) -> Any:
 
 def listed(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, whatever else it holds; nothing where it is no list."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -21,8 +21,8 @@ class Gemini:
     def request(self, instructions: str, turns: Sequence[ChatMessage], memo: Memo) -> dict[str, Any]:
         """`contents`: as many functionResponse parts as functionCall parts in the content before, nothing beside."""
         contents = [drawn(memo, turn, _content) for turn in merged(_spread(begun(turns)))]
-        told = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
-        return {**told, "contents": contents}
+        system = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
+        return {**system, "contents": contents}
 
     def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two function declarations."""
@@ -31,7 +31,7 @@ class Gemini:
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""
         groups = [tool.get("functionDeclarations", tool.get("function_declarations")) for tool in listed(list(tools))]
-        return [str(told.get("name")) for group in groups for told in listed(group)]
+        return [str(declared.get("name")) for group in groups for declared in listed(group)]
 
     def said(self, response: Mapping[str, Any]) -> ParsedResponse:
         """The first candidate's words and calls; one that was stopped before it spoke says nothing."""
@@ -56,8 +56,8 @@ def _spread(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
     spread: list[ChatMessage] = []
     for turn in turns:
         results = [part for part in turn.parts if isinstance(part, ResultPart)]
-        pictured = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
-        shown = [part for one in pictured for part in one.parts]
+        pictured = [result for result in results if any(isinstance(part, Picture) for part in result.parts)]
+        shown = [part for result in pictured for part in result.parts]
         spread += [turn, ChatMessage(Role.USER, tuple(shown))] if shown else [turn]
     return spread
 

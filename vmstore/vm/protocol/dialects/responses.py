@@ -20,12 +20,12 @@ class Responses:
 
     def request(self, instructions: str, turns: Sequence[ChatMessage], memo: Memo) -> dict[str, Any]:
         """`input`: messages, calls and outputs, each an item; the pictures of outputs in a user's message after."""
-        told = {"instructions": instructions} if instructions else {}
-        return {**told, "input": [item for turn in turns for item in drawn(memo, turn, _items)]}
+        system = {"instructions": instructions} if instructions else {}
+        return {**system, "input": [item for turn in turns for item in drawn(memo, turn, _items)]}
 
     def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two functions."""
-        return [{"type": "function", **told} for told in definitions(short=short)]
+        return [{"type": "function", **definition} for definition in definitions(short=short)]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""
@@ -51,8 +51,8 @@ def _items(turn: ChatMessage) -> list[dict[str, Any]]:
         return [{"role": "user", "content": _content(turn.parts)}]
     calls = [part for part in turn.parts if isinstance(part, CallPart)]
     text = words(turn.parts)
-    said = [{"role": "assistant", "content": [{"type": "output_text", "text": text}]}] if text else []
-    return [*said, *map(_call, calls)]
+    messages = [{"role": "assistant", "content": [{"type": "output_text", "text": text}]}] if text else []
+    return [*messages, *map(_call, calls)]
 
 
 def _call(call: CallPart) -> dict[str, Any]:
@@ -60,10 +60,12 @@ def _call(call: CallPart) -> dict[str, Any]:
 
 
 def _outputs(results: list[ResultPart]) -> list[dict[str, Any]]:
-    said = [{"type": "function_call_output", "call_id": one.id, "output": words(one.parts)} for one in results]
-    pictured = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
-    shown = [part for one in pictured for part in one.parts]
-    return [*said, {"role": "user", "content": _content(shown)}] if shown else said
+    outputs = [
+        {"type": "function_call_output", "call_id": result.id, "output": words(result.parts)} for result in results
+    ]
+    pictured = [result for result in results if any(isinstance(part, Picture) for part in result.parts)]
+    shown = [part for result in pictured for part in result.parts]
+    return [*outputs, {"role": "user", "content": _content(shown)}] if shown else outputs
 
 
 def _content(parts: Sequence[Part]) -> list[dict[str, Any]]:
