@@ -23,8 +23,14 @@ PICTURES = "\u20a0-\u20cf\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U000
 PAIRED = "\U0001f1e6-\U0001f1ff"  # two of these letters are a flag
 _SKIN = "\U0001f3fb-\U0001f3ff"
 
+# Beyond the first 65,536 characters each range of an expression costs time for every sign that is compared:
+# there whole stretches of writings that have marks count as such, letters and all.
+_MARKS_BEYOND = "\U00010a01-\U00011fff\U00016af0-\U00016f92\U0001e000-\U0001e94a\U000e0100-\U000e01ef"
+
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u20d0-\u20ff\ufe00-\ufe0f]+")
-_UNSEEN = re.compile(f"[\u00ad\u200c-\u200f\u202a-\u202e\u2060-\u2069\ufeff{_SKIN}]+")
+UNSEEN = "\u00ad\u200c-\u200f\u202a-\u202e\u2060-\u2069\ufeff" + _SKIN
+APOSTROPHES = "'\u2018\u2019\u02bc\u00b4"
+_UNSEEN = re.compile(f"[{UNSEEN}]+")
 # What printed English has beside ASCII, and what other writings have for an apostrophe or a hyphen.
 _PRINTED = {
     "\u2018": "'",
@@ -62,7 +68,7 @@ class Classes(NamedTuple):
 @cache
 def classes() -> Classes:
     """Reads the marks from the tables of Python, the first time a text is not plain English."""
-    marks = "".join(_ranges())
+    marks = "".join(_ranges()) + _MARKS_BEYOND
     return Classes(
         marks,
         re.compile(f"[{marks}]"),
@@ -73,9 +79,9 @@ def classes() -> Classes:
 
 
 def _ranges() -> list[str]:
-    """The marks, and the joiners within words, as ranges of an expression."""
+    """The marks as ranges of an expression."""
     found: list[list[int]] = []
-    for code in (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)):
+    for code in range(0x300, 0xFE30):
         if unicodedata.category(chr(code))[0] == "M":
             if found and found[-1][1] == code - 1:
                 found[-1][1] = code

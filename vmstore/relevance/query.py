@@ -12,8 +12,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from vmstore.relevance.characters import classes, folded, settled
-from vmstore.relevance.words import Analyzer, has_signs, is_number, sign_runs, tokens
+from vmstore.relevance.characters import folded, settled
+from vmstore.relevance.words import Analyzer, has_signs, is_number, sign_runs, signs_of, tokens
 
 CHARS_MAX = 16_384  # a page of text; who searches with more has handed over a file
 WORDS_MAX = 256
@@ -106,7 +106,7 @@ class _Reader:
         self._analyzer = analyzer
         self._notes: list[str] = []
         self._stops: list[str] = []
-        self._words: dict[Asked, None] = {}
+        self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], Asked] = {}  # by what answers them
         self._phrases: list[AskedPhrase] = []
         self._required: list[tuple[Wanted, ...]] = []
         self._excluded: list[Wanted] = []
@@ -117,7 +117,7 @@ class _Reader:
             self._take(group)
         if not self._words and not self._phrases:
             self._ask_stops()
-        words = tuple(self._words)
+        words = tuple(self._words.values())
         if len(words) > WORDS_MAX:
             self._notes.append(
                 f"Only the first {WORDS_MAX} words are asked for; {len(words) - WORDS_MAX} are left out."
@@ -209,7 +209,8 @@ class _Reader:
         asked = [one for wanted in found for one in self._asked_by(wanted)]
         if len(group) > 1 and not required and asked:
             asked = [_either(" OR ".join(item.text for item in group), asked)]
-        self._words.update(dict.fromkeys(asked))
+        for one in asked:
+            self._words.setdefault((one.terms, one.prefixes), one)
 
     def _asked_by(self, wanted: Wanted) -> list[Asked]:
         return [wanted] if isinstance(wanted, Asked) else self._asked(wanted.text)
@@ -274,7 +275,7 @@ class _Reader:
             what = "The question is empty" if not self._raw.strip() else "The question has no word or sign to look for"
             self._notes.append(f"{what}; nothing is found by it.")
         for word in self._stops:
-            self._words[Asked(word, AskedKind.STOP, (word,))] = None
+            self._words[(word,), ()] = Asked(word, AskedKind.STOP, (word,))
 
 
 def _either(text: str, asked: list[Asked]) -> Asked:
@@ -290,7 +291,7 @@ def _either(text: str, asked: list[Asked]) -> Asked:
 
 def _pairs(run: str) -> Iterator[Asked]:
     """Signs that stand together are asked for in pairs, one that stands alone by itself."""
-    signs = [folded(sign) for sign in classes().sign.findall(run)]
+    signs = signs_of(run)
     if len(signs) == 1:
         yield Asked(run, AskedKind.SIGNS, (signs[0],))
     for first, second in pairwise(signs):

@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
-from importlib.metadata import version
 from itertools import chain
+from operator import add
 from typing import NamedTuple, cast
 
 from vmstore.errors import InputError
-from vmstore.relevance.characters import PAIRED, PICTURES, classes, folded, plain, settled
+from vmstore.relevance.characters import APOSTROPHES, PAIRED, PICTURES, UNSEEN, classes, folded, plain, settled
+from vmstore.relevance.irregular import FORMS, SPELLINGS
 from vmstore.relevance.stops import STOP_WORDS
 
 VERSION = 1  # of the rules of this module and of the two it reads
@@ -89,6 +90,7 @@ class Analyzer:
         self.language = language
         self._stops = STOP_WORDS.get(language, frozenset())
         self._stem = _stemmer(LANGUAGES[language])
+        self._irregular, self._spelled = (FORMS, SPELLINGS) if language == "en" else ({}, {})
         self._plain_first = language in ("en", "none")
         self._forms = _Forms(self._form)
         self._terms = _Terms(self._forms)
@@ -97,7 +99,10 @@ class Analyzer:
     def version(self) -> str:
         """Names the rules and the tables of endings; an index made by others is made again."""
         rules = f"words@{VERSION}/{self.language}"
-        return f"{rules}/snowball {version('snowballstemmer')}" if LANGUAGES[self.language] else rules
+        if not LANGUAGES[self.language]:
+            return rules
+        packages = import_module("importlib.metadata")  # slow to load, and only an index asks
+        return f"{rules}/snowball {packages.version('snowballstemmer')}"
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text in order, as often as they stand in it, without stop words and wholes."""
@@ -118,8 +123,9 @@ class Analyzer:
     def word(self, word: str) -> str:
         """The term of a single word."""
         if self._plain_first:
-            word = folded(word)
-            return self._ending(word)[:TERM_CHARS_MAX]
+            small = folded(word)
+            stem = self._ending(self._irregular.get(small, small))
+            return self._spelled.get(stem, stem)[:TERM_CHARS_MAX]
         return folded(self._ending(word.casefold()))[:TERM_CHARS_MAX]
 
     def spellings(self, word: str, term: str) -> tuple[str, ...]:
@@ -148,25 +154,18 @@ class Analyzer:
         wholes: list[str] = []
         stops: list[str] = []
         sequence: list[str] = []
-        before = ""
-        for piece in classes().sign.split(token):
-            if not piece:
+        for run in sign_runs(token):
+            if classes().sign.match(run):
+                signs = signs_of(run)
+                terms += signs
+                sequence += signs
+                wholes += map(add, signs, signs[1:])
                 continue
-            if classes().sign.match(piece):
-                sign = folded(piece)
-                terms.append(sign)
-                sequence.append(sign)
-                if before:
-                    wholes.append(before + sign)
-                before = sign
-            else:
-                before = ""
-                for inner in tokens(piece):
-                    form = self._name(inner)
-                    terms += form.terms
-                    wholes += form.wholes
-                    stops += form.stops
-                    sequence += form.sequence
+            for form in map(self._name, tokens(run)):
+                terms += form.terms
+                wholes += form.wholes
+                stops += form.stops
+                sequence += form.sequence
         return TokenForm(tuple(terms), tuple(wholes), tuple(stops), tuple(sequence))
 
     def _name(self, token: str) -> TokenForm:
@@ -278,14 +277,27 @@ class _Terms(dict[str, tuple[str, ...]]):
 
 def tokens(text: str) -> list[str]:
     """The tokens of a text in order: words, and names with what joins their parts."""
+    if "\x1b" in text:
+        text = ESCAPE.sub(" ", text)
     if not text.isascii():
         text = settled(text)
     return _pattern(text).findall(text)
 
 
 def spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where the tokens of a settled text stand, and each token."""
-    return ((found.start(), found.end(), found.group()) for found in _pattern(text).finditer(text))
+    """Where the tokens of a text stand in it as it is written, and what each is when it is settled."""
+    if "\x1b" in text:
+        text = ESCAPE.sub(lambda found: " " * len(found.group()), text)
+    if text.isascii():
+        for found in _TOKEN.finditer(text):
+            yield found.start(), found.end(), found.group()
+        return
+    for found in _written_token().finditer(text):
+        start = found.start()
+        for run in sign_runs(found.group()):
+            if token := settled(run):
+                yield start, start + len(run), token
+            start += len(run)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -303,6 +315,16 @@ def has_signs(token: str) -> bool:
 def sign_runs(token: str) -> list[str]:
     """A token cut where signs begin and end."""
     return [run for run in classes().signs.split(token) if run] if has_signs(token) else [token]
+
+
+def signs_of(run: str) -> list[str]:
+    """The signs of a run of them, each with its marks, as terms."""
+    return list(map(_sign, classes().sign.findall(run)))
+
+
+@lru_cache(CACHED_MAX)
+def _sign(sign: str) -> str:
+    return folded(sign)
 
 
 def is_number(token: str) -> bool:
@@ -332,9 +354,10 @@ def _stemmer(algorithm: str) -> Callable[[str], str]:
     return lru_cache(CACHED_MAX)(cast("Callable[[str], str]", found))
 
 
-def _shape(letter: str, first: str) -> str:
+def _shape(letter: str, first: str, apostrophe: str = "'") -> str:
     """A token: runs of letters with joints between them, `++` or `#`; or that after a flag's or a dot file's begin."""
-    run = rf"{letter}++(?:(?:[-./@']|::|(?<=\d):(?=\d)){letter}++){{0,{JOINTS_MAX}}}+(?:\+\+(?!\w)|\#(?!\w))?"
+    joint = rf"(?:[-./@{apostrophe}]|::|(?<=\d):(?=\d))"
+    run = rf"{letter}++(?:{joint}{letter}++){{0,{JOINTS_MAX}}}+(?:\+\+(?!\w)|\#(?!\w))?"
     return rf"{run}|(?:(?<![\w.])\.(?={first})|(?<![\w-])--?(?={first})){run}"
 
 
@@ -347,6 +370,14 @@ def _marked_token() -> re.Pattern[str]:
     return re.compile(_shape(rf"[\w{classes().marks}]", _LETTER) + f"|{_PICTURE}")
 
 
+@cache
+def _written_token() -> re.Pattern[str]:
+    """The tokens of a text that nobody has settled: with unseen signs in words and curly apostrophes."""
+    return re.compile(_shape(rf"[\w{classes().marks}{UNSEEN}]", _LETTER, APOSTROPHES) + f"|{_PICTURE}")
+
+
+ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?)?")
+"""What tells a terminal its colours."""
 _TOKEN = re.compile(_shape("[A-Za-z0-9_]", "[A-Za-z]"))
 _LETTER_TOKEN = re.compile(_shape(r"\w", _LETTER) + f"|{_PICTURE}")
 _DIGIT = re.compile("[0-9]")
