@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
+from vmstore.core.embedding import Quantisation
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.grants import GrantScope, Verb
 from vmstore.core.mutation import (
@@ -28,6 +29,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Embed,
     Erase,
     Evict,
     FaultDenied,
@@ -97,6 +99,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Annotate: {"status": frozenset(Standing)},
     Erase: {"reason": frozenset(ErasureReason)},
     Compress: {"method": frozenset(Method)},
+    Embed: {"quantisation": frozenset(Quantisation)},
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
     Configure: {"estimator": frozenset(ESTIMATORS)},
@@ -140,7 +143,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Compress: lambda m: (m.page,),
     **dict.fromkeys((Link, Unlink), lambda m: (m.source, m.target)),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
-    **dict.fromkeys((Delete, Flush, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
+    **dict.fromkeys((Delete, Flush, Embed, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
     **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,
