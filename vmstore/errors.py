@@ -81,6 +81,10 @@ class CorruptError(VmstoreError):
     code = "corrupt"
 
 
+class EmbedderError(VmstoreError):
+    """An embedder that failed, hung, or answered with what are no vectors; nothing of its answer was written."""
+
+
 class InternalError(VmstoreError):
     """A fault of vmstore itself; the store is as it was."""
 

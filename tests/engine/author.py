@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
-from vmstore.core.embedding import Quantisation, vector_bytes
 from vmstore.core.mutation import (
     Annotate,
     Cite,
@@ -43,6 +42,7 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
+from vmstore.core.vectors import Quantisation, vector_bytes
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
 from vmstore.engine.head import NewSession

@@ -32,12 +32,12 @@ from vmstore.core.decision import (
     Settings,
     Unpin,
 )
-from vmstore.core.embedding import Embed
 from vmstore.core.erasure import Erase
 from vmstore.core.grants import Revoke, Share
 from vmstore.core.mutation_kind import MUTATION_NAMES, CellRef, Mutation
 from vmstore.core.namespace_policy import NamespacePolicy
 from vmstore.core.redaction import Approve, Redact
+from vmstore.core.vectors import Embed
 from vmstore.errors import CorruptError
 
 WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers

@@ -50,10 +50,12 @@ class RunWriter(MemorySink):
             pages = [(own(page), level) for page, level in loads(self._commit.cell(position, mutation.note))]
             name = None if mutation.name is None else self._cell(self._commit.cell(position, mutation.name))
             return msgspec.structs.replace(mutation, name=name, note=self._cell(dumps(pages)))
-        if isinstance(mutation, m.Embed) and mutation.vectors is not None:
-            if isinstance(self._commit.cell(position, mutation.vectors), ErasedContent):
-                mutation = msgspec.structs.replace(mutation, vectors=None)
+        if isinstance(mutation, m.Embed) and self._erased(position, mutation.vectors):
+            mutation = msgspec.structs.replace(mutation, vectors=None)
         return m.sealed_again(mutation, lambda ref: self._cell(self._commit.cell(position, ref)))
+
+    def _erased(self, position: int, ref: m.CellRef | None) -> bool:
+        return ref is not None and isinstance(self._commit.cell(position, ref), ErasedContent)
 
     def settings(self, values: bytes) -> m.CellRef:
         """A cell with settings."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from vmstore.core.embedding import Quantisation, unlike_vectors
 from vmstore.core.mutation import (
     CELL_FIELDS,
     Annotate,
@@ -37,6 +36,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.text.holes import BASE64, HOLES, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
 from vmstore.core.text.json_text import is_text, strict
+from vmstore.core.vectors import Quantisation, unlike_vectors
 from vmstore.engine.head import GateHead
 
 

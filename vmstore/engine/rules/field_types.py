@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
-from vmstore.core.embedding import Quantisation
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.grants import GrantScope, Verb
 from vmstore.core.mutation import (
@@ -78,6 +77,7 @@ from vmstore.core.page import (
 )
 from vmstore.core.redaction import Artifact, Reason, Redaction, RedactionMethod, RedactionSource
 from vmstore.core.text.token_estimate import ESTIMATORS
+from vmstore.core.vectors import Quantisation
 
 NUMBER_MAX = 2**63 - 1
 IMPORTANCE_MAX = 1_000_000

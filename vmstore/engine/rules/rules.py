@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from vmstore.core.embedding import DIMENSION_MAX
 from vmstore.core.mutation import (
     CELL_FIELDS,
     WHOLE,
@@ -42,6 +41,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import LinkKind, Modality, PageType
 from vmstore.core.text.token_estimate import TOKENS_IMAGE_MAX
+from vmstore.core.vectors import DIMENSION_MAX
 from vmstore.engine import system_session
 from vmstore.engine.head import GateHead
 from vmstore.engine.rules.cell_contents import (

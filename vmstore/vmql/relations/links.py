@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vmstore.core.embedding import Quantisation
 from vmstore.core.page import Level, LinkKind, Method, Role, Tier
+from vmstore.core.vectors import Quantisation
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
 from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
 from vmstore.vmql.relations.shared_columns import NO, SESSION, WRITER, holds, maker, rows, scan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import ClassVar
 
 from vmstore.core.mutation_kind import CellRef, Mutation
@@ -11,6 +12,7 @@ from vmstore.core.page import WordEnum
 
 DIMENSION_MAX = 1 << 16
 SCALE_BYTES = 4  # of a vector in INT8, before its numbers
+INT8_MAX = 127
 
 
 class Quantisation(WordEnum):
@@ -41,6 +43,18 @@ class Embed(Mutation, frozen=True, array_like=True, tag=35):
 def vector_bytes(quantisation: int, dimension: int) -> int:
     """How many bytes one vector takes."""
     return 2 * dimension if quantisation == Quantisation.FLOAT16 else SCALE_BYTES + dimension
+
+
+def packed_vector(numbers: Sequence[float], quantisation: int) -> bytes:
+    """A vector of finite numbers within -1 and 1 as it is kept."""
+    if quantisation == Quantisation.FLOAT16:
+        return struct.pack(f"<{len(numbers)}e", *numbers)
+    most = max(map(abs, numbers), default=0.0)
+    (scale,) = struct.unpack("<f", struct.pack("<f", most / INT8_MAX))
+    steps = (
+        [min(INT8_MAX, max(-INT8_MAX, round(number / scale))) for number in numbers] if scale else [0] * len(numbers)
+    )
+    return struct.pack(f"<f{len(numbers)}b", scale, *steps)
 
 
 def unlike_vectors(content: bytes, quantisation: int, dimension: int, count: int) -> str | None:
