@@ -84,6 +84,8 @@ class CorruptError(VmstoreError):
 class EmbedderError(VmstoreError):
     """An embedder that failed, hung, or answered with what are no vectors; nothing of its answer was written."""
 
+    code = "embedder"
+
 
 class InternalError(VmstoreError):
     """A fault of vmstore itself; the store is as it was."""

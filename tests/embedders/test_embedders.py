@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def test_chunks_cover_a_text(text: str) -> None:
         assert 0 <= begins < ends <= len(text) and ends - begins <= CHARS
         covered.update(range(begins, ends))
     assert all(text[at].isspace() for at in range(len(text)) if at not in covered)
-    for (_, ends), (begins, _) in zip(found, found[1:], strict=False):
+    for (_, ends), (begins, _) in pairwise(found):
         assert begins <= ends - CHARS_SHARED or text[ends - CHARS_SHARED : begins].isspace()
 
 

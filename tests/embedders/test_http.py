@@ -105,7 +105,7 @@ def test_what_passes_is_tried_again(server: EmbeddingServer) -> None:
 def test_what_does_not_pass_is_told_at_once(server: EmbeddingServer) -> None:
     """A refusal is told once, in few words, and without the key that it repeats."""
     server.replies = [failing(401, f"bad key {KEY} " + "x" * 9_000)]
-    with pytest.raises(EmbedderError, match="401: bad key … x+") as told:
+    with pytest.raises(EmbedderError, match=r"401: bad key … x+") as told:
         HttpEmbedder(server.url, "m", api_key=KEY).embed(["a"])
     assert len(server.asked) == 1 and len(str(told.value)) < 300
     assert KEY not in repr(HttpEmbedder(server.url, "m", api_key=KEY))

@@ -13,6 +13,7 @@ from vmstore.core.page import WordEnum
 DIMENSION_MAX = 1 << 16
 SCALE_BYTES = 4  # of a vector in INT8, before its numbers
 INT8_MAX = 127
+NOTHING = 1e-30  # a vector with no greater number is one of zeros
 
 
 class Quantisation(WordEnum):
@@ -50,10 +51,8 @@ def packed_vector(numbers: Sequence[float], quantisation: int) -> bytes:
     if quantisation == Quantisation.FLOAT16:
         return struct.pack(f"<{len(numbers)}e", *numbers)
     most = max(map(abs, numbers), default=0.0)
-    (scale,) = struct.unpack("<f", struct.pack("<f", most / INT8_MAX))
-    steps = (
-        [min(INT8_MAX, max(-INT8_MAX, round(number / scale))) for number in numbers] if scale else [0] * len(numbers)
-    )
+    (scale,) = struct.unpack("<f", struct.pack("<f", most / INT8_MAX if most > NOTHING else 0.0))
+    steps = [round(number / scale) for number in numbers] if scale else [0] * len(numbers)
     return struct.pack(f"<f{len(numbers)}b", scale, *steps)
 
 

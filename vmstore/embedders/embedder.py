@@ -79,6 +79,8 @@ def embedder_of(given: object) -> Embedder:
 class EmbedderTimeoutError(EmbedderError):
     """An embedder did not answer within the time it was given; its thread may still wait for it."""
 
+    code = "embedder-timeout"
+
 
 def vectors_of(embedder: Embedder, texts: Sequence[str], timeout_s: float) -> list[list[float]]:
     """One vector of finite numbers a text, all of one dimension, each of length 1 or all zeros.

@@ -151,16 +151,18 @@ class EmbeddingRun:
             )
             copies = [self._copy(one) for one in there]
         self.empty += len(some) - len(there)
+        known: list[EmbeddingAnswer] = []
         for one, copy in zip(there, copies, strict=True):
             text = readable(cells[one.cell]) or ""
             places = chunks(text)
             if not places:
                 self.empty += 1
             elif (copy := copy or self._again.get(one.cell)) is not None:
-                self._write([copy._replace(content=one)])
-                self.copied += 1
+                known.append(copy._replace(content=one))
             else:
                 yield EmbeddedText(one, places, masked(text, places))
+        self._write(known)
+        self.copied += len(known)
 
     def _copy(self, content: UnembeddedContent) -> EmbeddingAnswer | None:
         """The vectors that whoever wrote an inherited content gave it after the fork."""
