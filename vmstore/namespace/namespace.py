@@ -43,6 +43,7 @@ from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
 
 if TYPE_CHECKING:
+    from vmstore.embedders.embedder import Embedder
     from vmstore.live.compression import FormMaker
     from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
@@ -86,6 +87,7 @@ class Namespace(after_fork.Owner):
         self.views_lock = self.lock.views
         self.query: Callable[..., Any] | None = None  # of the store that holds it: answers statements
         self.access: RegionGuard | None = None  # of a handle on a region: what its principals may do
+        self.embedder: Embedder | None = None  # what gives texts vectors, where one was handed in
         self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
         self._closed = False
         self._parts: NamespaceParts | None = self._made(log, projection)

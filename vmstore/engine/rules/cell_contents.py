@@ -19,6 +19,7 @@ from vmstore.core.mutation import (
     Close,
     Compress,
     Create,
+    Embed,
     Mark,
     Message,
     NamespacePolicy,
@@ -35,6 +36,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.text.holes import BASE64, HOLES, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
 from vmstore.core.text.json_text import is_text, strict
+from vmstore.core.vectors import Quantisation, unlike_vectors
 from vmstore.engine.head import GateHead
 
 
@@ -130,6 +132,7 @@ FORMS: dict[type, dict[str, CellForm]] = {
     Annotate: {"tags": TEXTS, "untags": TEXTS, "anchors": ANCHORS},
     Approve: {"who": NAME},
     Compress: {"content": OPAQUE},
+    Embed: {"model": NAME, "vectors": OPAQUE},
     Message: {"envelope": SKELETON, "aside": VALUE},
     Reply: {"aside": OBJECT},
     Pack: {"rest": OBJECT, "envelopes": SKELETON},
@@ -166,6 +169,17 @@ def named(m: AnyMutation) -> Iterator[tuple[str, Any, CellForm]]:
     for field, form in READ.get(type(m), ()):
         if getattr(m, field) is not None:
             yield from ((field, ref, form) for ref in refs_in(m, field))
+    if isinstance(m, Embed) and m.vectors is not None:
+        yield "vectors", m.vectors, vectors_form(m)
+
+
+def vectors_form(m: Embed) -> CellForm:
+    """What the vectors of one embedding are."""
+    count, kind = len(m.chunks), Quantisation(m.quantisation)
+    return CellForm(
+        f"{count} vectors of {m.dimension} numbers in {kind.word}",
+        lambda content: unlike_vectors(content, kind, m.dimension, count),
+    )
 
 
 class PackedPage(NamedTuple):

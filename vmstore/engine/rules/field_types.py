@@ -28,6 +28,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Embed,
     Erase,
     Evict,
     FaultDenied,
@@ -76,6 +77,7 @@ from vmstore.core.page import (
 )
 from vmstore.core.redaction import Artifact, Reason, Redaction, RedactionMethod, RedactionSource
 from vmstore.core.text.token_estimate import ESTIMATORS
+from vmstore.core.vectors import Quantisation
 
 NUMBER_MAX = 2**63 - 1
 IMPORTANCE_MAX = 1_000_000
@@ -97,6 +99,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Annotate: {"status": frozenset(Standing)},
     Erase: {"reason": frozenset(ErasureReason)},
     Compress: {"method": frozenset(Method)},
+    Embed: {"quantisation": frozenset(Quantisation)},
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
     Configure: {"estimator": frozenset(ESTIMATORS)},
@@ -140,7 +143,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Compress: lambda m: (m.page,),
     **dict.fromkeys((Link, Unlink), lambda m: (m.source, m.target)),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
-    **dict.fromkeys((Delete, Flush, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
+    **dict.fromkeys((Delete, Flush, Embed, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
     **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,

@@ -21,6 +21,7 @@ from vmstore.core.mutation import (
     CellRef,
     Compress,
     Create,
+    Embed,
     Erase,
     Evict,
     FaultDenied,
@@ -40,6 +41,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import LinkKind, Modality, PageType
 from vmstore.core.text.token_estimate import TOKENS_IMAGE_MAX
+from vmstore.core.vectors import DIMENSION_MAX
 from vmstore.engine import system_session
 from vmstore.engine.head import GateHead
 from vmstore.engine.rules.cell_contents import (
@@ -52,6 +54,7 @@ from vmstore.engine.rules.cell_contents import (
     LiveContents,
     refs_in,
     unfilled,
+    vectors_form,
 )
 from vmstore.engine.rules.field_types import (
     COUNTS,
@@ -63,6 +66,7 @@ from vmstore.engine.rules.field_types import (
     WORDS,
     mistyped,
 )
+from vmstore.engine.unprojected_tail import OPAQUE as NEVER_HERE
 
 
 class MutationPlace(msgspec.Struct, gc=False):
@@ -379,6 +383,22 @@ def content_is_its_own(head: GateHead, m: FaultIn | Prefetch | Evict, place: Mut
     return None
 
 
+@about(Embed)
+def embeds_a_content(head: GateHead, m: Embed, place: MutationPlace) -> str | None:
+    """Vectors are of a full content of their page that the source had, in chunks that go on through it."""
+    found = head.content(m.content)
+    if found is None or (found.page, found.level) != (m.page, 0) or found.commitment == NEVER_HERE:
+        return f"position {m.content} holds no full content of p{m.page}"
+    if not 0 < m.dimension <= DIMENSION_MAX:
+        return f"dimension {m.dimension} is not within 1 and {DIMENSION_MAX}"
+    before = -1
+    for start, end in m.chunks:
+        if not before < start < end:
+            return f"a chunk from {start} to {end} does not follow one that begins at {before}"
+        before = start
+    return None if m.chunks else "an embedding of no chunk"
+
+
 @about(FaultIn, FaultDenied, Prefetch, Revoke)
 def reference_came_before(
     head: GateHead, m: FaultIn | FaultDenied | Prefetch | Revoke, place: MutationPlace
@@ -427,6 +447,10 @@ def cells_are_formed(kind: type) -> Check:
                     wrong = place.contents.wrong(ref, form)
                     if wrong is not None:
                         return f"{field} must name {form.words}: {wrong}"
+        if kind is Embed and m.vectors is not None:
+            form = vectors_form(m)
+            wrong = place.contents.wrong(m.vectors, form)
+            return None if wrong is None else f"vectors must name {form.words}: {wrong}"
         return None
 
     return check
@@ -523,6 +547,7 @@ RULES: tuple[Rule, ...] = (
     reply_answers_last_call,
     membership_changes,
     content_is_its_own,
+    embeds_a_content,
     reference_came_before,
     ranks_are_distinct,
     totals_match,

@@ -34,6 +34,7 @@ MODULES = {
     "archive": "vmstore.shell.commands.care.archives",
     "unarchive": "vmstore.shell.commands.care.archives",
     "merge": "vmstore.shell.commands.data.merge",
+    "embed": "vmstore.shell.commands.care.embeddings",
     "sweep": "vmstore.shell.commands.care.upkeep",
     "upgrade": "vmstore.shell.commands.care.upkeep",
     "du": "vmstore.shell.commands.care.usage",
