@@ -59,14 +59,7 @@ def _text(content: bytes) -> str | None:
 def _typed(*types: type) -> Callable[[bytes], str | None]:
     """JSON of some types."""
 
-    def wrong(content: bytes) -> str | None:
-        try:
-            value = strict(content)
-        except ValueError as error:
-            return str(error)
-        return None if not types or isinstance(value, types) else f"it is a JSON {_NAMES[type(value)]}"
-
-    return wrong
+    return lambda content: _read(content, *types)[1]
 
 
 _NAMES = {dict: "object", list: "list", str: "text", int: "number", float: "number", bool: "truth value"}
@@ -101,8 +94,11 @@ def _skeleton(content: bytes) -> str | None:
 
 def _read(content: bytes, *types: type) -> tuple[Any, str | None]:
     """JSON of some types, or why it is none."""
-    wrong = _typed(*types)(content)
-    return (None, wrong) if wrong is not None else (strict(content), None)
+    try:
+        value = strict(content)
+    except ValueError as error:
+        return None, str(error)
+    return value, None if not types or isinstance(value, types) else f"it is a JSON {_NAMES[type(value)]}"
 
 
 def _list_of(value: Any, kind: type, name: str) -> str | None:

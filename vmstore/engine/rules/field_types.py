@@ -164,13 +164,7 @@ _Share = Annotated[int, msgspec.Meta(ge=0, le=IMPORTANCE_MAX)]
 
 def sound(mutation: AnyMutation) -> bytes | None:
     """A mutation on the wire, where each of its fields holds what it may; else None."""
-    write, read = _CHECKED[type(mutation)]
-    try:
-        raw = write(mutation)
-        read(raw)
-    except (msgspec.MsgspecError, TypeError, OverflowError, RecursionError):
-        return None
-    return raw
+    return sound_writers[type(mutation)](mutation)
 
 
 def mistyped(mutation: AnyMutation) -> str | None:
@@ -248,18 +242,29 @@ def _tuple(*parts: Any) -> Any:
     return plain[parts]
 
 
-def _unknown(mutation: object) -> bytes:
-    """Writes nothing of what is no mutation of a kind of this version."""
-    raise TypeError(f"a {type(mutation).__name__} is of no kind that is written")
+def _sound_writer(kind: type[Any]) -> Callable[[Any], bytes | None]:
+    """Writes a kind, and reads it back to see whether its fields are sound."""
+    write, read = writers[kind], _reader(kind)
+
+    def written(mutation: Any) -> bytes | None:
+        """A mutation on the wire, where its fields are sound."""
+        try:
+            raw = write(mutation)
+            read(raw)
+        except (msgspec.MsgspecError, TypeError, OverflowError, RecursionError):
+            return None
+        return raw
+
+    return written
 
 
-class _Checked(dict[type, tuple[Callable[[Any], bytes], Callable[[bytes], object]]]):
-    """The writer and the reader of each kind, made when they are first asked for: who only reads never asks."""
+class _SoundWriters(dict[type, Callable[[Any], bytes | None]]):
+    """The writer of each kind, made when it is first asked for; that of an unknown kind writes nothing."""
 
-    def __missing__(self, kind: type) -> tuple[Callable[[Any], bytes], Callable[[bytes], object]]:
-        """Those of a kind that was not asked for yet."""
-        made = self[kind] = (writers[kind], _reader(kind)) if kind in get_args(Known) else (_unknown, _unknown)
+    def __missing__(self, kind: type) -> Callable[[Any], bytes | None]:
+        """The writer of a kind that was not asked for yet."""
+        made = self[kind] = _sound_writer(kind) if kind in get_args(Known) else lambda mutation: None
         return made
 
 
-_CHECKED = _Checked()
+sound_writers = _SoundWriters()
