@@ -78,6 +78,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/vmql/planner/times.py", "dateparser"),
         ("vmstore/vmql/execution/result.py", "pyarrow"),
         ("vmstore/search/index.py", "tantivy"),
+        ("vmstore/relevance/likeness.py", "numpy"),
         ("vmstore/vm/compressors/image.py", "PIL"),
         # Every pytest run of a machine loads it.
         ("vmstore/testing/plugin.py", "vmstore"),

@@ -154,18 +154,18 @@ class Analyzer:
         wholes: list[str] = []
         stops: list[str] = []
         sequence: list[str] = []
-        for run in sign_runs(token):
+        for run in pieces(token):
             if classes().sign.match(run):
                 signs = signs_of(run)
                 terms += signs
                 sequence += signs
                 wholes += map(add, signs, signs[1:])
                 continue
-            for form in map(self._name, tokens(run)):
-                terms += form.terms
-                wholes += form.wholes
-                stops += form.stops
-                sequence += form.sequence
+            form = self._name(run)
+            terms += form.terms
+            wholes += form.wholes
+            stops += form.stops
+            sequence += form.sequence
         return TokenForm(tuple(terms), tuple(wholes), tuple(stops), tuple(sequence))
 
     def _name(self, token: str) -> TokenForm:
@@ -315,6 +315,13 @@ def has_signs(token: str) -> bool:
 def sign_runs(token: str) -> list[str]:
     """A token cut where signs begin and end."""
     return [run for run in classes().signs.split(token) if run] if has_signs(token) else [token]
+
+
+def pieces(token: str) -> list[str]:
+    """The runs of signs in a token, and the tokens between them."""
+    if not has_signs(token):
+        return [token]
+    return [piece for run in sign_runs(token) for piece in ([run] if has_signs(run) else tokens(run))]
 
 
 def signs_of(run: str) -> list[str]:
