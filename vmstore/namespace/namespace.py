@@ -37,8 +37,8 @@ from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
 from vmstore.namespace.results import SessionInfo
-from vmstore.search.corpus import Corpus, ScanCorpus
-from vmstore.search.index import TEXT, TextIndex, installed
+from vmstore.search.naive import NaiveTexts
+from vmstore.search.place import TEXT, installed
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
 
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from vmstore.live.compression import FormMaker
     from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
+    from vmstore.search.index import Moments, TextIndex
+    from vmstore.search.moment import MomentTexts
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
@@ -270,19 +272,23 @@ class Namespace(after_fork.Owner):
         """Forgets which contents a session sealed in the commits that begin at some positions."""
         self.known.forget(key, positions)
 
-    def corpus(self, ordinal: int) -> Corpus:
-        """The texts as of the moment asked; from the text index, or read where there is none."""
-        index = self._text()
-        return ScanCorpus(self.log, self.views) if index is None or self.readonly else index.corpus(ordinal)
+    def texts(self, moments: Moments) -> MomentTexts | NaiveTexts:
+        """The texts in force at the moments of some lanes; from the text index, or read where there is none."""
+        index = self.text_index
+        return NaiveTexts(self.log, self.views, moments) if index is None else index.texts(moments)
 
-    def _text(self) -> TextIndex | None:
-        if self._index is None and self.views_folder is not None and installed():
-            self._index = TextIndex(self.views_folder, self.log, self.views)
+    @property
+    def text_index(self) -> TextIndex | None:
+        """What finds texts by their words; None where the extra that it needs is not installed."""
+        if self._index is None and installed():
+            from vmstore.search.index import TextIndex
+
+            self._index = TextIndex(self.views_folder, self.log, self.views, writable=not self.readonly)
         return self._index
 
     def text_problem(self) -> str | None:
         """What is wrong with the text index, where there is one that can be asked."""
-        if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self._text()) is None:
+        if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self.text_index) is None:
             return None
         return index.problem()
 
