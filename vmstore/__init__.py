@@ -117,6 +117,18 @@ if TYPE_CHECKING:
     from vmstore.store.live.prompt import Prompt
     from vmstore.store.reads.context import Context
     from vmstore.store.reads.proofs import Proof
+    from vmstore.store.recall.memory import SessionMemory
+    from vmstore.store.recall.results import (
+        FoundPage,
+        FoundPages,
+        FoundQuote,
+        FoundQuotes,
+        Overview,
+        Passage,
+        RecallAnswer,
+        RecalledText,
+        Topic,
+    )
     from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -302,6 +314,16 @@ __all__ = [
     "Lineage",
     "Wire",
     "Debug",
+    "SessionMemory",
+    "RecallAnswer",
+    "Passage",
+    "RecalledText",
+    "FoundPages",
+    "FoundPage",
+    "FoundQuotes",
+    "FoundQuote",
+    "Overview",
+    "Topic",
     "__version__",
 ]
 
@@ -374,6 +396,10 @@ _HOMES = {
     "vmstore.maintenance.embedding_worker": "EmbeddingWorker",
     "vmstore.store.wire": "Wire",
     "vmstore.store.debug": "Debug",
+    "vmstore.store.recall.memory": "SessionMemory",
+    "vmstore.store.recall.results": (
+        "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic"
+    ),
 }
 _MODULES = {
     name: (module, attribute or name)
