@@ -181,7 +181,7 @@ def test_pages_are_counted_truly() -> None:
     """A search tells how many pages there are beyond those it gives, and the best has relevance 1."""
     found = filled().memory.search_pages("the archive deploy timeout", limit=2)
     assert (len(found.results), found.results[0].relevance) == (2, 1.0)
-    assert found.total_available == 5
+    assert found.total_available == 4  # `the` is asked of none
     assert [page.modality for page in found.results] == ["text", "text"]
     none = filled().memory.search_pages("archive", modality="image")
     assert (none.results, none.total_available) == ([], 0)
@@ -234,9 +234,9 @@ def test_odd_questions_are_answered(query: str) -> None:
 def test_signs_are_found_as_written() -> None:
     """A query without a word finds the texts that hold it as it is, and says so."""
     session = filled()
-    session.record({"model": "m-1", "messages": [{"role": "user", "content": "Zebras: 🦓🦓"}]}, at_us=NOW)
-    recall = session.memory.recall("🦓")
-    assert [text.text for passage in recall.passages for text in passage.texts if text.found] == ["Zebras: 🦓🦓"]
+    session.record({"model": "m-1", "messages": [{"role": "user", "content": "Zebras: §§"}]}, at_us=NOW)
+    recall = session.memory.recall("§")
+    assert [text.text for passage in recall.passages for text in passage.texts if text.found] == ["Zebras: §§"]
     assert "as it is written" in recall.note
 
 

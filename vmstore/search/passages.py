@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vmstore.core.erasure import ErasedContent, gone
 from vmstore.core.page import Modality, Role
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
 from vmstore.core.text.tokenizer import readable
 from vmstore.log.port import Log
-from vmstore.search.corpus import Corpus
-from vmstore.search.rank import ranked
+from vmstore.search.rank import answering, ranked
 from vmstore.views.branch import Branch
 from vmstore.views.stored_cells import read_cells
 
+if TYPE_CHECKING:
+    from vmstore.search.moment import MomentTexts
+    from vmstore.search.naive import NaiveTexts
+
+HITS_READ = 1_000  # texts of the best answers; more are counted
 HITS_MAX = 256  # looked at: more fit no prompt
 REACH = 8  # pages to each side, among which the neighbours are
 TOKENS_MIN = 12  # of a text that is cut short: less says nothing
@@ -41,15 +45,18 @@ class RankedText(NamedTuple):
     text: str
 
 
-def ranked_texts(corpus: Corpus, moments: Sequence[tuple[Branch, int]], query: str) -> list[RankedText]:
-    """All pages that answer a query, best first; whoever asks a store by words, it is ranked here.
+def ranked_texts(texts: MomentTexts | NaiveTexts, lanes: Sequence[Branch], query: str) -> tuple[list[RankedText], int]:
+    """The best pages that answer a query, best first, and how many answer it; whoever asks by words, it is ranked here.
 
-    InputError where the query has no word.
+    `texts` are those of the lanes at their moments. InputError where the query has no word.
     """
-    return [
-        RankedText(hit.score, hit.lane, hit.content.page, hit.content.version, hit.content.position, hit.text)
-        for hit in ranked(corpus, moments, query)
+    hits = ranked(texts, query, HITS_READ)
+    lines = texts.texts([hit.row for hit in hits])
+    found = [
+        RankedText(hit.score, lanes[hit.lane], hit.page, hit.version, hit.position, line)
+        for hit, line in zip(hits, lines, strict=True)
     ]
+    return found, len(hits) if len(hits) < HITS_READ else answering(texts, query)
 
 
 class TextOrigin(NamedTuple):

@@ -60,6 +60,16 @@ def ranked(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None
     return hits[:limit]
 
 
+def answering(texts: MomentTexts | NaiveTexts, query: str) -> int:
+    """How many pages hold a term of the query."""
+    lists = [texts.postings(term)[0] for term in asked(query)]
+    if not hasattr(texts, "lengths"):
+        return len({row for rows in lists for row in rows})
+    import numpy as np
+
+    return len(np.unique(np.concatenate(lists)))
+
+
 def _summed(
     texts: Any, lists: Sequence[tuple[Any, Any]], weights: Sequence[float], mean: float, limit: int | None
 ) -> tuple[Any, Any]:

@@ -119,7 +119,7 @@ class SessionMemory:
         note = answer.note
         if kind is not None and answer.hits and not fitting:
             note = f"of {len(answer.hits)} pages that answer the query none is {word}"
-        return FoundPages(results, len(fitting) if kind else len(answer.hits), note)
+        return FoundPages(results, len(fitting) if kind else answer.total, note)
 
 
 def _timed(recall: RecallAnswer, from_us: int | None, to_us: int | None) -> RecallAnswer:

@@ -47,7 +47,7 @@ def quotes(ns: Namespace, moments: Moments, answer: Found, text: str) -> FoundQu
                 round(max(hit.score, 0.0) / best, 6),
             )
         )
-    return FoundQuotes(found, len(answer.hits), answer.note)
+    return FoundQuotes(found, answer.total, answer.note)
 
 
 def excerpt(text: str, wanted: str, is_exact: bool) -> str:

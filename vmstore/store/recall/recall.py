@@ -33,6 +33,13 @@ class Found(NamedTuple):
 
     hits: list[RankedText]
     note: str
+    answering: int = 0
+    """How many pages answer, where more do than were read."""
+
+    @property
+    def total(self) -> int:
+        """How many pages answer."""
+        return max(self.answering, len(self.hits))
 
 
 def budget(tokens: int) -> int:
@@ -52,16 +59,17 @@ def found(ns: Namespace, moments: Moments, query: str) -> Found:
     if len(query) > QUERY_CHARS_MAX:
         note = f"only the first {QUERY_CHARS_MAX:,} of {len(query):,} characters were looked for"
         query = query[:QUERY_CHARS_MAX]
-    with ns.asking() as ordinal:
+    with ns.asking():
         lanes = [(lane, position) for _, lane, position in moments]
         try:
-            hits = ranked_texts(ns.corpus(ordinal), lanes, query)
-        except InputError:  # it has no word: an emoji, signs
+            hits, total = ranked_texts(ns.texts(lanes), [lane for lane, _ in lanes], query)
+        except InputError:  # it has no word: signs
             hits = _written(ns, moments, query.strip())
+            total = len(hits)
             note = "the query has no word, so texts that hold it as it is written were looked for"
     if not hits:
         note = "; ".join(part for part in (note, "no page answers the query; ask with other words") if part)
-    return Found(hits, note)
+    return Found(hits, note, total)
 
 
 def recalled(
@@ -85,7 +93,8 @@ def recalled(
     note = answer.note
     if answer.hits and not shown:
         note = "; ".join(part for part in (note, f"nothing fits {tokens} tokens; give more") if part)
-    return RecallAnswer(shown, chosen.tokens, len(answer.hits), chosen.left_out, note)
+    left_out = chosen.left_out + answer.total - len(answer.hits)
+    return RecallAnswer(shown, chosen.tokens, answer.total, left_out, note)
 
 
 def _passage(passage: Any, names: dict[int, str], best: float) -> Passage:
@@ -111,7 +120,8 @@ def within(ns: Namespace, answer: Found, asked: Period) -> Found:
             hits.append(hit)
     note = answer.note
     if answer.hits and not hits:
-        note = f"of {len(answer.hits)} pages that answer the query none is of that time; ask for another"
+        among = f"{answer.total} pages" if answer.total == len(answer.hits) else f"the best {len(answer.hits)} pages"
+        note = f"of {among} that answer the query none is of that time; ask for another"
     return Found(hits, note)
 
 
