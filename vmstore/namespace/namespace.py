@@ -36,6 +36,7 @@ from vmstore.log.port import Log
 from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
+from vmstore.namespace.language import StatedLanguage
 from vmstore.namespace.results import SessionInfo
 from vmstore.search.naive import NaiveTexts
 from vmstore.search.place import TEXT, installed
@@ -112,6 +113,7 @@ class Namespace(after_fork.Owner):
         self.running: set[int] = set()  # live sessions that call their model
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
+        self._language = StatedLanguage()
         self._index: TextIndex | None = None
         self._lent: apsw.Connection | None = None  # of a region: the views, for looking
 
@@ -275,15 +277,25 @@ class Namespace(after_fork.Owner):
     def texts(self, moments: Moments) -> MomentTexts | NaiveTexts:
         """The texts in force at the moments of some lanes; from the text index, or read where there is none."""
         index = self.text_index
-        return NaiveTexts(self.log, self.views, moments) if index is None else index.texts(moments)
+        return NaiveTexts(self.log, self.views, moments, self.language) if index is None else index.texts(moments)
+
+    @property
+    def language(self) -> str:
+        """The code of the language by whose rules texts and questions are taken apart."""
+        return self._language.read(self.log, self.views)
 
     @property
     def text_index(self) -> TextIndex | None:
         """What finds texts by their words; None where the extra that it needs is not installed."""
+        if self._index is not None and self._index.language != self.language:
+            self._index.close()
+            self._index = None
         if self._index is None and installed():
             from vmstore.search.index import TextIndex
 
-            self._index = TextIndex(self.views_folder, self.log, self.views, writable=not self.readonly)
+            self._index = TextIndex(
+                self.views_folder, self.log, self.views, writable=not self.readonly, language=self.language
+            )
         return self._index
 
     def text_problem(self) -> str | None:

@@ -25,6 +25,8 @@ TERM_CHARS_MAX = 64  # a term is cut there: what is longer is a digest or an enc
 STEM_CHARS_MAX = 32
 CACHED_CHARS_MAX = 64
 CACHED_MAX = 1 << 16
+# Letters that the parts of a name in camel case have on average: what has fewer is an encoded picture or a key.
+HUMP_CHARS, LONG_HUMP_CHARS, SHORT_CHARS = 2.5, 3.0, 12
 JOINTS_MAX = 24  # what has more is a table or an encoded picture, and falls into several names
 
 # The codes of ISO 639 and the names of the Snowball algorithms; `none` has words without endings taken off.
@@ -186,6 +188,9 @@ class Analyzer:
         wholes: list[str] = []
         segments = _SEGMENTS.split(core)
         for segment in segments:
+            if _NUMBER.fullmatch(number := folded(segment)):
+                words.append(number.lstrip("v"))
+                continue
             for name in segment.split("."):
                 parts = self._parts(name)
                 words += parts
@@ -211,7 +216,7 @@ class Analyzer:
                 continue
             if _HUMPED.search(piece) and len(piece) <= TERM_CHARS_MAX:
                 humps = _HUMP.findall(piece)
-                if len(piece) >= 2 * len(humps):
+                if len(piece) >= len(humps) * (HUMP_CHARS if len(piece) <= SHORT_CHARS else LONG_HUMP_CHARS):
                     found += humps
                     continue
             found.append(piece)

@@ -50,6 +50,7 @@ class TextIndex:
         self._lock = None if folder is None or not writable else Applier(folder / f"{TEXT}.lock")
         self._log = log
         self._db = db
+        self.language = language
         self._rules = analyzer(language)
         self._lexicon = Lexicon(self._rules)
         self._tail = IndexTail(0, 0, 0, [])
@@ -67,7 +68,7 @@ class TextIndex:
             self._moments.clear()
             self._held = segments
         key = tuple(map(tuple, lanes))
-        found = self._moments.pop(key, None) or MomentTexts(segments, lanes, self._read)
+        found = self._moments.pop(key, None) or MomentTexts(segments, lanes, self._read, self._rules)
         self._moments[key] = found
         while len(self._moments) > MOMENTS_MAX:
             self._moments.pop(next(iter(self._moments)))

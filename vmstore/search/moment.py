@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmstore.relevance.texts import TextColumns
+from vmstore.relevance.words import Analyzer
 from vmstore.search.likeness import LIKE_CHARS_MIN, LIKE_SHARE, gram_share, near
 from vmstore.search.segment import NAMED, QUESTION, TextSegment
 
@@ -75,7 +76,8 @@ class Placing:
 class MomentTexts:
     """The texts in force at a moment of some lanes; see `vmstore.relevance.texts.Texts`."""
 
-    def __init__(self, segments: Sequence[TextSegment], lanes: Sequence[Lane], read: Read) -> None:
+    def __init__(self, segments: Sequence[TextSegment], lanes: Sequence[Lane], read: Read, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
         self._segments = segments
         self._read = read
         self._postings: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}

@@ -58,7 +58,7 @@ class NaiveTexts:
     def __init__(
         self, log: Log, db: apsw.Connection, moments: Sequence[tuple[Branch, int]], language: str = "en"
     ) -> None:
-        self._rules = analyzer(language)
+        self.analyzer = self._rules = analyzer(language)
         self._log = log
         self._db = db
         self.rows = [

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vmstore.errors import InputError
-from vmstore.search.place import analyzer
+from vmstore.relevance.words import Analyzer
 
 if TYPE_CHECKING:
     from vmstore.search.moment import MomentTexts
@@ -34,9 +34,9 @@ class RankedPage(NamedTuple):
     position: int
 
 
-def asked(query: str, language: str = "en") -> list[str]:
+def asked(query: str, analyzer: Analyzer) -> list[str]:
     """The terms of a query, each once: stop words where it has no other; InputError where it has no word."""
-    forms = analyzer(language).forms(query)
+    forms = analyzer.forms(query)
     terms = [term for form in forms for term in form.terms] or [term for form in forms for term in form.stops]
     if not terms:
         raise InputError(f"{query!r} has no word to search for; a word has letters or digits")
@@ -45,7 +45,7 @@ def asked(query: str, language: str = "en") -> list[str]:
 
 def ranked(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None) -> list[RankedPage]:
     """The pages that hold a term of the query, best first."""
-    lists = [texts.postings(term) for term in asked(query)]
+    lists = [texts.postings(term) for term in asked(query, texts.analyzer)]
     weights = [math.log(1 + (texts.count - len(rows) + 0.5) / (len(rows) + 0.5)) for rows, _ in lists]
     mean = texts.words / texts.count if texts.words else 1.0
     if hasattr(texts, "lengths"):

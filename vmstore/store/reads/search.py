@@ -9,8 +9,7 @@ from vmstore.core.address import page_name
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Hit
-from vmstore.relevance.words import TokenForm
-from vmstore.search.place import analyzer
+from vmstore.relevance.words import Analyzer, TokenForm
 from vmstore.search.rank import asked, ranked
 from vmstore.views.branch import Branch
 
@@ -37,7 +36,7 @@ def search(ns: Namespace, moments: Moments, query: str, limit: int | None) -> li
     with ns.asking():
         texts = ns.texts([(lane, position) for _, lane, position in moments])
         hits = ranked(texts, query, limit)
-        wanted = set(asked(query))
+        wanted = set(asked(query, texts.analyzer))
         lines = texts.texts([hit.row for hit in hits])
         return [
             Hit(
@@ -46,15 +45,15 @@ def search(ns: Namespace, moments: Moments, query: str, limit: int | None) -> li
                 round(hit.score, 6),
                 hit.version,
                 hit.position,
-                snippet(line, wanted),
+                snippet(line, wanted, texts.analyzer),
             )
             for hit, line in zip(hits, lines, strict=True)
         ]
 
 
-def snippet(text: str, wanted: set[str]) -> str:
+def snippet(text: str, wanted: set[str], analyzer: Analyzer) -> str:
     """One line around the first word that was looked for."""
-    parts, forms = text.split(), analyzer().forms
+    parts, forms = text.split(), analyzer.forms
     at = next((n for n, part in enumerate(parts) if any(_has(form, wanted) for form in forms(part))), 0)
     start = at
     while start > 0 and len(" ".join(parts[start - 1 : at])) <= LEAD_CHARS:
