@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from vmstore.live.compression import FormMaker
     from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
+    from vmstore.namespace.closeness import MomentCloseness
     from vmstore.search.index import Moments, TextIndex
     from vmstore.search.moment import MomentTexts
 
@@ -113,6 +114,7 @@ class Namespace(after_fork.Owner):
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
         self._index: TextIndex | None = None
+        self._closeness: MomentCloseness | None = None
         self._lent: apsw.Connection | None = None  # of a region: the views, for looking
 
     @property
@@ -266,6 +268,8 @@ class Namespace(after_fork.Owner):
         self._keys.clear()
         self.live.clear()
         self.past.clear()
+        if self._closeness is not None:
+            self._closeness.forget()
         self.known.reload()
 
     def forget(self, key: int, positions: Iterable[int]) -> None:
@@ -276,6 +280,15 @@ class Namespace(after_fork.Owner):
         """The texts in force at the moments of some lanes; from the text index, or read where there is none."""
         index = self.text_index
         return NaiveTexts(self.log, self.views, moments) if index is None else index.texts(moments)
+
+    @property
+    def closeness(self) -> MomentCloseness:
+        """How close texts are to a question, by the vectors in the log."""
+        if self._closeness is None:
+            from vmstore.namespace.closeness import MomentCloseness
+
+            self._closeness = MomentCloseness(self)
+        return self._closeness
 
     @property
     def text_index(self) -> TextIndex | None:
