@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from vmstore.live.compression import FormMaker
     from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
+    from vmstore.namespace.closeness import MomentCloseness
     from vmstore.search.index import Moments, TextIndex
     from vmstore.search.moment import MomentTexts
 
@@ -115,6 +116,7 @@ class Namespace(after_fork.Owner):
         self.erased = 0  # the last erasure that what this handle remembers takes into account
         self._language = StatedLanguage()
         self._index: TextIndex | None = None
+        self._closeness: MomentCloseness | None = None
         self._lent: apsw.Connection | None = None  # of a region: the views, for looking
 
     @property
@@ -268,6 +270,8 @@ class Namespace(after_fork.Owner):
         self._keys.clear()
         self.live.clear()
         self.past.clear()
+        if self._closeness is not None:
+            self._closeness.forget()
         self.known.reload()
 
     def forget(self, key: int, positions: Iterable[int]) -> None:
@@ -283,6 +287,15 @@ class Namespace(after_fork.Owner):
     def language(self) -> str:
         """The code of the language by whose rules texts and questions are taken apart."""
         return self._language.read(self.log, self.views)
+
+    @property
+    def closeness(self) -> MomentCloseness:
+        """How close texts are to a question, by the vectors in the log."""
+        if self._closeness is None:
+            from vmstore.namespace.closeness import MomentCloseness
+
+            self._closeness = MomentCloseness(self)
+        return self._closeness
 
     @property
     def text_index(self) -> TextIndex | None:

@@ -419,9 +419,12 @@ def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None, emb
 
 
 def _embedder(given: object) -> Embedder | None:
+    """The embedder that was handed in, where one was."""
+    if given is None:
+        return None
     from vmstore.embedders.embedder import embedder_of
 
-    return None if given is None else embedder_of(given)
+    return embedder_of(given)
 
 
 def _named(session: str | Session) -> str:
