@@ -36,12 +36,12 @@ from vmstore.log.port import Log
 from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
-from vmstore.namespace.language import StatedLanguage
 from vmstore.namespace.results import SessionInfo
 from vmstore.search.naive import NaiveTexts
 from vmstore.search.place import TEXT, installed
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
+from vmstore.views.reads.system_entries import StatedLanguage
 
 if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
