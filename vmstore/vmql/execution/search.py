@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from vmstore.core.text.tokenizer import readable
-from vmstore.search.rank import ranked
+from vmstore.search.blend import answers
 from vmstore.views.erased_cells import erased_at, seen
 from vmstore.vmql.functions import matches
 from vmstore.vmql.host import Host
@@ -27,11 +27,13 @@ Place = tuple[int, int]
 
 
 def best(scope: Scope, query: str) -> list[tuple[int, int, float]]:
-    """Session, page and score of each page that holds one of the words, by BM25."""
+    """Session, page and score of each page that answers the words, by BM25 and, with an embedder, by closeness."""
     is_one = isinstance(scope, OneSession)
     end = scope.at.position if isinstance(scope, OneSession) else 0
     moments = [(own.lane, end) if is_one else (own.lane.alone(), own.high) for own in scope.lanes()]
-    hits = ranked(scope.world.texts(moments), query)
+    texts = scope.world.texts(moments)
+    closeness, _ = scope.world.closeness(query, moments, texts)
+    hits = answers(texts, moments, query, closeness=closeness)
     return [(moments[hit.lane][0].owner(hit.page), hit.page, hit.score) for hit in hits]
 
 
