@@ -7,7 +7,7 @@ they never crowd out what was found.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vmstore.core.erasure import ErasedContent, gone
@@ -45,18 +45,23 @@ class RankedText(NamedTuple):
     text: str
 
 
-def ranked_texts(texts: MomentTexts | NaiveTexts, lanes: Sequence[Branch], query: str) -> tuple[list[RankedText], int]:
+def ranked_texts(
+    texts: MomentTexts | NaiveTexts, lanes: Sequence[Branch], query: str, allowed: Container[Place] | None = None
+) -> tuple[list[RankedText], int]:
     """The best pages that answer a query, best first, and how many answer it; whoever asks by words, it is ranked here.
 
-    `texts` are those of the lanes at their moments. InputError where the query has no word.
+    `texts` are those of the lanes at their moments; `allowed` are the pages looked at, by who made them, where not
+    all are. InputError where the query has no word.
     """
-    hits = ranked(texts, query, HITS_READ)
-    lines = texts.texts([hit.row for hit in hits])
+    hits = ranked(texts, query, HITS_READ if allowed is None else None)
+    if allowed is not None:
+        hits = [hit for hit in hits if (lanes[hit.lane].owner(hit.page), hit.page) in allowed]
+    lines = texts.texts([hit.row for hit in hits[:HITS_READ]])
     found = [
         RankedText(hit.score, lanes[hit.lane], hit.page, hit.version, hit.position, line)
-        for hit, line in zip(hits, lines, strict=True)
+        for hit, line in zip(hits[:HITS_READ], lines, strict=True)
     ]
-    return found, len(hits) if len(hits) < HITS_READ else answering(texts, query)
+    return found, len(hits) if allowed is not None or len(hits) < HITS_READ else answering(texts, query)
 
 
 class TextOrigin(NamedTuple):

@@ -62,7 +62,7 @@ def ranked(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None
 
 def answering(texts: MomentTexts | NaiveTexts, query: str) -> int:
     """How many pages hold a term of the query."""
-    lists = [texts.postings(term)[0] for term in asked(query)]
+    lists = [texts.postings(term)[0] for term in asked(query, texts.analyzer)]
     if not hasattr(texts, "lengths"):
         return len({row for rows in lists for row in rows})
     import numpy as np
