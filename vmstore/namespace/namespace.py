@@ -311,6 +311,12 @@ class Namespace(after_fork.Owner):
             )
         return self._index
 
+    @property
+    def text_index_made(self) -> TextIndex | None:
+        """The text index where it holds anything, in its folder or in memory, and can be read."""
+        lies = self.views_folder is not None and (self.views_folder / TEXT).is_dir()
+        return self.text_index if lies else self._index
+
     def text_problem(self) -> str | None:
         """What is wrong with the text index, where there is one that can be asked."""
         if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self.text_index) is None:
