@@ -1,8 +1,8 @@
 """Which pages answer a question by its words and by an embedder's closeness together, under the score that is asked.
 
-`score@1` is BM25 alone. Where closeness is at hand it is added: a page's share of the best BM25, and `WEIGHT` times
-its closeness; pages that no word finds come in by their closeness alone. `rrf@1` fuses the rankings by tags, by words
-and by closeness. Without an embedder both do with what there is.
+`score@1` is BM25 alone. Where closeness is at hand it is added: a page's share of the best BM25, and its closeness
+times the weight it has (`vmstore.relevance.closeness`); pages that no word finds come in by their closeness alone.
+`rrf@1` fuses the rankings by tags, by words and by closeness. Without an embedder both do with what there is.
 """
 
 from __future__ import annotations
@@ -76,15 +76,11 @@ def _pages(texts: MomentTexts | NaiveTexts, scores: dict[int, float]) -> Iterato
 
 def _added(by_words: Sequence[RankedPage], near: Sequence[int], closeness: Closeness) -> dict[int, float]:
     """The sum of both, by row."""
-    import numpy as np
-
-    from vmstore.relevance.closeness import WEIGHT
-
     best = max((hit.score for hit in by_words), default=1.0) or 1.0
     shares = {hit.row: hit.score / best for hit in by_words}
     rows = list(dict.fromkeys([*shares, *near]))
-    close = closeness.of(np.array(rows, np.int64))
-    return {row: shares.get(row, 0.0) + WEIGHT * float(value) for row, value in zip(rows, close, strict=True)}
+    close = closeness.of(rows)
+    return {row: shares.get(row, 0.0) + closeness.weight * float(value) for row, value in zip(rows, close, strict=True)}
 
 
 def _fused(
