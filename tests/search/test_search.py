@@ -361,3 +361,15 @@ def test_a_planted_fault_is_seen(path: Path, monkeypatch: pytest.MonkeyPatch) ->
         store.record("trip", chat("Where is Sapporo, what is it like and how far?", *TALK[1:3]), None)
         trip = store.session("trip")
         assert found(trip.search("kyoto nara")) != dict(by_definition(trip, "kyoto nara", trip.info().position))
+
+
+def test_a_hit_shows_where_it_answers(path: Path) -> None:
+    """A hit's line is the place that answers most, with the words that were found, and the answer says what is odd."""
+    with vmstore.open(path) as store:
+        store.record("long", chat("It rained all day. " * 30 + "The museum’s café was\nclosed. " + "So we left. " * 30))
+        (hit, *_) = found = store.session("long").search('"the museum" cafe "closed')
+        words = [hit.text[start:end] for start, end in hit.marks]
+        assert words == ["The museum’s", "café", "closed"]
+        assert hit.text.startswith("…The museum’s café was closed.")
+        assert len(hit.text) <= 120
+        assert found.notes == ["The quote before closed is not closed; its words are asked for."]
