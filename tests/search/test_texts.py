@@ -353,6 +353,19 @@ def test_what_was_written_later_changes_no_postings(talk: Talk) -> None:
     talk.store.close()
 
 
+def test_a_rebuild_makes_the_index_anew(talk: Talk) -> None:
+    """The text index is rebuilt by its name or with all views, into files that hold the same, whatever lay there."""
+    folder = talk.path / "default" / "text"
+    positions = talk.store.admin.rebuild("text")
+    right = {file.name: file.read_bytes() for file in folder.glob("*.seg")}
+    for file in folder.iterdir():
+        file.write_bytes(b"")
+    assert talk.store.admin.rebuild()["text"] == positions["text"] == talk.store.admin.log.ordinal
+    assert {file.name: file.read_bytes() for file in folder.glob("*.seg")} == right
+    talk.everywhere()
+    talk.store.close()
+
+
 def test_an_encrypted_store_keeps_its_index_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store under a key is searched by the same index, of which nothing lies in its folder, also after an erasure."""
     monkeypatch.setattr(index_module, "WRITTEN", 0)
