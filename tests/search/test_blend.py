@@ -103,6 +103,17 @@ def test_how_much_is_embedded_is_told() -> None:
     assert store.session("s").search("cat").notes == []
 
 
+def test_the_tools_of_a_memory_recall_by_closeness() -> None:
+    """What a session's memory recalls for a prompt is found by closeness too, with its note."""
+    store = filled(embed=False)
+    store.embed(limit=4)
+    answer = store.session("s").memory.recall("rollout", tokens=200)
+    shown = {text.page for passage in answer.passages for text in passage.texts}
+    assert {"p3", "p5"} <= shown and answer.note == "4 of 5 texts have a vector of meanings@1"
+    store.embedder = None
+    assert store.session("s").memory.recall("rollout", tokens=200).passages == []
+
+
 def test_a_failing_embedder_leaves_the_words() -> None:
     """A search whose embedder fails or hangs is answered by words, and says so."""
     embedder = Recorder()
