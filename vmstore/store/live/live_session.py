@@ -289,16 +289,15 @@ class Live(PageActions):
         return [(one.page, one.score) for one in found], total
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
-        """Logs what the agent recalled of its own session."""
-        if self._ns.readonly:
-            return
+        """Logs what the agent recalled of its own session: what was found, and how many tokens of it were given."""
 
         def do(act: Act) -> None:
-            """Logs what was asked, what was found and how many tokens of it were given."""
+            """Logs the question and the answer."""
             cell = act.cell(query.encode("utf-8", "backslashreplace"))
             act.tell(Search(cell, tuple(dict.fromkeys(pages)), total, int(recaller), tokens))
 
-        self._act(do)
+        if not self._ns.readonly:
+            self._act(do)
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody: retracted ones, values, and what the memory itself answered."""
