@@ -56,8 +56,8 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
             act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
 
 
-def look_for(act: Act, query: str, pages_max: int) -> list[RecallMatch]:
-    """The pages that answer the model's search best, what it sees already last; logged with what was found."""
+def look_for(act: Act, query: str, pages_max: int) -> tuple[list[RecallMatch], int]:
+    """The pages that answer the model's search best, what it sees already last, and how many do; logged."""
     found: dict[int, RecallMatch] = {}
     ranked = _ranked(act, signals.asked(query), signals.asks_for_the_past(query))
     for one in (*(_followed(act, one) for one in ranked[:FOLLOWED]), *ranked[FOLLOWED:]):
@@ -67,7 +67,7 @@ def look_for(act: Act, query: str, pages_max: int) -> list[RecallMatch]:
     best = sorted(found.values(), key=lambda one: one.page in seen)[:pages_max]
     query_cell = act.cell(query.encode("utf-8", "backslashreplace"))
     act.tell(Search(query_cell, tuple(one.page for one in best), len(found)))
-    return best
+    return best, len(found)
 
 
 def _ranked(

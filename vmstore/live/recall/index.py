@@ -20,7 +20,7 @@ from vmstore.vm.claims import quotes
 from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.tool_calls import tool_called
-from vmstore.vm.protocol.tools import VM_TOOLS
+from vmstore.vm.protocol.tools import memory_tools
 from vmstore.vm.recall.postings import WINDOW_CHARS, Postings
 
 ANSWER_CHARS_MAX = 120  # a shorter message says little without what it answers
@@ -104,7 +104,8 @@ class RecallIndex:
 
     def _add(self, held: ManagedPage, text: str, forms: ContentCache, state: State) -> None:
         called = tool_called(text) if held.role == Role.ASSISTANT else ""
-        if called in VM_TOOLS or (held.answers < held.page and held.answers in self._unfit):
+        own = memory_tools(state.settings is not None and state.settings.recall_tools)
+        if called in own or (held.answers < held.page and held.answers in self._unfit):
             if held.message:
                 self._unfit[held.page] = None
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
@@ -74,6 +74,15 @@ def found(ns: Namespace, moments: Moments, query: str) -> Found:
     if not hits:
         note = "; ".join(part for part in (note, "no page answers the query; ask with other words") if part)
     return Found(hits, note, total)
+
+
+def without(answer: Found, untold: Callable[[Sequence[int]], frozenset[int]]) -> Found:
+    """The hits but for those that are told nobody."""
+    out = untold([hit.page for hit in answer.hits])
+    hits = [hit for hit in answer.hits if hit.page not in out] if out else answer.hits
+    if hits or not answer.hits:
+        return Found(hits, answer.note, max(0, answer.total - len(answer.hits) + len(hits)))
+    return Found([], "what answers was taken back or is what the memory answered before", 0)
 
 
 def recalled(
