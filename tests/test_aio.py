@@ -22,6 +22,7 @@ from tests.store.kept import CALLS, tell
 from vmstore.aio.admin import Admin as AsyncAdmin
 from vmstore.aio.debug import Debug as AsyncDebug
 from vmstore.aio.lineage import Lineage as AsyncLineage
+from vmstore.aio.memory import SessionMemory as AsyncMemory
 from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
@@ -43,6 +44,7 @@ TWINS = [
     (vmstore.Trust, AsyncTrust),
     (vmstore.Sharing, AsyncSharing),
     (vmstore.Lineage, AsyncLineage),
+    (vmstore.SessionMemory, AsyncMemory),
     (vmstore.Wire, AsyncWire),
     (vmstore.Debug, AsyncDebug),
 ]

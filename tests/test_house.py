@@ -16,11 +16,15 @@ import tidy
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = (
-    *("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "tantivy", "sqlite_utils", "dateparser", "PIL"),
+    *("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "sqlite_utils", "dateparser", "PIL"),
     *("starlette", "uvicorn"),
 )
 # Where an extra is at home: these need it to be imported at all.
-HOMES = ("vmstore.columns.", "vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve")
+HOMES = (
+    "vmstore.columns.",
+    *(f"vmstore.search.{name}" for name in ("draft", "folder", "index", "moment", "segment")),
+    *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),
+)
 DEVELOPMENT = ("pytest", "hypothesis", "_pytest")
 
 # Refuses to import the packages named on the command line, then runs what follows.

@@ -43,7 +43,6 @@ SUFFIXES = (".py", ".md", ".lark", ".toml")
 LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
-        ("vmstore/search/index.py", "ctypes"),
         ("vmstore/core/system/after_fork.py", "ctypes"),
         ("vmstore/cells/storekey.py", "cryptography"),
         ("vmstore/capture/importers/formats/decompress.py", "zstandard"),
@@ -55,6 +54,8 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/maintenance/verify.py", "vmstore"),
         # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
+        ("vmstore/namespace/namespace.py", "vmstore"),
+        ("vmstore/namespace/closeness.py", "vmstore"),
         ("vmstore/store/sessions.py", "vmstore"),
         ("vmstore/erasure/resume.py", "vmstore"),
         ("vmstore/maintenance/backup.py", "vmstore"),
@@ -77,7 +78,9 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/engine/redaction.py", "vmstore"),
         ("vmstore/vmql/planner/times.py", "dateparser"),
         ("vmstore/vmql/execution/result.py", "pyarrow"),
-        ("vmstore/search/index.py", "tantivy"),
+        ("vmstore/relevance/likeness.py", "numpy"),
+        ("vmstore/search/rank.py", "numpy"),
+        ("vmstore/namespace/namespace.py", "vmstore"),
         ("vmstore/vm/compressors/image.py", "PIL"),
         # Every pytest run of a machine loads it.
         ("vmstore/testing/plugin.py", "vmstore"),

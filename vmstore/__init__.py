@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from vmstore import aio
     from vmstore.columns.page_table import PageTable
     from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Moment, Position, Time, Turn
+    from vmstore.embedders.embedder import Embedder, FunctionEmbedder
+    from vmstore.embedders.hash_grams import HashGrams
+    from vmstore.embedders.http import HttpEmbedder
     from vmstore.engine.batch import HandBatch as Batch
     from vmstore.engine.verify.history_tree import SessionHead
     from vmstore.erasure.erase import erase, plan_erasure
     from vmstore.errors import (
         ConflictError,
         CorruptError,
+        EmbedderError,
         ErasedError,
         InputError,
         InternalError,
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from vmstore.maintenance.archive import archive, unarchive
     from vmstore.maintenance.backup import backup, restore
     from vmstore.maintenance.doctor import doctor
+    from vmstore.maintenance.embedding_worker import EmbeddingWorker
     from vmstore.namespace.reports import (
         ArchivedSession,
         ArchiveReport,
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
         ColumnSegment,
         CompactionReport,
         DiskShare,
+        EmbeddedShare,
+        EmbeddingReport,
         ErasurePlan,
         ErasureReport,
         ExportReport,
@@ -110,6 +117,18 @@ if TYPE_CHECKING:
     from vmstore.store.live.prompt import Prompt
     from vmstore.store.reads.context import Context
     from vmstore.store.reads.proofs import Proof
+    from vmstore.store.recall.memory import SessionMemory
+    from vmstore.store.recall.results import (
+        FoundPage,
+        FoundPages,
+        FoundQuote,
+        FoundQuotes,
+        Overview,
+        Passage,
+        RecallAnswer,
+        RecalledText,
+        Topic,
+    )
     from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -221,6 +240,8 @@ __all__ = [
     "Columns",
     "ColumnSegment",
     "CompactionReport",
+    "EmbeddedShare",
+    "EmbeddingReport",
     "SweepReport",
     "ExportReport",
     "ImportReport",
@@ -282,10 +303,27 @@ __all__ = [
     "Region",
     "bring",
     "origin",
+    # vectors of texts
+    "Embedder",
+    "FunctionEmbedder",
+    "HttpEmbedder",
+    "HashGrams",
+    "EmbeddingWorker",
+    "EmbedderError",
     # parts of a session
     "Lineage",
     "Wire",
     "Debug",
+    "SessionMemory",
+    "RecallAnswer",
+    "Passage",
+    "RecalledText",
+    "FoundPages",
+    "FoundPage",
+    "FoundQuotes",
+    "FoundQuote",
+    "Overview",
+    "Topic",
     "__version__",
 ]
 
@@ -301,7 +339,7 @@ _HOMES = {
     "vmstore.core.asof": "AsOf Moment Head Turn Call Position Time LoggedTime",
     "vmstore.errors": (
         "VmstoreError StoreError LockedError InternalError UnknownError ErasedError InputError "
-        "RefusedError ConflictError OvertakenError ReadOnlyError CorruptError"
+        "RefusedError ConflictError OvertakenError ReadOnlyError CorruptError EmbedderError"
     ),
     "vmstore.vmql.syntax.errors": "QueryError",
     "vmstore.namespace.results": (
@@ -328,7 +366,7 @@ _HOMES = {
     "vmstore.maintenance.doctor": "doctor",
     "vmstore.namespace.reports": (
         "ArchiveReport ArchivedSession SkippedSession Backup BackupPart RestoreReport Columns ColumnSegment "
-        "CompactionReport "
+        "CompactionReport EmbeddedShare EmbeddingReport "
         "SweepReport ExportReport ImportReport ImportedSession LineProblem Info MergeReport MergedSession "
         "Usage DiskShare StoredContents "
         "Verdict Problem Health Symptom NamespaceHealth LockedFile ErasureReport ErasurePlan "
@@ -352,8 +390,16 @@ _HOMES = {
     "vmstore.shares.regions": "share revoke grants regions GrantInfo Region",
     "vmstore.store.live.copy_page": "bring origin",
     "vmstore.store.lineage": "Lineage",
+    "vmstore.embedders.http": "HttpEmbedder",
+    "vmstore.embedders.hash_grams": "HashGrams",
+    "vmstore.embedders.embedder": "Embedder FunctionEmbedder",
+    "vmstore.maintenance.embedding_worker": "EmbeddingWorker",
     "vmstore.store.wire": "Wire",
     "vmstore.store.debug": "Debug",
+    "vmstore.store.recall.memory": "SessionMemory",
+    "vmstore.store.recall.results": (
+        "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic"
+    ),
 }
 _MODULES = {
     name: (module, attribute or name)

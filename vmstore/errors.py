@@ -81,6 +81,12 @@ class CorruptError(VmstoreError):
     code = "corrupt"
 
 
+class EmbedderError(VmstoreError):
+    """An embedder that failed, hung, or answered with what are no vectors; nothing of its answer was written."""
+
+    code = "embedder"
+
+
 class InternalError(VmstoreError):
     """A fault of vmstore itself; the store is as it was."""
 

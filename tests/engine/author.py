@@ -18,6 +18,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Embed,
     Evict,
     FaultDenied,
     FaultIn,
@@ -41,6 +42,7 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
+from vmstore.core.vectors import Quantisation, vector_bytes
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
 from vmstore.engine.head import NewSession
@@ -66,6 +68,7 @@ DEEDS = (
     "evict",
     "pin",
     "hand",
+    "embed",
     "end",
     "fork",
     "switch",
@@ -93,6 +96,7 @@ class Known:
         self.pages: dict[int, list[tuple[int, int]]] = {}  # page -> (position, level) of its contents
         self.versions: dict[int, int] = {}
         self.ranks: dict[int, int] = {}
+        self.opaque: dict[int, bool] = {}  # whether a page began without content
 
 
 def engine_over(log: Log | None = None, seed: int = 0) -> Engine:
@@ -163,6 +167,7 @@ class Author:
             )
             page = batch.add(create)
             self.now.pages[page], self.now.versions[page] = [(page, 0)], 1
+            self.now.opaque[page] = content is None
 
     def _links(self, deed: Deed) -> tuple[tuple[int, int], ...]:
         pages = list(self.now.pages)
@@ -334,6 +339,18 @@ class Author:
             self.batch.add(Flush(page))
         elif other is not None and page != other and (kind := list(LinkKind)[deed.d % 10]) != LinkKind.CAUSED_BY:
             self.batch.add(Unlink(page, other, kind))
+
+    def do_embed(self, deed: Deed) -> None:
+        """An embedder answers about a content of a page."""
+        page = self._page(deed.a)
+        full = [position for position, level in self.now.pages[page] if not level] if page is not None else []
+        content = full[deed.b % len(full)] if full else 0
+        if page is not None and (content != page or not self.now.opaque.get(page, False)):
+            chunks = tuple((at, at + 5 + deed.c) for at in range(deed.d % 3 + 1))
+            form = list(Quantisation)[deed.d % 2]
+            vectors = self.batch.cell(bytes(vector_bytes(form, 3) * len(chunks)))
+            model = self.batch.cell(b"model %d" % (deed.c % 2))
+            self.batch.add(Embed(page, content, model, 3, form, chunks, vectors if deed.b % 5 else None))
 
     def do_end(self, deed: Deed) -> None:
         """A commit ends; every other time the batch is written too."""

@@ -157,9 +157,10 @@ def test_everything_can_be_forgotten(path: Path) -> None:
     with vmstore.open(path) as store:
         engine = engine_of(store)
         assert isinstance(batch_of(store).cell(LONG.encode()), tuple)
-        before = engine.known.digest(LONG.encode())
+        before, short = engine.known.digest(LONG.encode()), engine.known.digest(b"short")
         engine.known.renew()
         assert before != engine.known.digest(LONG.encode()) and before not in file_of(path).read_bytes()
+        assert short != engine.known.digest(b"short")
         assert isinstance(batch_of(store).cell(LONG.encode()), int)
     with vmstore.open(path) as store:
         assert isinstance(batch_of(store).cell(LONG.encode()), int)

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tantivy
 
 import vmstore
 from tests.engine.stories import answer
 from tests.erasure.found import found_in
-from vmstore.core.text.tokenizer import words
 from vmstore.erasure.erase import erase, plan_erasure
 from vmstore.maintenance.archive import archive
 from vmstore.retention.apply import keep, rules
 from vmstore.search import index
-from vmstore.search.index import schema
+from vmstore.search.folder import IndexFolder
+from vmstore.search.place import analyzer
 from vmstore.testing.simulate_live import SETTINGS, picture
 
 WORDS = {
@@ -94,9 +93,11 @@ def indexed(path: Path) -> set[str]:
     folder = path / "default" / "text"
     if not folder.exists():
         return set()
-    searcher = tantivy.Index.open(str(folder)).searcher()
-    asked = {name: tantivy.Query.term_query(schema(), "words", words(WORDS[name])[1]) for name in ("live", "content")}
-    return {name for name, query in asked.items() if searcher.search(query).count}
+    held = IndexFolder(folder)
+    segments, wrong = held.segments(held.mark())
+    assert wrong is None
+    terms = {term.decode() for segment in segments for term in segment.every_term()}
+    return {name for name in ("live", "content") if not terms.isdisjoint(analyzer().terms(WORDS[name])[1:2])}
 
 
 def granted(path: Path) -> None:
@@ -110,7 +111,7 @@ def granted(path: Path) -> None:
 @pytest.mark.parametrize("resting", [False, True])
 def test_nothing_of_a_user_is_left(tmp_path: Path, resting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that was planted is found before, packed, archived or not; then no file has any of it, and all is sound."""
-    monkeypatch.setattr(index, "BEHIND", 0)
+    monkeypatch.setattr(index, "WRITTEN", 0)
     folder = tmp_path / "kept"
     folder.mkdir()
     path = folder / "a.vms"

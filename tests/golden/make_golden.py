@@ -35,6 +35,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Embed,
     Erase,
     Evict,
     FaultDenied,
@@ -215,6 +216,7 @@ def kinds() -> dict[str, str]:
         Delete(12),
         Flush(30),
         NamespacePolicy(0, (300, 1), 0),
+        Embed(12, 30, (300, 1), 384, 2, ((0, 800), (640, 1_030)), 0),
     ]
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 

@@ -11,6 +11,49 @@ from vmstore.relevance.query import parse_query
 from vmstore.relevance.words import Analyzer
 
 ENGLISH = Analyzer()
+TOKENS = [
+    "a",
+    "retry_with_backoff",
+    "PageFaultHandler",
+    "src/app/main.py",
+    "./x",
+    "../y/z.txt",
+    "--dry-run",
+    "-v",
+    "-xzf",
+    "C++",
+    "C#",
+    ".NET",
+    "i++",
+    "v2.13.4",
+    "10:30",
+    "2023-05-07T10:30:00Z",
+    "127.0.0.1:80",
+    "ana@example.com",
+    "https://example.org/a?b=c#d",
+    "d8b066f0aa",
+    "std::vec",
+    "_x",
+    "__init__",
+    "O'Brien",
+    "don't",
+    "e-mail",
+    "iPhone手机",
+    "北京",
+    "हिन्दी",
+    "ภาษา",
+    "👍",
+    "🇩🇪",
+    "€5",
+    "50%",
+    "x=1",
+    "{'a':1}",
+    "[1,2]",
+    "a.b.c",
+    "foo()",
+    "#12",
+    "@ana",
+]
 
 
 def shown(text: str, query: str, chars: int = EXCERPT_CHARS, **weights: float) -> str:
@@ -60,6 +103,22 @@ def test_what_is_required_or_left_out_can_be_read_in_a_text() -> None:
         (wanted, *_) = parse_query(f"{query}", ENGLISH).phrases or parse_query(query, ENGLISH).words
         assert has("painting the fence of faultHandler in configuration d8b066f0aa", wanted, ENGLISH)
         assert not has("nothing of it", wanted, ENGLISH)
+
+
+@given(st.text(max_size=80))
+def test_a_text_has_every_word_of_itself(text: str) -> None:
+    """Whoever asks for a text with its own words finds it, in any writing."""
+    for wanted in parse_query(text + "\n.", ENGLISH).words:
+        assert has(text, wanted, ENGLISH)
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=8).map(" ".join))
+def test_a_text_has_every_name_of_itself(text: str) -> None:
+    """Names, paths, numbers and flags are found by themselves."""
+    for wanted in parse_query(text, ENGLISH).words:
+        assert has(text, wanted, ENGLISH)
+    if "-" not in text:
+        assert holds(text, parse_query(f'"{text}"', ENGLISH).phrases[0], ENGLISH) if text else True
 
 
 def test_the_best_place_is_shown() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vmstore.errors import InputError
 from vmstore.relevance.characters import classes, folded
 from vmstore.relevance.query import Asked, AskedPhrase, parse_query
-from vmstore.relevance.words import CACHED_MAX, LANGUAGES, Analyzer, tokens
+from vmstore.relevance.words import CACHED_MAX, LANGUAGES, TERM_CHARS_MAX, Analyzer, tokens
 
 ENGLISH = Analyzer()
 
@@ -84,6 +84,8 @@ PROBES = {
         ('{"max_tokens": 5}', "max_tokens"),
         ("commit d8b066f0aa", "d8b066f"),
         ("on 2023-05-07T10:30:00Z", "2023-05-07"),
+        ("on 2023-05-07T10:30:00Z", "2023-05-07T10:30:00Z"),
+        ("tags/v0.14.0/notes", "0.14.0"),
         ("at 10:30", "10:30"),
     ],
     "writings": [
@@ -184,6 +186,15 @@ def test_every_language_can_be_chosen() -> None:
 def test_a_length_counts_terms_without_stop_words_and_wholes() -> None:
     """How long a text is, is the number of its terms."""
     assert ENGLISH.terms("The retry_with_backoff of Ana's car") == ["retri", "backoff", "ana", "car"]
+
+
+def test_an_encoded_picture_is_not_a_name() -> None:
+    """Runs of letters in mixed case that are no words count as one each, so that they bring few terms."""
+    key = "toolu_01LWCauu7ASRfYLxEMobbEyg"
+    assert ENGLISH.terms(key) == ["toolu", "01lwcauu7asrfylxemobbeyg"]
+    assert ENGLISH.terms("HMQVGD1Tof9ij0DjlPBjAjY5IorMk1LoR") == ["hmqvgd1tof9ij0djlpbjajy5iormk1lor"]
+    assert ENGLISH.terms("getURLForBase64") == ["url", "base64"]
+    assert len(ENGLISH.terms("A" * 1000)[0]) == TERM_CHARS_MAX
 
 
 def test_the_version_names_what_terms_come_of() -> None:

@@ -49,6 +49,18 @@ def test_commits_by_hand_fold_no_view(monkeypatch: pytest.MonkeyPatch) -> None:
         assert store.verify().ok
 
 
+def test_pages_that_the_views_hold_are_looked_up_as_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pack beside pages that are no longer at hand asks the views of them without bringing these to the log's end."""
+    monkeypatch.setattr(gate, "NEAR_MAX", 1)
+    with memory_store() as store:
+        session = store.session("t", create=True)
+        told(session, 8)
+        stands = store._ns.engine.follow()
+        told(session, 2)
+        assert store._ns.projection.ordinal == stands
+        assert len(session.context().shown) == 10 and store.verify().ok
+
+
 def test_a_message_to_a_live_session_folds_no_view() -> None:
     """A session that remembers no other asks no view when somebody says something."""
     with memory_store() as store:

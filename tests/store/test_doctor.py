@@ -265,7 +265,7 @@ def test_an_extra_that_is_missing(path: Path, monkeypatch: pytest.MonkeyPatch) -
     """A text index or columns without the extra that follows them are found."""
     (path / "default/text").mkdir(exist_ok=True)
     (path / "default/columns").mkdir(exist_ok=True)
-    monkeypatch.setattr(room, "versions", lambda: {"duckdb": None, "tantivy": None})
+    monkeypatch.setattr(room, "versions", lambda: {"duckdb": None, "numpy": None})
     assert {one.remedy for one in look(path).symptoms} == {
         "pip install 'vmstore[columns]'",
         "pip install 'vmstore[search]'",

@@ -23,6 +23,7 @@ from vmstore.aio.admin import Admin as AsyncAdmin
 from vmstore.aio.debug import Debug as AsyncDebug
 from vmstore.aio.lineage import Lineage as AsyncLineage
 from vmstore.aio.live import Live as AsyncLive
+from vmstore.aio.memory import SessionMemory as AsyncMemory
 from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.result import Result as AsyncResult
 from vmstore.aio.trust import Trust as AsyncTrust
@@ -32,12 +33,12 @@ from vmstore.store.store import ALIASES
 from vmstore.vm.kernel.keywords import LiveSettings, WhatIf
 
 PARTS = (
-    vmstore.Store, vmstore.Session, vmstore.Admin, vmstore.Trust, vmstore.Sharing, vmstore.Lineage, vmstore.Wire,
-    vmstore.Debug, vmstore.Context, vmstore.Result,
+    vmstore.Store, vmstore.Session, vmstore.Admin, vmstore.Trust, vmstore.Sharing, vmstore.Lineage,
+    vmstore.SessionMemory, vmstore.Wire, vmstore.Debug, vmstore.Context, vmstore.Result,
 )  # fmt: skip
 TWINS = (
-    vmstore.aio.Store, vmstore.aio.Session, AsyncAdmin, AsyncTrust, AsyncSharing, AsyncLineage, AsyncWire, AsyncDebug,
-    vmstore.aio.Context, AsyncResult,
+    vmstore.aio.Store, vmstore.aio.Session, AsyncAdmin, AsyncTrust, AsyncSharing, AsyncLineage, AsyncMemory,
+    AsyncWire, AsyncDebug, vmstore.aio.Context, AsyncResult,
 )  # fmt: skip
 LIMITED = tuple(one for one in (*PARTS, *TWINS) if one not in (vmstore.Context, vmstore.Result))
 TYPES_MIN = 70  # so that a walk that finds nothing fails

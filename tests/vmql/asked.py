@@ -88,6 +88,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("tokens", "cause", "reason"),
     ),
     "VERSIONS": ("page", "session", "version", "parent", "position", "level", "bytes", "tokens", "method"),
+    "VECTORS": ("page", "session", "model", "chunk", "dimension", "content", "begins", "ends", "position", "at"),
     "LINKS": ("session", "source", "target", "kind", "position"),
     "MESSAGES": ("message", "session", "turn", "call", "position", "at", "role", "slot", "tokens", "pages"),
     "RESIDENCIES": (

@@ -307,6 +307,25 @@ class Naive:
             for edge in edges
         ]
 
+    def _vectors(self, session: str, position: int) -> list[Row]:
+        return [
+            {
+                "page": f"p{told.page}",
+                "session": fact.session,
+                "model": self.model.cell(session, fact.position, told.model).decode(),
+                "chunk": chunk,
+                "dimension": told.dimension,
+                "content": told.content,
+                "begins": begins,
+                "ends": ends,
+                "position": fact.position,
+                "at": iso(fact.at),
+            }
+            for fact in self.model.seen(session, position)
+            if isinstance(told := fact.mutation, m.Embed) and told.vectors is not None
+            for chunk, (begins, ends) in enumerate(told.chunks, 1)
+        ]
+
     def _messages(self, session: str, position: int) -> list[Row]:
         born = [f.mutation for f in self.model.seen(session, position) if isinstance(f.mutation, m.Create)]
         ats = {fact.position: fact.at for fact in self.model.seen(session, position)}

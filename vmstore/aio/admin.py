@@ -79,6 +79,14 @@ class Admin:
         """See `vmstore.Admin.usage`."""
         return await self._worker.do(partial(self._sync.usage, progress))
 
+    async def language(self) -> str:
+        """See `vmstore.Admin.language`."""
+        return await self._worker.do(self._sync.language)
+
+    async def set_language(self, language: str) -> None:
+        """See `vmstore.Admin.set_language`."""
+        await self._worker.do(partial(self._sync.set_language, language))
+
     async def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
         """See `vmstore.Admin.rebuild`."""
         return await self._worker.do(partial(self._sync.rebuild, view, progress))

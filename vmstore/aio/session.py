@@ -11,6 +11,7 @@ from vmstore.aio.context import Context
 from vmstore.aio.debug import Debug
 from vmstore.aio.docs import described_by
 from vmstore.aio.lineage import Lineage
+from vmstore.aio.memory import SessionMemory
 from vmstore.aio.wire import Wire
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
@@ -57,6 +58,11 @@ class Session(Aliased):
     def wire(self) -> Wire:
         """See `vmstore.Session.wire`."""
         return Wire(self._session.wire, self._worker)
+
+    @property
+    def memory(self) -> SessionMemory:
+        """See `vmstore.Session.memory`."""
+        return SessionMemory(self._session.memory, self._worker)
 
     @property
     def debug(self) -> Debug:

@@ -25,13 +25,15 @@ from vmstore.core.asof import AsOf, Moment, When
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
-from vmstore.namespace.reports import Backup, ExportReport, ImportReport, Info, Verdict
+from vmstore.namespace.reports import Backup, EmbeddedShare, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
 from vmstore.namespace.results import Entry, Hit, Page, RecordedCall, SessionInfo
 from vmstore.views.projection import Progress
 from vmstore.vmql.syntax.nodes import Statement
 
 if TYPE_CHECKING:
     from vmstore.aio.live import Live
+    from vmstore.embedders.embedder import Embedder
+    from vmstore.maintenance.embedding_worker import EmbeddingWorker
     from vmstore.namespace.effects import Agree
     from vmstore.namespace.encryption import Key
     from vmstore.seals.seal import Seal
@@ -52,20 +54,22 @@ def open(
     wait_s: float | None = WAIT_S,
     clock: Clock | None = None,
     ids: IdSource | None = None,
+    embedder: object = None,
 ) -> Store:
     """A store to be opened: `async with open(path) as store`, or `store = await open(path)`.
 
     In mode 'rw' it is made where there is none, in mode 'r' nothing is written. With `key`, the file of a store key
     or an object that wraps and unwraps, it is an encrypted one. Another process that holds what a call needs is
-    waited for `wait_s` seconds, then LockedError names it; None waits for as long as it holds it.
+    waited for `wait_s` seconds, then LockedError names it; None waits for as long as it holds it. `embedder` is what
+    gives texts vectors.
     """
     opens = partial(sync_store.open_store, path, mode, namespace=namespace, key=key, wait_s=wait_s)
-    return Store(partial(opens, clock=clock, ids=ids))
+    return Store(partial(opens, clock=clock, ids=ids, embedder=embedder))
 
 
-def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> Store:
+def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None) -> Store:
     """A store in memory, to be opened the same way."""
-    return Store(partial(sync_store.memory_store, clock=clock, ids=ids))
+    return Store(partial(sync_store.memory_store, clock=clock, ids=ids, embedder=embedder))
 
 
 @described_by(sync_store.Store)
@@ -261,6 +265,39 @@ class Store(Aliased):
         while some := await self._worker.do(_some, entries):
             for entry in some:
                 yield entry
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """See `vmstore.Store.embedder`."""
+        return self._store.embedder
+
+    @embedder.setter
+    def embedder(self, given: object) -> None:
+        self._store.embedder = given
+
+    async def embed(
+        self, sessions: str | Iterable[str] | None = None, *, inherited: bool = False, batch: int = 64,
+        quantisation: str = "int8", limit: int | None = None, timeout_s: float = 120.0,
+        progress: Progress | None = None,
+    ) -> EmbeddingReport:  # fmt: skip
+        """See `vmstore.Store.embed`."""
+        told: dict[str, Any] = {
+            "inherited": inherited,
+            "batch": batch,
+            "quantisation": quantisation,
+            "limit": limit,
+            "timeout_s": timeout_s,
+            "progress": progress,
+        }
+        return await self._worker.do(partial(self._store.embed, **told), sessions)
+
+    async def embedded(self) -> list[EmbeddedShare]:
+        """See `vmstore.Store.embedded`."""
+        return await self._worker.do(self._store.embedded)
+
+    async def embed_as_written(self, *, interval_s: float = 1.0) -> EmbeddingWorker:
+        """See `vmstore.Store.embed_as_written`."""
+        return await self._worker.do(partial(self._store.embed_as_written, interval_s=interval_s))
 
     async def info(self) -> Info:
         """See `vmstore.Store.info`."""

@@ -37,13 +37,14 @@ from vmstore.core.grants import Revoke, Share
 from vmstore.core.mutation_kind import MUTATION_NAMES, CellRef, Mutation
 from vmstore.core.namespace_policy import NamespacePolicy
 from vmstore.core.redaction import Approve, Redact
+from vmstore.core.vectors import Embed
 from vmstore.errors import CorruptError
 
 WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 
 __all__ = [
     "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close", "Compress",
-    "Configure", "Create", "Decision", "Delete", "Erase", "Evict", "FaultDenied", "FaultIn", "Flush", "Known",
+    "Configure", "Create", "Decision", "Delete", "Embed", "Erase", "Evict", "FaultDenied", "FaultIn", "Flush", "Known",
     "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "NamespacePolicy", "Open", "Pack", "Pin", "Prefetch",
     "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
     "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
@@ -311,7 +312,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
-Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall
+Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall | Embed
 Recorded = (
     Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
 )
@@ -436,6 +437,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Annotate: ("tags", "untags", "anchors"),
     Approve: ("who",),
     Compress: ("content",),
+    Embed: ("model", "vectors"),
     Message: ("envelope", "aside"),
     Reply: ("aside",),
     Pack: ("rest",),

@@ -15,6 +15,7 @@ MUTATION_NAMES: dict[int, str] = {
     20: "fault_in", 21: "fault_denied", 22: "defer", 23: "cancel", 24: "prefetch", 25: "evict", 26: "compress",
     27: "pin", 28: "unpin", 29: "flush",
     30: "message", 31: "reference", 32: "cite", 33: "reply", 34: "approve",
+    35: "embed",
     40: "pack",
     50: "tool_call", 51: "guard", 52: "promote", 53: "tag", 54: "alias",
     60: "search", 61: "recall", 62: "pressure", 63: "share", 64: "revoke",

@@ -12,6 +12,7 @@ class PolicySubject(IntEnum):
     """What a policy is about; the numbers are on the wire."""
 
     RETENTION = 0
+    LANGUAGE = 1
 
 
 class NamespacePolicy(Mutation, frozen=True, array_like=True, tag=65):

@@ -15,8 +15,8 @@ from vmstore.engine.redaction import BatchRedaction
 from vmstore.engine.rules.cell_contents import LiveContents
 from vmstore.engine.rules.field_types import sound
 from vmstore.engine.rules.rules import ENDS, MutationPlace
-from vmstore.engine.rules.rules_by_kind import ChecksByKind, broken, checks_within
-from vmstore.engine.system_session import RESERVED, commands_write_it
+from vmstore.engine.rules.rules_by_kind import KindPlan, broken, plans_within
+from vmstore.engine.system_session import RESERVED, WATCHED, commands_write_it
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit, seal
 
@@ -40,18 +40,12 @@ class CommitCells:
     def __getitem__(self, index: int) -> bytes:
         return self.commitments[index]
 
-    def add(self, content: bytes, digest: bytes) -> int:
-        """Takes a content down; the index of its cell."""
-        self.contents.append(content)
-        self.digests.append(digest)
-        assert len(self.contents) == len(self.digests), "a cell is known again by the digest at its index"
-        return len(self.contents) - 1
-
     @property
     def commitments(self) -> list[bytes]:
         """What each cell is sealed as."""
         new = self.contents[len(self._salts) :]
         if new:
+            assert len(self.contents) == len(self.digests), "a cell is known again by the digest at its index"
             salts = self._ids.salts(len(new))
             assert len(salts) == len(new), "each content has a salt of its own"
             self._salts += salts
@@ -140,7 +134,7 @@ class Batch:
         self._lost: set[int] = set()  # cells of this commit without bytes
         self._sealing = self.head.recent.sealing = CommitCells(self._engine.ids)
         self.place = MutationPlace(contents=self._contents, by_hand=self._contents)
-        self._checks: ChecksByKind | None = None  # of what goes on in the commit; None where more is to be asked
+        self._plans: dict[type, KindPlan] = {}  # how to take what goes on in the commit; of no kind where more is asked
         if self._redaction is not None:
             self._redaction.begin()
 
@@ -158,22 +152,22 @@ class Batch:
         """Seals bytes; bytes this session sealed before are named, not written again."""
         if not isinstance(content, bytes):
             raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
-        self._check()
-        known, sealed_content = self._engine.known, content
-        if self._redaction is not None:
-            content = self._redaction.content(sealed_content)
-        digest = known.digest(content)
+        if self._spent:
+            self._check()
+        known, redaction = self._engine.known, self._redaction
+        masked = content if redaction is None else redaction.content(content)
+        digest = known.digest(masked)
         ref = self._sealed.get(digest)
         if ref is None:
             if known.find(self.head.session, digest) is not None:
-                ref = self._before(content, digest)
+                ref = self._before(masked, digest)
             if ref is None:
-                ref = self._seal(content, digest)
+                ref = self._seal(masked, digest)
             self._sealed[digest] = ref
             if self._contents is not None and type(ref) is not int:
-                self._contents.note(ref, content)
-        if self._redaction is not None:
-            self._redaction.note(ref, sealed_content, content)
+                self._contents.note(ref, masked)
+        if redaction is not None:
+            redaction.note(ref, content, masked)
         assert type(ref) is not int or ref < self.place.cells, (
             "an index is of the commit under way, never of one before"
         )
@@ -196,10 +190,13 @@ class Batch:
         return self._sealing.contents[index] if index not in self._lost else None
 
     def _seal(self, content: bytes, digest: bytes) -> int:
-        self._check()
-        index = self._sealing.add(content, digest)
-        self.place.cells = index + 1
-        return index
+        if self._spent:
+            self._check()
+        sealing = self._sealing
+        sealing.contents.append(content)
+        sealing.digests.append(digest)
+        self.place.cells = count = len(sealing.contents)
+        return count - 1
 
     def lost(self, commitment: bytes) -> CellRef:
         """A cell without bytes, for one that was sealed as `commitment` elsewhere and was erased.
@@ -223,41 +220,55 @@ class Batch:
 
     def add(self, mutation: AnyMutation) -> int:
         """Takes a mutation in, with a record of what was masked in it; its position. RefusedError names the rule."""
-        if self._contents is not None and (reason := commands_write_it(mutation, self._contents.live)) is not None:
-            what = f"{mutation.kind} at position {self.position} refused: {reason} (rule {RESERVED})"
-            raise RefusedError(what, code=RESERVED)
-        return (
-            self.take(mutation) if self._redaction is None else self._redaction.add(mutation, self.take, self.position)
-        )
+        if self._contents is not None and type(mutation) in WATCHED:
+            reason = commands_write_it(mutation, self._contents.live)
+            if reason is not None:
+                what = f"{mutation.kind} at position {self.position} refused: {reason} (rule {RESERVED})"
+                raise RefusedError(what, code=RESERVED)
+        if self._redaction is not None:
+            return self._redaction.add(mutation, self.take, self.position)
+        return self.take(mutation)
 
     def take(self, mutation: AnyMutation) -> int:
         """Checks a mutation and takes it in as it is; its position."""
-        if self._spent:
-            self._check()
+        plan = self._plans.get(type(mutation))
+        if plan is None:
+            return self._judge(mutation)
+        sound, checks, fold = plan
+        head, place, raw = self.head, self.place, sound(mutation)
+        if raw is None:
+            return self._judge(mutation)
+        for check in checks:
+            if check(head, mutation, place) is not None:
+                return self._judge(mutation)
+        self._wires.append(raw)
+        place.before = mutation
+        head.recent.mutations.append(mutation)  # as `GateHead.apply`, with its fold at hand
+        position = head.position = head.position + 1
+        if fold is not None:
+            fold(head, mutation)
+        return position
+
+    def _judge(self, mutation: AnyMutation) -> int:
+        """The same with every rule asked that can refuse it where it stands; RefusedError names the first that does."""
+        self._check()
         head, place, kind = self.head, self.place, type(mutation)
         raw = sound(mutation)
-        if raw is None or self._checks is None:
-            self._judge(mutation, raw is not None)
-            self._checks = checks_within(head.charter, place.contents is not None)
-        else:
-            for check in self._checks[kind]:
-                if check(head, mutation, place) is not None:
-                    self._judge(mutation, True)
-        assert raw is not None, "fields that no rule objects to are sound"
-        head.apply(mutation)
-        self._wires.append(raw)
-        place.nth += 1
-        place.before = mutation
-        if kind in ENDS:
-            self._checks = None
-        return head.position
-
-    def _judge(self, mutation: AnyMutation, sound: bool) -> None:
-        """Asks every rule that can refuse a mutation where it stands; RefusedError names the first that does."""
-        reason = broken(self.head, mutation, self.place, sound=sound)
+        reason = broken(head, mutation, place, sound=raw is not None)
         if reason is not None:
             what = f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})"
             raise RefusedError(what, code=reason[0])
+        assert raw is not None, "fields that no rule objects to are sound"
+        head.apply(mutation)
+        self._wires.append(raw)
+        place.before = mutation
+        if kind in ENDS:
+            self._plans = {}
+        else:
+            self._plans = plans = plans_within(head.charter, place.contents is not None)
+            if kind not in plans:
+                plans.make(kind)
+        return head.position
 
     def end(self, at: int) -> None:
         """Ends a commit: what follows goes into the next one."""
@@ -322,6 +333,7 @@ class Batch:
     def spend(self, why: str) -> None:
         """Refuses from now on whatever would be added or committed."""
         self._spent = self._spent or why
+        self._plans = {}
 
     @property
     def spent(self) -> bool:

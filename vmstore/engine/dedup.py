@@ -29,6 +29,7 @@ CONTENTS_MAX = 8192
 LOADED_MAX = 1024  # of a session that is taken up again
 LOOKED_MAX = 16_384  # some 200 bytes each
 NOTED_MAX = 1024  # before they are written
+SHORT_BYTES, SHORT_MAX = 256, 1024
 DIGEST_BYTES = 16
 NO_CONTENT = bytes(DIGEST_BYTES)
 BUSY_MS = 200
@@ -96,15 +97,23 @@ class KnownContents:
         self._db: apsw.Connection | None = None
         self._key = b""
         self._places: OrderedDict[tuple[int, bytes], SealedContent] = OrderedDict()
+        self._short: dict[bytes, bytes] = {}  # digests of short contents
         self._noted: list[tuple[int, int, bytes]] = []
         self._waiting = 0
         self.looked = CheckedCells()  # of sessions written to by hand
 
     def digest(self, content: bytes) -> bytes:
-        """The keyed digest of a content, 16 bytes."""
+        """The keyed digest of a content, 16 bytes; of short ones, which come again, it is kept."""
         if self._db is None:
             self._open()
-        return sha256(self._key + content).digest()[:DIGEST_BYTES]
+        if len(content) > SHORT_BYTES:
+            return sha256(self._key + content).digest()[:DIGEST_BYTES]
+        found = self._short.get(content)
+        if found is None:
+            if len(self._short) >= SHORT_MAX:
+                self._short.clear()
+            found = self._short[content] = sha256(self._key + content).digest()[:DIGEST_BYTES]
+        return found
 
     def find(self, session: int, digest: bytes) -> SealedContent | None:
         """Where a content of a session lies, as far as it is remembered."""
@@ -157,6 +166,7 @@ class KnownContents:
     def reload(self) -> None:
         """Forgets what memory holds: something was erased, and another process may have renewed the file."""
         self._places.clear()
+        self._short.clear()
         self.looked.clear()
         self._noted, self._waiting = [], 0
         if self._db is not None:
@@ -257,6 +267,7 @@ class KnownContents:
             db.close()
             raise
         self._db, self._key = db, key
+        self._short.clear()
 
 
 _LOAD = """SELECT position, digests FROM commits WHERE session = ? AND position > ? AND position <= ?

@@ -46,7 +46,7 @@ _LOST = """SELECT 1 FROM commits c JOIN erased e ON e.cell = c.cell + ?3
 
 
 HEADS_MAX = 64
-UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
+UNSETTLED_MAX = 131_072  # mutations of all heads that the views may not hold; some 250 B each
 NEAR_MAX = 1_024  # mutations that a head has at hand though the views hold them
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
 

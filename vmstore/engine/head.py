@@ -255,13 +255,13 @@ class GateHead:
     def version(self, page: int) -> int | None:
         """The last version of a page, or None."""
         recent = self.recent
-        found = recent.versions.get(page)
-        if found is not None:
-            return found
-        if page > recent.start:
-            at = page - recent.start - 1
-            return 1 if at < len(recent.mutations) and type(recent.mutations[at]) is Create else None
-        return self.lookups.version(page)
+        if page in recent.versions:
+            return recent.versions[page]
+        at = page - recent.start - 1
+        if at < 0:
+            return self.lookups.version(page)
+        mutations = recent.mutations
+        return 1 if at < len(mutations) and type(mutations[at]) is Create else None
 
     def has_message(self, message: int) -> bool:
         """Whether the session knows a message."""
@@ -298,7 +298,7 @@ class GateHead:
         """Folds the next mutation, which the rules let through."""
         self.position += 1
         self.recent.mutations.append(mutation)
-        fold = _FOLDS.get(type(mutation))
+        fold = FOLDS.get(type(mutation))
         if fold is not None:
             fold(self, mutation)
 
@@ -394,7 +394,7 @@ def _rank(residence: Residence) -> int:
     return residence[3]
 
 
-_FOLDS: dict[type, Callable[[GateHead, Any], None]] = {
+FOLDS: dict[type, Callable[[GateHead, Any], None]] = {
     Open: GateHead._on_open,
     Turn: GateHead._on_turn,
     Settings: GateHead._on_settings,
@@ -402,3 +402,4 @@ _FOLDS: dict[type, Callable[[GateHead, Any], None]] = {
     Update: GateHead._on_update,
     Pack: GateHead._on_pack,
 }
+"""What a head makes of a kind; nothing but its place of one that is not listed."""

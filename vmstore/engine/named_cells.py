@@ -58,6 +58,8 @@ class BatchContents:
         self._known = known
         self._skeletons: dict[tuple[int, int], Sequence[Hole] | None] = {}  # by where they lie
         self._fit: set[tuple[int, int, str]] = set()  # cells that are of a form
+        self._message = self._call = -1  # the message that was asked of last, as of a call
+        self._holes: Sequence[Hole] | None = None  # and its holes
 
     def _lane_upto(self, position: int) -> Branch:
         """What the session holds up to a position; the views follow only where its head does not say they hold that."""
@@ -77,11 +79,15 @@ class BatchContents:
 
     def wrong(self, ref: Any, form: CellForm) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
-        here = type(ref) is int
-        fit = (self._batch.first, ref, form.words) if here else (*ref, form.words)
-        if fit in self._fit or (not here and (self._batch.head.session, *fit) in self._known.fit):
-            return None
-        content = self._content(ref)
+        if type(ref) is int:
+            fit = self._batch.first, ref, form.words
+            if fit in self._fit:
+                return None
+        else:
+            fit = *ref, form.words
+            if fit in self._fit or (self._batch.head.session, *fit) in self._known.fit:
+                return None
+        content = self.content(ref)
         wrong = None if content is None else _too_long(content, form) or form.wrong(content)
         if wrong is None:
             self._fit.add(fit)
@@ -90,10 +96,6 @@ class BatchContents:
     def live(self) -> bool:
         """Whether a kernel is at work in the session."""
         return self._batch.head.live
-
-    def content(self, ref: Any) -> bytes | None:
-        """The bytes of a cell, None where they were erased."""
-        return self._content(ref)
 
     def note(self, ref: Any, content: bytes) -> None:
         """Remembers what a cell holds that lies before the batch."""
@@ -110,7 +112,7 @@ class BatchContents:
         content = self._read(*row)
         return None if content is None else form.wrong(content)
 
-    def _content(self, ref: Any) -> bytes | None:
+    def content(self, ref: Any) -> bytes | None:
         """The bytes of a cell, of the commit under way by its index; None where they were erased."""
         batch = self._batch
         if type(ref) is int:
@@ -142,14 +144,15 @@ class BatchContents:
         """The messages of which a pack changes a page or the skeleton."""
         order = head.after(m.entered, m.left)
         place = self._facts({page for page, *_ in order} | set(m.left))
-        changed = {place[page].message for page in (*m.left, *(entry[0] for entry in m.entered))}
         envelopes = dict(m.envelopes)
-        for message in sorted((changed | envelopes.keys()) - {0}):
-            pages = [
-                PackedPage(place[page].part, content, level)
-                for page, content, level, _ in order
-                if place[page].message == message
-            ]
+        shown: dict[int, list[PackedPage]] = {place[page].message: [] for page in m.left}
+        shown.update((place[page].message, []) for page, *_ in m.entered)
+        shown.update((message, []) for message in envelopes)
+        for page, content, level, _ in order:
+            if (pages := shown.get(place[page].message)) is not None:
+                pages.append(PackedPage(place[page].part, content, level))
+        shown.pop(0, None)
+        for message, pages in sorted(shown.items()):
             if pages:
                 holes = self.holes_in(envelopes[message]) if message in envelopes else self.holes(message)
                 yield PackedMessage(message, holes, pages)
@@ -160,6 +163,12 @@ class BatchContents:
 
     def holes(self, message: int) -> Sequence[Hole] | None:
         """The holes of a message's skeleton as it stands; None where it was erased."""
+        call = self._batch.head.call  # only a pack gives it another skeleton
+        if message != self._message or call != self._call:
+            self._holes, self._message, self._call = self._holes_of(message), message, call
+        return self._holes
+
+    def _holes_of(self, message: int) -> Sequence[Hole] | None:
         ref = self._batch.head.skeleton(message)
         if ref is not None:
             return self.holes_in(ref)
@@ -171,7 +180,7 @@ class BatchContents:
         lies = self._lies(ref)
         if lies not in self._skeletons:
             known = self._known.holes.get((self._batch.head.session, *lies))
-            self._skeletons[lies] = _parsed(self._content(ref)) if known is None else known
+            self._skeletons[lies] = _parsed(self.content(ref)) if known is None else known
         return self._skeletons[lies]
 
     def settle(self) -> None:

@@ -71,13 +71,12 @@ OF_KERNEL: frozenset[type] = frozenset((*get_args(Decision), Pack, Segment, Conf
 
 assert OF_KERNEL.isdisjoint(OF_CHARTER), "no kernel is at work in the namespace's own session"
 
-_WATCHED = OF_KERNEL | _COMMANDS.keys() | {Mark}
+WATCHED = OF_KERNEL | _COMMANDS.keys() | {Mark}
+"""The kinds that `commands_write_it` may refuse."""
 
 
 def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
     """What goes with a deed, says what was sent, or is a kernel's to decide, is written by no batch of one's own."""
-    if type(m) not in _WATCHED:
-        return None
     command = _COMMANDS.get(type(m))
     if isinstance(m, Mark) and m.reason != Mark.NAMED:
         command = "`vmstore import`, which counts what it takes in"

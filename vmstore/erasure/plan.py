@@ -19,6 +19,7 @@ from vmstore.core.mutation import (
     Cite,
     Compress,
     Create,
+    Embed,
     Mark,
     Message,
     NamespacePolicy,
@@ -191,7 +192,7 @@ class Planner:
 
     def _about(self, use: CellUse) -> Owned | None:
         """The page that a mutation says something of."""
-        page = _page_of(use.mutation, use.position)
+        page = None if use.field == "model" else _page_of(use.mutation, use.position)
         if isinstance(use.mutation, Cite) and self._reading.owner(use.session, use.mutation.by) in self._why:
             page = use.mutation.by
         return None if page is None else self._reading.owner(use.session, page)
@@ -393,7 +394,7 @@ def _page_of(mutation: AnyMutation | None, position: int) -> int | None:
     match mutation:
         case Create():
             return position
-        case Update() | Compress() | Annotate() | Reference() | Cite():
+        case Update() | Compress() | Annotate() | Reference() | Cite() | Embed():
             return mutation.page or None
         case Segment():
             return mutation.summary

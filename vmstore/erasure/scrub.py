@@ -14,7 +14,7 @@ from vmstore.errors import LockedError, StoreError
 from vmstore.log.upgrade import KEPT
 from vmstore.namespace.folder import LOG, SNAPSHOTS, VIEWS
 from vmstore.namespace.view_file import forget
-from vmstore.search.index import TEXT
+from vmstore.search.place import TEXT
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
 

@@ -288,7 +288,7 @@ def disk(folder: Path, store: Path) -> Iterator[Symptom]:
 
 def extras(folder: Path, versions: Mapping[str, str | None]) -> Iterator[Symptom]:
     """Files of an extra that is not installed, which fall behind."""
-    for name, extra, needs in ((COLUMNS, "columns", "duckdb"), ("text", "search", "tantivy")):
+    for name, extra, needs in ((COLUMNS, "columns", "duckdb"), ("text", "search", "numpy")):
         if (folder / name).is_dir() and versions[needs] is None:
             what = f"it was made with the extra `{extra}`, which is not installed, and falls behind"
             yield Symptom("extra", str(folder / name), what, f"pip install 'vmstore[{extra}]'")

@@ -30,7 +30,6 @@ EXTRAS = (
     "duckdb",
     "numpy",
     "sqlite-utils",
-    "tantivy",
     "pillow",
     "cryptography",
 )

@@ -36,16 +36,21 @@ from vmstore.log.port import Log
 from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
+from vmstore.namespace.language import StatedLanguage
 from vmstore.namespace.results import SessionInfo
-from vmstore.search.corpus import Corpus, ScanCorpus
-from vmstore.search.index import TEXT, TextIndex, installed
+from vmstore.search.naive import NaiveTexts
+from vmstore.search.place import TEXT, installed
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
 
 if TYPE_CHECKING:
+    from vmstore.embedders.embedder import Embedder
     from vmstore.live.compression import FormMaker
     from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
+    from vmstore.namespace.closeness import MomentCloseness
+    from vmstore.search.index import Moments, TextIndex
+    from vmstore.search.moment import MomentTexts
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
@@ -86,6 +91,7 @@ class Namespace(after_fork.Owner):
         self.views_lock = self.lock.views
         self.query: Callable[..., Any] | None = None  # of the store that holds it: answers statements
         self.access: RegionGuard | None = None  # of a handle on a region: what its principals may do
+        self.embedder: Embedder | None = None  # what gives texts vectors, where one was handed in
         self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
         self._closed = False
         self._parts: NamespaceParts | None = self._made(log, projection)
@@ -108,7 +114,9 @@ class Namespace(after_fork.Owner):
         self.running: set[int] = set()  # live sessions that call their model
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
+        self._language = StatedLanguage()
         self._index: TextIndex | None = None
+        self._closeness: MomentCloseness | None = None
         self._lent: apsw.Connection | None = None  # of a region: the views, for looking
 
     @property
@@ -262,25 +270,50 @@ class Namespace(after_fork.Owner):
         self._keys.clear()
         self.live.clear()
         self.past.clear()
+        if self._closeness is not None:
+            self._closeness.forget()
         self.known.reload()
 
     def forget(self, key: int, positions: Iterable[int]) -> None:
         """Forgets which contents a session sealed in the commits that begin at some positions."""
         self.known.forget(key, positions)
 
-    def corpus(self, ordinal: int) -> Corpus:
-        """The texts as of the moment asked; from the text index, or read where there is none."""
-        index = self._text()
-        return ScanCorpus(self.log, self.views) if index is None or self.readonly else index.corpus(ordinal)
+    def texts(self, moments: Moments) -> MomentTexts | NaiveTexts:
+        """The texts in force at the moments of some lanes; from the text index, or read where there is none."""
+        index = self.text_index
+        return NaiveTexts(self.log, self.views, moments, self.language) if index is None else index.texts(moments)
 
-    def _text(self) -> TextIndex | None:
-        if self._index is None and self.views_folder is not None and installed():
-            self._index = TextIndex(self.views_folder, self.log, self.views)
+    @property
+    def language(self) -> str:
+        """The code of the language by whose rules texts and questions are taken apart."""
+        return self._language.read(self.log, self.views)
+
+    @property
+    def closeness(self) -> MomentCloseness:
+        """How close texts are to a question, by the vectors in the log."""
+        if self._closeness is None:
+            from vmstore.namespace.closeness import MomentCloseness
+
+            self._closeness = MomentCloseness(self)
+        return self._closeness
+
+    @property
+    def text_index(self) -> TextIndex | None:
+        """What finds texts by their words; None where the extra that it needs is not installed."""
+        if self._index is not None and self._index.language != self.language:
+            self._index.close()
+            self._index = None
+        if self._index is None and installed():
+            from vmstore.search.index import TextIndex
+
+            self._index = TextIndex(
+                self.views_folder, self.log, self.views, writable=not self.readonly, language=self.language
+            )
         return self._index
 
     def text_problem(self) -> str | None:
         """What is wrong with the text index, where there is one that can be asked."""
-        if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self._text()) is None:
+        if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self.text_index) is None:
             return None
         return index.problem()
 

@@ -141,6 +141,34 @@ class Columns(msgspec.Struct, frozen=True):
     segments: list[ColumnSegment]
 
 
+class EmbeddingReport(msgspec.Struct, frozen=True):
+    """What embedding did: how many contents got their vectors, and how many those are.
+
+    `copied` of the contents were embedded before by whom their session forked from. `empty` hold no text, or were
+    erased meanwhile; `failed` are those the embedder gave no vector, by what it said. `left` were not come to; where
+    the run `stopped` before its end it says why.
+    """
+
+    model: str
+    dimension: int | None
+    contents: int
+    vectors: int
+    copied: int
+    empty: int
+    failed: dict[str, int]
+    left: int
+    stopped: str | None
+
+
+class EmbeddedShare(msgspec.Struct, frozen=True):
+    """How many of the `texts` that are searched have vectors of a model."""
+
+    model: str
+    dimension: int | None
+    embedded: int
+    texts: int
+
+
 class SweepReport(msgspec.Struct, frozen=True):
     """Files of cells that no commit names, and their bytes; `deleted` unless it was only a look."""
 

@@ -9,7 +9,7 @@ session of that name was there before, `vmstore-2`, and so on. Who names it may 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -20,9 +20,11 @@ from vmstore.engine.head import NewSession
 from vmstore.errors import OvertakenError, RefusedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.namespace.namespace import Namespace
 from vmstore.views.log_reader import LogReader
 from vmstore.views.stored_cells import read_cells
+
+if TYPE_CHECKING:
+    from vmstore.namespace.namespace import Namespace
 
 
 class SystemEntry(NamedTuple):
@@ -95,16 +97,20 @@ def entries(ns: Namespace, after: int = 0) -> list[SystemEntry]:
     Asking writes nothing, and of a namespace without a charter there is nothing to tell.
     """
     with ns.views_lock:
-        key = key_of(ns)
-        places: dict[int, Commit] = {}
-        found: list[SystemEntry] = []
-        for commit in LogReader(ns.log, ns.views).commits(key or 0):
-            places.update(dict.fromkeys(range(commit.first, commit.last + 1), commit))
-            for index, mutation in enumerate(decode(commit.body) if commit.ordinal > after else ()):
-                if not isinstance(mutation, Open):
-                    entry = (commit.first + index, commit.ordinal, commit.at, commit.logged_at, mutation)
-                    found.append(SystemEntry(*entry, places, ns.log, ns.views))
-        return found
+        return entries_of(ns.log, ns.views, key_of(ns) or 0, after)
+
+
+def entries_of(log: Log, views: apsw.Connection, key: int, after: int = 0) -> list[SystemEntry]:
+    """All that was logged in the charter with a key, as far as the views are."""
+    places: dict[int, Commit] = {}
+    found: list[SystemEntry] = []
+    for commit in LogReader(log, views).commits(key):
+        places.update(dict.fromkeys(range(commit.first, commit.last + 1), commit))
+        for index, mutation in enumerate(decode(commit.body) if commit.ordinal > after else ()):
+            if not isinstance(mutation, Open):
+                entry = (commit.first + index, commit.ordinal, commit.at, commit.logged_at, mutation)
+                found.append(SystemEntry(*entry, places, log, views))
+    return found
 
 
 _KEY = "SELECT session FROM sessions WHERE name >= ? AND name < ? AND hidden = ? ORDER BY session LIMIT 1"

@@ -7,6 +7,7 @@ begins like a hole's gets one more NUL in front, so that it comes back as what i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from vmstore.core.page import Slot, WordEnum
@@ -174,7 +175,7 @@ def _take_messages(
     value, slot = request.get(key), Slot.MESSAGES
     if isinstance(value, (list, tuple)):
         taken[key,] = (slot, LIST)
-        messages += [(slot, message) for message in value]
+        messages += zip(repeat(slot), value)
     elif _is_single(shape, value):
         taken[key,] = (slot, VALUE)
         messages.append((slot, value))

@@ -322,6 +322,8 @@ class ExpressionReader(TimeSentence):
         """Last week, this summer, next Friday, the past three days, the next morning."""
         rolling = self._word(place) == "the"
         place += rolling
+        if rolling and self._word(place) == "weekend":
+            return self._weekend(place)
         word, end = self._word(place), place + 1
         if word == "this" and self._word(end) in ("past", "last", "coming", "next"):
             word, end = self._word(end), end + 1
@@ -359,6 +361,15 @@ class ExpressionReader(TimeSentence):
             return None
         spoken = self._relative(unit, shift, (place, end + 1))
         return None if spoken is None else Expression(end + 1, spoken)
+
+    def _weekend(self, place: int) -> Expression | None:
+        """The weekend: the last one, or where the sentence speaks of the future the next."""
+        if self._word(place + 1) == "of":
+            return None
+        this = weekend(self._at)
+        if self._tense(place - 1, place + 1) > 0:
+            return Expression(place + 1, this if this.stop > self._at else weekend(self._at, 1))
+        return Expression(place + 1, this if this.start <= self._at else weekend(self._at, -1))
 
     def _rolled(self, shift: int, number: float, unit: str) -> Interval:
         """The time up to now, or from now, of so many units."""

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from vmstore.relevance.characters import folded, settled
-from vmstore.relevance.words import Analyzer, has_signs, is_number, sign_runs, signs_of, tokens
+from vmstore.relevance.words import Analyzer, has_signs, is_number, pieces, signs_of, tokens
 
 CHARS_MAX = 16_384  # a page of text; who searches with more has handed over a file
 WORDS_MAX = 256
@@ -241,7 +241,7 @@ class _Reader:
         """The words of a piece without operators."""
         found: list[Asked] = []
         for token in tokens(text):
-            for piece in sign_runs(token):
+            for piece in pieces(token):
                 found += _pairs(piece) if has_signs(piece) else self._named(piece)
         return found
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vmstore.relevance.words import Analyzer
+
     Numbers = NDArray[np.int32]
     Longs = NDArray[np.int64]
 
@@ -49,6 +51,11 @@ class Texts(Protocol):
     @property
     def words(self) -> int:
         """How many terms all rows have together."""
+        ...
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """The rules by which their terms were made; what is asked of them is taken apart by the same."""
         ...
 
     def postings(self, term: str) -> tuple[Numbers, Numbers]:

@@ -25,6 +25,8 @@ TERM_CHARS_MAX = 64  # a term is cut there: what is longer is a digest or an enc
 STEM_CHARS_MAX = 32
 CACHED_CHARS_MAX = 64
 CACHED_MAX = 1 << 16
+# Letters that the parts of a name in camel case have on average: what has fewer is an encoded picture or a key.
+HUMP_CHARS, LONG_HUMP_CHARS, SHORT_CHARS = 2.5, 3.0, 12
 JOINTS_MAX = 24  # what has more is a table or an encoded picture, and falls into several names
 
 # The codes of ISO 639 and the names of the Snowball algorithms; `none` has words without endings taken off.
@@ -154,18 +156,18 @@ class Analyzer:
         wholes: list[str] = []
         stops: list[str] = []
         sequence: list[str] = []
-        for run in sign_runs(token):
+        for run in pieces(token):
             if classes().sign.match(run):
                 signs = signs_of(run)
                 terms += signs
                 sequence += signs
                 wholes += map(add, signs, signs[1:])
                 continue
-            for form in map(self._name, tokens(run)):
-                terms += form.terms
-                wholes += form.wholes
-                stops += form.stops
-                sequence += form.sequence
+            form = self._name(run)
+            terms += form.terms
+            wholes += form.wholes
+            stops += form.stops
+            sequence += form.sequence
         return TokenForm(tuple(terms), tuple(wholes), tuple(stops), tuple(sequence))
 
     def _name(self, token: str) -> TokenForm:
@@ -186,6 +188,9 @@ class Analyzer:
         wholes: list[str] = []
         segments = _SEGMENTS.split(core)
         for segment in segments:
+            if _NUMBER.fullmatch(number := folded(segment)):
+                words.append(number.lstrip("v"))
+                continue
             for name in segment.split("."):
                 parts = self._parts(name)
                 words += parts
@@ -211,7 +216,7 @@ class Analyzer:
                 continue
             if _HUMPED.search(piece) and len(piece) <= TERM_CHARS_MAX:
                 humps = _HUMP.findall(piece)
-                if len(piece) >= 2 * len(humps):
+                if len(piece) >= len(humps) * (HUMP_CHARS if len(piece) <= SHORT_CHARS else LONG_HUMP_CHARS):
                     found += humps
                     continue
             found.append(piece)
@@ -315,6 +320,13 @@ def has_signs(token: str) -> bool:
 def sign_runs(token: str) -> list[str]:
     """A token cut where signs begin and end."""
     return [run for run in classes().signs.split(token) if run] if has_signs(token) else [token]
+
+
+def pieces(token: str) -> list[str]:
+    """The runs of signs in a token, and the tokens between them."""
+    if not has_signs(token):
+        return [token]
+    return [piece for run in sign_runs(token) for piece in ([run] if has_signs(run) else tokens(run))]
 
 
 def signs_of(run: str) -> list[str]:

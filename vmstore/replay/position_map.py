@@ -22,6 +22,7 @@ _NAMES: dict[type, tuple[str, ...]] = {
     m.Evict: _PAGE,
     m.Delete: _PAGE,
     m.Flush: _PAGE,
+    m.Embed: ("page", "content"),
     m.Link: ("source", "target"),
     m.Unlink: ("source", "target"),
     m.Cite: ("page", "by"),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from vmstore.core import mutation as m
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import Origin
 from vmstore.core.text.skeleton import dumps, loads
 from vmstore.engine.batch import Batch
@@ -49,7 +50,12 @@ class RunWriter(MemorySink):
             pages = [(own(page), level) for page, level in loads(self._commit.cell(position, mutation.note))]
             name = None if mutation.name is None else self._cell(self._commit.cell(position, mutation.name))
             return msgspec.structs.replace(mutation, name=name, note=self._cell(dumps(pages)))
+        if isinstance(mutation, m.Embed) and self._erased(position, mutation.vectors):
+            mutation = msgspec.structs.replace(mutation, vectors=None)
         return m.sealed_again(mutation, lambda ref: self._cell(self._commit.cell(position, ref)))
+
+    def _erased(self, position: int, ref: m.CellRef | None) -> bool:
+        return ref is not None and isinstance(self._commit.cell(position, ref), ErasedContent)
 
     def settings(self, values: bytes) -> m.CellRef:
         """A cell with settings."""

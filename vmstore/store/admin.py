@@ -113,6 +113,22 @@ class Admin:
         with self._ns.views_lock:
             return usage(self._ns, progress)
 
+    # ---- search
+
+    def language(self) -> str:
+        """The code of the language by whose rules a search takes texts apart; `en` until another is stated."""
+        with self._ns.asking():
+            return self._ns.language
+
+    def set_language(self, language: str) -> None:
+        """States the language the texts are in, for every moment; the text index is made anew when it is next used.
+
+        InputError names the languages there are rules for.
+        """
+        from vmstore.namespace.language import state_language
+
+        state_language(self._ns, language)
+
     # ---- views and columns
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,7 +20,6 @@ from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.page_rows import previews
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.namespace.results import Change
-from vmstore.search.corpus import Corpus
 from vmstore.store.reads.diff import differing
 from vmstore.store.session import Session
 from vmstore.views.branch import Branch
@@ -144,10 +143,10 @@ class OpenQueryHost:
             session = self._ns.views.execute(_ANSWERED_ELSEWHERE, (ended.replied, ended.call, ended.aside)).get
         return body_of(self._ns.log, self.lane(session), ended)
 
-    def corpus(self) -> Corpus:
-        """The texts there are at the moment that is held."""
-        with self._ns.asking() as ordinal:
-            return self._ns.corpus(ordinal)
+    def texts(self, moments: Sequence[tuple[Branch, int]]) -> Any:
+        """The texts in force at the moments of some lanes."""
+        with self._ns.asking():
+            return self._ns.texts(moments)
 
     def columns(self) -> Any:
         """The tables of the column segments at the moment that is held; None where the extra is not installed."""

@@ -36,6 +36,7 @@ from vmstore.store.reads.context import Context
 from vmstore.store.reads.diff import diff
 from vmstore.store.reads.page_query import PageQuery, chosen
 from vmstore.store.reads.search import search
+from vmstore.store.recall.memory import SessionMemory
 from vmstore.store.wire import Wire
 from vmstore.views.branch import Branch
 from vmstore.views.reads.context import SealedCell
@@ -102,6 +103,11 @@ class Session(Aliased):
     def wire(self) -> Wire:
         """What was sent and what came back for each call: messages, request, response."""
         return Wire(self)
+
+    @property
+    def memory(self) -> SessionMemory:
+        """What it remembers, by words, by time and as a whole, within a token budget."""
+        return SessionMemory(self)
 
     @property
     def debug(self) -> Debug:

@@ -25,7 +25,7 @@ from vmstore.maintenance.verify import verdict_on
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.open import memory_namespace
-from vmstore.namespace.reports import Backup, ExportReport, ImportReport, Info, Verdict
+from vmstore.namespace.reports import Backup, EmbeddedShare, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
 from vmstore.namespace.results import Entry, Hit, Page, RecordedCall, SessionInfo
 from vmstore.store.admin import Admin
 from vmstore.store.reads.page_query import PageQuery
@@ -39,6 +39,8 @@ from vmstore.store.trust import Trust
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
+    from vmstore.embedders.embedder import Embedder
+    from vmstore.maintenance.embedding_worker import EmbeddingWorker
     from vmstore.namespace.effects import Agree
     from vmstore.seals.seal import Seal
     from vmstore.store.live.live_session import Live
@@ -325,6 +327,55 @@ class Store(Aliased):
         """Mutations in the order they were logged, from the start or after a cursor, up to now."""
         return tail(self._ns, after, limit)
 
+    # ---- vectors
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What gives texts vectors; None where none was handed in.
+
+        Setting it takes an object with `name`, `dimension` and `embed(texts)`, or a function with the first two; from
+        then on `embed` asks it about texts, and a search about its words.
+        """
+        return self._ns.embedder
+
+    @embedder.setter
+    def embedder(self, given: object) -> None:
+        self._ns.embedder = _embedder(given)
+
+    def embed(
+        self, sessions: str | Iterable[str] | None = None, *, inherited: bool = False, batch: int = 64,
+        quantisation: str = "int8", limit: int | None = None, timeout_s: float = 120.0,
+        progress: Progress | None = None,
+    ) -> EmbeddingReport:  # fmt: skip
+        """Asks the embedder about every text that has no vector of it yet, `batch` chunks at a time, and logs them.
+
+        Of all sessions, or of those named; with `inherited` also what a fork has of its past. It can be stopped and
+        goes on where it was; each question may take `timeout_s`. Vectors are kept as `int8` or `float16`. What the
+        embedder does wrong is in the report. InputError where no embedder was handed in.
+        """
+        from vmstore.maintenance.embeddings import EmbeddingRun, sessions_to_embed
+
+        if (embedder := self._ns.embedder) is None:
+            raise InputError("no embedder was handed in: set `store.embedder`; see specs/embeddings.md")
+        told: dict[str, Any] = {"batch": batch, "quantisation": quantisation, "timeout_s": timeout_s}
+        run = EmbeddingRun(self._ns, embedder, progress=progress, **told)
+        return run.over(sessions_to_embed(self, sessions), inherited=inherited, limit=limit)
+
+    def embedded(self) -> list[EmbeddedShare]:
+        """How many of the texts that are searched have vectors, by model; the embedder at hand too."""
+        from vmstore.maintenance.embeddings import embedded
+
+        return embedded(self)
+
+    def embed_as_written(self, *, interval_s: float = 1.0) -> EmbeddingWorker:
+        """Embeds in a thread of its own what is written from here on, and what is there, until it is stopped.
+
+        No writer waits for it. Use it in a `with`, or stop it before the store is closed.
+        """
+        from vmstore.maintenance.embedding_worker import EmbeddingWorker
+
+        return EmbeddingWorker(self, interval_s)
+
     # ---- keeping house
 
     def info(self) -> Info:
@@ -345,20 +396,35 @@ class Store(Aliased):
 
 def open_store(
     path: str | os.PathLike[str], mode: str = "rw", *, namespace: str = "default", key: Key | None = None,
-    wait_s: float | None = WAIT_S, clock: Clock | None = None, ids: IdSource | None = None,
+    wait_s: float | None = WAIT_S, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None,
 ) -> Store:  # fmt: skip
     """Opens a store; in mode 'rw' it is made where there is none, in mode 'r' nothing is written.
 
     With `key`, the file of a store key or an object that wraps and unwraps, it is an encrypted one.
     Another process that holds what a call needs is waited for `wait_s` seconds, then LockedError names
-    it; None waits for as long as it holds it.
+    it; None waits for as long as it holds it. `embedder` is what gives texts vectors; see `Store.embedder`.
     """
-    return Store(open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds(), key, wait_s))
+    given = _embedder(embedder)
+    opened = open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds(), key, wait_s)
+    opened.embedder = given
+    return Store(opened)
 
 
-def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> Store:
+def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None) -> Store:
     """A store that lives in memory and ends with the process."""
-    return Store(memory_namespace(clock or SystemClock(), ids or SystemIds()))
+    given = _embedder(embedder)
+    store = Store(memory_namespace(clock or SystemClock(), ids or SystemIds()))
+    store._ns.embedder = given
+    return store
+
+
+def _embedder(given: object) -> Embedder | None:
+    """The embedder that was handed in, where one was."""
+    if given is None:
+        return None
+    from vmstore.embedders.embedder import embedder_of
+
+    return embedder_of(given)
 
 
 def _named(session: str | Session) -> str:

@@ -16,6 +16,7 @@ from vmstore.core.mutation import (
     CellRef,
     Close,
     Create,
+    Embed,
     Mark,
     Open,
     Pack,
@@ -37,6 +38,7 @@ READ: dict[type, tuple[str, ...]] = {
     Mark: ("name",),
     Close: ("reason",),
     Create: ("labels",),
+    Embed: ("model",),
     Annotate: ("tags", "untags", "anchors"),
     Approve: ("who",),
     Pack: ("rest",),
@@ -167,6 +169,10 @@ class CellResolver:
         if len(found) != COMMITMENT_BYTES:
             raise CorruptError(f"commit {commit.ordinal} names a cell that is not there; run `vmstore verify`")
         return cell + index, found
+
+    def erased(self, commit: Commit, ref: CellRef) -> bool:
+        """Whether a cell is known to be erased."""
+        return self._erasures is not None and self._erasures.known(self.sealed(commit, ref)[0])
 
     def content(self, commit: Commit, ref: CellRef) -> bytes | None:
         """A cell's bytes, None where it was erased; CorruptError where they are missing or do not match."""

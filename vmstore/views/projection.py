@@ -34,6 +34,7 @@ from vmstore.views.projectors.redactions import RedactionsProjector
 from vmstore.views.projectors.residency import ResidencyProjector
 from vmstore.views.projectors.sessions import SessionsProjector
 from vmstore.views.projectors.turns import TurnsProjector
+from vmstore.views.projectors.vectors import VectorsProjector
 
 PROJECTORS: tuple[type[Projector], ...] = (
     SessionsProjector,
@@ -48,6 +49,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     MarksProjector,
     ErasuresProjector,
     RedactionsProjector,
+    VectorsProjector,
 )
 _POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID"
 BATCH = 5000  # commits

@@ -57,6 +57,10 @@ class Fact:
         """The log's number of a cell."""
         return self.cell + ref if type(ref) is int else self.sealed(ref)[0]
 
+    def erased(self, ref: CellRef) -> bool:
+        """Whether a cell is known to be erased."""
+        return self._cellar.erased(self.commit, ref)
+
     def content(self, ref: CellRef | None) -> bytes | None:
         """The bytes of a cell, None where it was erased: for names and labels, not for contents."""
         return None if ref is None else self._cellar.content(self.commit, ref)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -10,7 +10,6 @@ import apsw
 
 from vmstore.core.asof import AsOf
 from vmstore.log.port import Log
-from vmstore.search.corpus import Corpus
 from vmstore.views.branch import Branch
 
 
@@ -142,8 +141,8 @@ class Host(Protocol):
         """
         ...
 
-    def corpus(self) -> Corpus:
-        """The texts there are at the moment that is held."""
+    def texts(self, moments: Sequence[tuple[Branch, int]]) -> Any:
+        """The texts in force at the moments of some lanes, as `vmstore.relevance.texts.Texts`."""
         ...
 
     def columns(self) -> Any:

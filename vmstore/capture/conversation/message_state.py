@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -218,7 +219,7 @@ class RecordedRequest:
 def written(values: Sequence[tuple[Slot, Any]]) -> bytes | None:
     """The messages of a request, one after the other; None where that cannot be said or is long."""
     try:
-        found = _ENCODER.encode([value for _, value in values])
+        found = _ENCODER.encode([*map(_VALUE, values)])
     except (TypeError, ValueError, OverflowError, RecursionError):  # to be told what is wrong with it later on
         return None
     header = 1 if len(values) < 16 else 3 if len(values) < 1 << 16 else 5
@@ -226,7 +227,7 @@ def written(values: Sequence[tuple[Slot, Any]]) -> bytes | None:
 
 
 WRITTEN_MAX = 16 << 20
-_ENCODER = msgspec.msgpack.Encoder()
+_ENCODER, _VALUE = msgspec.msgpack.Encoder(), itemgetter(1)
 
 
 class IncomingMessage:

@@ -19,6 +19,7 @@ from vmstore.core.mutation import (
     Close,
     Compress,
     Create,
+    Embed,
     Mark,
     Message,
     NamespacePolicy,
@@ -35,6 +36,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.text.holes import BASE64, HOLES, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
 from vmstore.core.text.json_text import is_text, strict
+from vmstore.core.vectors import Quantisation, unlike_vectors
 from vmstore.engine.head import GateHead
 
 
@@ -57,14 +59,7 @@ def _text(content: bytes) -> str | None:
 def _typed(*types: type) -> Callable[[bytes], str | None]:
     """JSON of some types."""
 
-    def wrong(content: bytes) -> str | None:
-        try:
-            value = strict(content)
-        except ValueError as error:
-            return str(error)
-        return None if not types or isinstance(value, types) else f"it is a JSON {_NAMES[type(value)]}"
-
-    return wrong
+    return lambda content: _read(content, *types)[1]
 
 
 _NAMES = {dict: "object", list: "list", str: "text", int: "number", float: "number", bool: "truth value"}
@@ -99,8 +94,11 @@ def _skeleton(content: bytes) -> str | None:
 
 def _read(content: bytes, *types: type) -> tuple[Any, str | None]:
     """JSON of some types, or why it is none."""
-    wrong = _typed(*types)(content)
-    return (None, wrong) if wrong is not None else (strict(content), None)
+    try:
+        value = strict(content)
+    except ValueError as error:
+        return None, str(error)
+    return value, None if not types or isinstance(value, types) else f"it is a JSON {_NAMES[type(value)]}"
 
 
 def _list_of(value: Any, kind: type, name: str) -> str | None:
@@ -130,6 +128,7 @@ FORMS: dict[type, dict[str, CellForm]] = {
     Annotate: {"tags": TEXTS, "untags": TEXTS, "anchors": ANCHORS},
     Approve: {"who": NAME},
     Compress: {"content": OPAQUE},
+    Embed: {"model": NAME, "vectors": OPAQUE},
     Message: {"envelope": SKELETON, "aside": VALUE},
     Reply: {"aside": OBJECT},
     Pack: {"rest": OBJECT, "envelopes": SKELETON},
@@ -166,6 +165,17 @@ def named(m: AnyMutation) -> Iterator[tuple[str, Any, CellForm]]:
     for field, form in READ.get(type(m), ()):
         if getattr(m, field) is not None:
             yield from ((field, ref, form) for ref in refs_in(m, field))
+    if isinstance(m, Embed) and m.vectors is not None:
+        yield "vectors", m.vectors, vectors_form(m)
+
+
+def vectors_form(m: Embed) -> CellForm:
+    """What the vectors of one embedding are."""
+    count, kind = len(m.chunks), Quantisation(m.quantisation)
+    return CellForm(
+        f"{count} vectors of {m.dimension} numbers in {kind.word}",
+        lambda content: unlike_vectors(content, kind, m.dimension, count),
+    )
 
 
 class PackedPage(NamedTuple):

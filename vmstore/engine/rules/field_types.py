@@ -28,6 +28,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Embed,
     Erase,
     Evict,
     FaultDenied,
@@ -76,6 +77,7 @@ from vmstore.core.page import (
 )
 from vmstore.core.redaction import Artifact, Reason, Redaction, RedactionMethod, RedactionSource
 from vmstore.core.text.token_estimate import ESTIMATORS
+from vmstore.core.vectors import Quantisation
 
 NUMBER_MAX = 2**63 - 1
 IMPORTANCE_MAX = 1_000_000
@@ -97,6 +99,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Annotate: {"status": frozenset(Standing)},
     Erase: {"reason": frozenset(ErasureReason)},
     Compress: {"method": frozenset(Method)},
+    Embed: {"quantisation": frozenset(Quantisation)},
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
     Configure: {"estimator": frozenset(ESTIMATORS)},
@@ -140,7 +143,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Compress: lambda m: (m.page,),
     **dict.fromkeys((Link, Unlink), lambda m: (m.source, m.target)),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
-    **dict.fromkeys((Delete, Flush, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
+    **dict.fromkeys((Delete, Flush, Embed, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
     **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,
@@ -161,13 +164,7 @@ _Share = Annotated[int, msgspec.Meta(ge=0, le=IMPORTANCE_MAX)]
 
 def sound(mutation: AnyMutation) -> bytes | None:
     """A mutation on the wire, where each of its fields holds what it may; else None."""
-    write, read = _CHECKED[type(mutation)]
-    try:
-        raw = write(mutation)
-        read(raw)
-    except (msgspec.MsgspecError, TypeError, OverflowError, RecursionError):
-        return None
-    return raw
+    return sound_writers[type(mutation)](mutation)
 
 
 def mistyped(mutation: AnyMutation) -> str | None:
@@ -245,18 +242,29 @@ def _tuple(*parts: Any) -> Any:
     return plain[parts]
 
 
-def _unknown(mutation: object) -> bytes:
-    """Writes nothing of what is no mutation of a kind of this version."""
-    raise TypeError(f"a {type(mutation).__name__} is of no kind that is written")
+def _sound_writer(kind: type[Any]) -> Callable[[Any], bytes | None]:
+    """Writes a kind, and reads it back to see whether its fields are sound."""
+    write, read = writers[kind], _reader(kind)
+
+    def written(mutation: Any) -> bytes | None:
+        """A mutation on the wire, where its fields are sound."""
+        try:
+            raw = write(mutation)
+            read(raw)
+        except (msgspec.MsgspecError, TypeError, OverflowError, RecursionError):
+            return None
+        return raw
+
+    return written
 
 
-class _Checked(dict[type, tuple[Callable[[Any], bytes], Callable[[bytes], object]]]):
-    """The writer and the reader of each kind, made when they are first asked for: who only reads never asks."""
+class _SoundWriters(dict[type, Callable[[Any], bytes | None]]):
+    """The writer of each kind, made when it is first asked for; that of an unknown kind writes nothing."""
 
-    def __missing__(self, kind: type) -> tuple[Callable[[Any], bytes], Callable[[bytes], object]]:
-        """Those of a kind that was not asked for yet."""
-        made = self[kind] = (writers[kind], _reader(kind)) if kind in get_args(Known) else (_unknown, _unknown)
+    def __missing__(self, kind: type) -> Callable[[Any], bytes | None]:
+        """The writer of a kind that was not asked for yet."""
+        made = self[kind] = _sound_writer(kind) if kind in get_args(Known) else lambda mutation: None
         return made
 
 
-_CHECKED = _Checked()
+sound_writers = _SoundWriters()

@@ -7,7 +7,7 @@ answers None or why not; where it looks at fields that differ from kind to kind,
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
@@ -21,6 +21,7 @@ from vmstore.core.mutation import (
     CellRef,
     Compress,
     Create,
+    Embed,
     Erase,
     Evict,
     FaultDenied,
@@ -40,6 +41,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import LinkKind, Modality, PageType
 from vmstore.core.text.token_estimate import TOKENS_IMAGE_MAX
+from vmstore.core.vectors import DIMENSION_MAX
 from vmstore.engine import system_session
 from vmstore.engine.head import GateHead
 from vmstore.engine.rules.cell_contents import (
@@ -52,6 +54,7 @@ from vmstore.engine.rules.cell_contents import (
     LiveContents,
     refs_in,
     unfilled,
+    vectors_form,
 )
 from vmstore.engine.rules.field_types import (
     COUNTS,
@@ -63,16 +66,16 @@ from vmstore.engine.rules.field_types import (
     WORDS,
     mistyped,
 )
+from vmstore.engine.unprojected_tail import OPAQUE as NEVER_HERE
 
 
 class MutationPlace(msgspec.Struct, gc=False):
-    """Where a mutation would stand: which of its commit, the mutation before it, the cells at hand.
+    """Where a mutation would stand: after which one in its commit, with which cells at hand.
 
     For an `open`, whether its name is taken already. `contents` knows what cells hold, where a rule
     is to look at them.
     """
 
-    nth: int = 0
     before: AnyMutation | None = None
     cells: int = 0
     name_taken: bool = False
@@ -160,7 +163,7 @@ def turn_is_next(head: GateHead, m: Turn, place: MutationPlace) -> str | None:
 @about(Turn)
 def turn_opens_its_commit(head: GateHead, m: Turn, place: MutationPlace) -> str | None:
     """The end of a turn is a commit end, so a turn begins a commit."""
-    if not (place.nth == 0 or (place.nth == 1 and isinstance(place.before, Open))):
+    if not (place.before is None or isinstance(place.before, Open)):
         return "a turn begins a commit"
     return None
 
@@ -176,25 +179,24 @@ def nothing_follows_an_end(head: GateHead, m: AnyMutation, place: MutationPlace)
 @each(*CELL_FIELDS)
 def cells_exist(kind: type) -> Check:
     """A mutation names cells of its own commit, or of an earlier one."""
-    named = values_of(CELL_FIELDS[kind])
+    named = attrgetter(*CELL_FIELDS[kind])
+    alone = len(CELL_FIELDS[kind]) == 1
 
     def check(head: GateHead, m: Any, place: MutationPlace) -> str | None:
-        cells = place.cells
-        for ref in named(m):
-            if ref is not None and not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
-                return f"cell {ref} is neither in this commit nor in an earlier one"
-        for _, ref in m.envelopes if kind is Pack else ():
-            if not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
+        """Names the first of its cells that is not there."""
+        for ref in (named(m),) if alone else named(m):
+            if ref is not None and not (0 <= ref < place.cells if type(ref) is int else _earlier(ref, head)):
                 return f"cell {ref} is neither in this commit nor in an earlier one"
         return None
 
-    return check
+    def of_pack(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
+        """The same of a pack, which names the skeletons of messages too."""
+        for ref in (m.rest, *(ref for _, ref in m.envelopes)):
+            if ref is not None and not (0 <= ref < place.cells if type(ref) is int else _earlier(ref, head)):
+                return f"cell {ref} is neither in this commit nor in an earlier one"
+        return None
 
-
-def values_of(fields: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Reads some fields of a mutation at once."""
-    value = attrgetter(*fields)
-    return value if len(fields) > 1 else lambda m: (value(m),)
+    return of_pack if kind is Pack else check
 
 
 def _earlier(ref: CellRef, head: GateHead) -> bool:
@@ -379,6 +381,22 @@ def content_is_its_own(head: GateHead, m: FaultIn | Prefetch | Evict, place: Mut
     return None
 
 
+@about(Embed)
+def embeds_a_content(head: GateHead, m: Embed, place: MutationPlace) -> str | None:
+    """Vectors are of a full content of their page that the source had, in chunks that go on through it."""
+    found = head.content(m.content)
+    if found is None or (found.page, found.level) != (m.page, 0) or found.commitment == NEVER_HERE:
+        return f"position {m.content} holds no full content of p{m.page}"
+    if not 0 < m.dimension <= DIMENSION_MAX:
+        return f"dimension {m.dimension} is not within 1 and {DIMENSION_MAX}"
+    before = -1
+    for start, end in m.chunks:
+        if not before < start < end:
+            return f"a chunk from {start} to {end} does not follow one that begins at {before}"
+        before = start
+    return None if m.chunks else "an embedding of no chunk"
+
+
 @about(FaultIn, FaultDenied, Prefetch, Revoke)
 def reference_came_before(
     head: GateHead, m: FaultIn | FaultDenied | Prefetch | Revoke, place: MutationPlace
@@ -416,17 +434,22 @@ def totals_match(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
 def cells_are_formed(kind: type) -> Check:
     """A cell that a fold or an answer reads holds what its field says, an earlier one too."""
     fields = READ[kind]
-    named = values_of([field for field, _ in fields])
+    several = kind in (Mark, Pack)
 
     def check(head: GateHead, m: Any, place: MutationPlace) -> str | None:
-        if place.contents is None:
+        """Names the first of its cells that holds something else."""
+        contents = place.contents
+        if contents is None:
             return None
-        for (field, form), value in zip(fields, named(m), strict=True):
-            if value is not None:
-                for ref in refs_in(m, field):
-                    wrong = place.contents.wrong(ref, form)
-                    if wrong is not None:
+        for field, form in fields:
+            if (ref := getattr(m, field)) is not None:
+                for one in refs_in(m, field) if several else (ref,):
+                    if (wrong := contents.wrong(one, form)) is not None:
                         return f"{field} must name {form.words}: {wrong}"
+        if kind is Embed and m.vectors is not None:
+            form = vectors_form(m)
+            wrong = contents.wrong(m.vectors, form)
+            return None if wrong is None else f"vectors must name {form.words}: {wrong}"
         return None
 
     return check
@@ -461,25 +484,35 @@ def contents_are_as_stated(head: GateHead, m: Create | Update | Compress, place:
     return None if wrong is None else f"a {Modality(page.modality).word} page is {form.words}: {wrong}"
 
 
-@about(*SIZED, Pack)
-def holes_are_fitted(head: GateHead, m: Create | Update | Compress | Pack, place: MutationPlace) -> str | None:
+@each(*SIZED, Pack)
+def holes_are_fitted(kind: type) -> Check:
     """What somebody writes by hand fits its hole in a message, shown or not, and a hole stays what it is."""
-    by_hand = place.by_hand
-    if by_hand is None:
+
+    def check(head: GateHead, m: Any, place: MutationPlace) -> str | None:
+        """Looks at the content of a page."""
+        by_hand, ref = place.by_hand, m.content
+        if by_hand is None or ref is None:
+            return None
+        page = m if kind is Create else by_hand.page(m.page)
+        for hole, part in (by_hand.holes(page.message) if page.message else None) or ():
+            if part == page.part:
+                form = PLAIN if kind is Compress else FILLS[hole]
+                if form is not OPAQUE and (wrong := by_hand.wrong(ref, form)) is not None:
+                    return f"part {part} of m{page.message} must be {form.words}: {wrong}"
         return None
-    if isinstance(m, Pack):
+
+    def of_pack(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
+        """Looks at the skeletons that a pack brings."""
+        by_hand = place.by_hand
+        if by_hand is None:
+            return None
         for message, ref in m.envelopes:
             new = set(by_hand.holes_in(ref) or ()) - set(by_hand.holes(message) or ())
             if new:
                 return f"the skeleton of m{message} gains a hole for part {min(part for _, part in new)}"
         return None
-    if m.content is not None and not (type(m) is Create and not m.message):
-        page = m if isinstance(m, Create) else by_hand.page(m.page)
-        for kind, part in (by_hand.holes(page.message) if page.message else None) or ():
-            form = PLAIN if isinstance(m, Compress) else FILLS[kind]
-            if part == page.part and form is not OPAQUE and (wrong := by_hand.wrong(m.content, form)) is not None:
-                return f"part {part} of m{page.message} must be {form.words}: {wrong}"
-    return None
+
+    return of_pack if kind is Pack else check
 
 
 @about(Pack)
@@ -523,6 +556,7 @@ RULES: tuple[Rule, ...] = (
     reply_answers_last_call,
     membership_changes,
     content_is_its_own,
+    embeds_a_content,
     reference_came_before,
     ranks_are_distinct,
     totals_match,

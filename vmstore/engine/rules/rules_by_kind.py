@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from types import NoneType
 from typing import Any
 
 from vmstore.core.mutation import AnyMutation, Mutation, Open, Unknown
-from vmstore.engine.head import GateHead
+from vmstore.engine.head import FOLDS, GateHead
+from vmstore.engine.rules.field_types import sound_writers
 from vmstore.engine.rules.rules import (
     ENDS,
     RULES,
@@ -91,18 +93,21 @@ def broken(head: GateHead, mutation: AnyMutation, place: MutationPlace, *, sound
     return None
 
 
-class ChecksByKind(dict[type, tuple[Check, ...]]):
-    """What mutations with sound fields are asked that go on in a commit, one tuple of checks a kind, made once."""
+KindPlan = tuple[Callable[[Any], bytes | None], tuple[Check, ...], Callable[[GateHead, Any], None] | None]
+"""How a kind is taken: what writes it where its fields are sound, what it is asked, and what the head makes of it."""
+
+
+class PlansByKind(dict[type, KindPlan]):
+    """How mutations are taken that go on in a commit, after one that does not end it; one plan a kind, made once."""
 
     def __init__(self, charter: bool, looks: bool) -> None:
         self._charter, self._looks = charter, looks
 
-    def __missing__(self, kind: type) -> tuple[Check, ...]:
-        """The checks of a kind that was not asked yet."""
+    def make(self, kind: type) -> None:
+        """Makes the plan of a kind; none of one that ends its commit, for more is asked of what follows."""
         told = asked(kind, Mutation, True, self._charter, self._looks)
-        checks = self[kind] = tuple(check for _, check in told)
-        return checks
+        self[kind] = sound_writers[kind], tuple(check for _, check in told), FOLDS.get(kind)
 
 
-checks_within = cache(ChecksByKind)
-"""The checks by kind of what goes on in a commit: in the namespace's own session or not, with contents or without."""
+plans_within = cache(PlansByKind)
+"""The plans for the namespace's own session or another, with contents looked at or not."""

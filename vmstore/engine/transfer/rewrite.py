@@ -22,6 +22,7 @@ from vmstore.core.mutation import (
     CellRef,
     Compress,
     Create,
+    Embed,
     Erase,
     Known,
     Open,
@@ -109,6 +110,8 @@ class _Telling:
     def _again(self, mutation: AnyMutation, commit: Commit) -> AnyMutation:
         if isinstance(mutation, Erase):
             return self._erase(mutation)
+        if isinstance(mutation, Embed) and self._hide is not None:  # what was hidden may be in a vector
+            mutation = msgspec.structs.replace(mutation, vectors=None)
         rewritten: Any = sealed_again(_writable(mutation, self._foreign), lambda ref: self._cell(commit, ref))
         if isinstance(rewritten, Pack):  # the leaves of its root name the session that made each page
             totals = self._batch.head.foresee(rewritten.entered, rewritten.left)

@@ -410,7 +410,7 @@ def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
                 contents.begin(commit, head)
             reason = None
             if not isinstance(mutation, Unknown):
-                place = MutationPlace(index, before, commit.cell_count, contents=contents)
+                place = MutationPlace(before, commit.cell_count, contents=contents)
                 reason = broken(head, mutation, place, sound=sound(mutation) is not None)
             if reason is not None:
                 yield _broken(commit, position, mutation, *reason)

@@ -34,6 +34,8 @@ MODULES = {
     "archive": "vmstore.shell.commands.care.archives",
     "unarchive": "vmstore.shell.commands.care.archives",
     "merge": "vmstore.shell.commands.data.merge",
+    "embed": "vmstore.shell.commands.care.embeddings",
+    "language": "vmstore.shell.commands.care.language",
     "sweep": "vmstore.shell.commands.care.upkeep",
     "upgrade": "vmstore.shell.commands.care.upkeep",
     "du": "vmstore.shell.commands.care.usage",

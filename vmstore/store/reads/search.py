@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from vmstore.core.address import page_name
-from vmstore.core.text.tokenizer import words
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Hit
-from vmstore.search.rank import ranked
+from vmstore.relevance.words import Analyzer, TokenForm
+from vmstore.search.rank import asked, ranked
 from vmstore.views.branch import Branch
 
 SNIPPET_CHARS = 100
@@ -33,30 +33,35 @@ def search(ns: Namespace, moments: Moments, query: str, limit: int | None) -> li
         raise InputError(f"a search is a text, and {query!r} is none")
     if limit is not None and (type(limit) is not int or limit < 1):
         raise InputError(f"limit {limit!r} is no number of pages from 1 up")
-    with ns.asking() as ordinal:
-        names = {lane.session: name for name, lane, _ in moments}
-        hits = ranked(ns.corpus(ordinal), [(lane, position) for _, lane, position in moments], query)
-        wanted = set(words(query))
+    with ns.asking():
+        texts = ns.texts([(lane, position) for _, lane, position in moments])
+        hits = ranked(texts, query, limit)
+        wanted = set(asked(query, texts.analyzer))
+        lines = texts.texts([hit.row for hit in hits])
         return [
             Hit(
-                names[hit.lane.session],
-                page_name(hit.content.page),
+                moments[hit.lane][0],
+                page_name(hit.page),
                 round(hit.score, 6),
-                hit.content.version,
-                hit.content.position,
-                snippet(hit.text, wanted),
+                hit.version,
+                hit.position,
+                snippet(line, wanted, texts.analyzer),
             )
-            for hit in hits[:limit]
+            for hit, line in zip(hits, lines, strict=True)
         ]
 
 
-def snippet(text: str, wanted: set[str]) -> str:
+def snippet(text: str, wanted: set[str], analyzer: Analyzer) -> str:
     """One line around the first word that was looked for."""
-    parts = text.split()
-    at = next((n for n, part in enumerate(parts) if wanted.intersection(words(part))), 0)
+    parts, forms = text.split(), analyzer.forms
+    at = next((n for n, part in enumerate(parts) if any(_has(form, wanted) for form in forms(part))), 0)
     start = at
     while start > 0 and len(" ".join(parts[start - 1 : at])) <= LEAD_CHARS:
         start -= 1
     line = " ".join(parts[start : start + SNIPPET_CHARS])
     cut = line[:SNIPPET_CHARS]
     return ("…" if start else "") + cut + ("…" if len(line) > len(cut) else "")
+
+
+def _has(form: TokenForm, wanted: set[str]) -> bool:
+    return not wanted.isdisjoint(form.terms) or not wanted.isdisjoint(form.stops)

@@ -6,13 +6,13 @@ within the time given, and the outcome says how it came to be: a replay takes th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from vmstore.core.page import Method, PageType, WordEnum
+from vmstore.core.system.callbacks import answer_within
 from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason
 from vmstore.vm.compressors.registry import compressed, undercuts
 from vmstore.vm.recall.text_pieces import readable
@@ -78,25 +78,8 @@ def ask(
 
 def heard(callback: Callable[[], Any], timeout_s: float) -> tuple[Outcome, Any]:
     """What a callback returns, or how it failed, in a thread of its own that nobody waits for too long."""
-    answers: list[tuple[Outcome, Any]] = []
-
-    def run() -> None:
-        try:
-            answers.append((Outcome.ANSWERED, callback()))
-        except BaseException as error:  # a callback that calls exit() fails as any other does
-            answers.append((Outcome.RAISED, f"{type(error).__name__}: {_words(error)}"))
-
-    thread = threading.Thread(target=run, name="vmstore-callback", daemon=True)
-    thread.start()
-    thread.join(timeout_s)
-    return answers[0] if answers else (Outcome.HUNG, f"nothing came back in {timeout_s:g} s")
-
-
-def _words(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return "an error that cannot be printed"
+    outcome, said = answer_within(callback, timeout_s)
+    return Outcome[outcome.upper()], said
 
 
 def _form(reply: Any, material: Material, below: Sequence[Form]) -> tuple[Outcome, Form | str]:

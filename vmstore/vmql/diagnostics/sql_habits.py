@@ -30,6 +30,7 @@ RELATIONS: Final = (
     "RESIDENCIES",
     "MOVES",
     "METRICS",
+    "VECTORS",
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))

@@ -31,8 +31,8 @@ def best(scope: Scope, query: str) -> list[tuple[int, int, float]]:
     is_one = isinstance(scope, OneSession)
     end = scope.at.position if isinstance(scope, OneSession) else 0
     moments = [(own.lane, end) if is_one else (own.lane.alone(), own.high) for own in scope.lanes()]
-    hits = ranked(scope.world.corpus(), moments, query)
-    return [(hit.lane.owner(hit.content.page), hit.content.page, hit.score) for hit in hits]
+    hits = ranked(scope.world.texts(moments), query)
+    return [(moments[hit.lane][0].owner(hit.page), hit.page, hit.score) for hit in hits]
 
 
 def calls_showing(scope: Scope, pattern: Value | Param | Word, params: Params) -> str:

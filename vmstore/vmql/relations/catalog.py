@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vmstore.vmql.relations.calls import CALLS, MESSAGES, SESSIONS, TURNS
-from vmstore.vmql.relations.links import LINKS, RESIDENCIES, VERSIONS
+from vmstore.vmql.relations.links import LINKS, RESIDENCIES, VECTORS, VERSIONS
 from vmstore.vmql.relations.pages import PAGES, SEARCH
 from vmstore.vmql.relations.python_rows import CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, METRICS, MOVES, MUTATIONS, WHY
 from vmstore.vmql.relations.relation import Relation
@@ -12,7 +12,7 @@ RELATIONS: dict[str, Relation] = {
     relation.name: relation
     for relation in (
         *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
-        *(MOVES, METRICS),
+        *(MOVES, METRICS, VECTORS),
     )
 }
 """Those that can be asked for by their name alone."""

@@ -1,11 +1,12 @@
-"""LINKS, VERSIONS and RESIDENCIES: how pages relate, what they held, when they were in the prompt."""
+"""LINKS, VERSIONS, VECTORS and RESIDENCIES: how pages relate, what they held, when they were in the prompt."""
 
 from __future__ import annotations
 
 from vmstore.core.page import Level, LinkKind, Method, Role, Tier
+from vmstore.core.vectors import Quantisation
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
 from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
-from vmstore.vmql.relations.shared_columns import NO, SESSION, WRITER, holds, maker, rows
+from vmstore.vmql.relations.shared_columns import NO, SESSION, WRITER, holds, maker, rows, scan
 
 _ROLE = case({int(role): role.word for role in Role}).format("p.role")
 
@@ -83,6 +84,28 @@ VERSIONS = Relation(
     },
     (OrderKey("v.position"),),
     moment="v.position",
+)
+
+VECTORS = Relation(
+    "VECTORS",
+    "every chunk of a text that an embedder gave a vector to",
+    fields(
+        Field("page", PAGE, "whose text it is of", "x.page"),
+        SESSION,
+        Field("model", TEXT, "the embedder", "x.model"),
+        Field("chunk", INTEGER, "which chunk of the text, from 1", "x.chunk"),
+        Field("dimension", INTEGER, "how many numbers the vector has", "x.dimension"),
+        Field("quantisation", word(Quantisation), "how they are kept", "x.quantisation"),
+        Field("content", INTEGER, "the position that brought the text", "x.content"),
+        Field("begins", INTEGER, "where the chunk begins in it, in characters", "x.begins"),
+        Field("ends", INTEGER, "where it ends", "x.ends"),
+        Field("position", INTEGER, "the position that says so", "x.position"),
+        Field("at", TIME, "when it was embedded", "x.at"),
+    ),
+    scan("vectors", "x", "x.position"),
+    {"writer": WRITER},
+    (OrderKey("x.position"), OrderKey("x.chunk")),
+    moment="x.position",
 )
 
 RESIDENCIES = Relation(

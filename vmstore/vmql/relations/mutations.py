@@ -17,6 +17,7 @@ from vmstore.core.mutation import (
     Compress,
     Create,
     Delete,
+    Embed,
     Evict,
     FaultDenied,
     FaultIn,
@@ -214,7 +215,7 @@ ABOUT: dict[type, Callable[[Any, int], About]] = {
     Evict: _gone,
     Cite: lambda m, _: (m.page, m.by, None, None, None, None, None, None),
     Segment: lambda m, _: (m.summary, None, None, None, None, None, None, None),
-    **dict.fromkeys((Annotate, Delete, Flush, Pin, Unpin, Redact, Reference, Recall), _of_page),
+    **dict.fromkeys((Annotate, Delete, Embed, Flush, Pin, Unpin, Redact, Reference, Recall), _of_page),
 }
 REASONS: dict[type, Callable[[Any], str | None]] = {
     Close: lambda m: word_of(Standing, m.status),

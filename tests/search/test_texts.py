@@ -1,0 +1,211 @@
+"""The texts of a moment: the index gives the same rows, postings and columns as reading every text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vmstore
+from vmstore.core.mutation import Create, Message, Update
+from vmstore.core.page import Modality, PageType, Role, Slot
+from vmstore.erasure.erase import erase
+from vmstore.search import index as index_module
+from vmstore.search import segment as segment_module
+from vmstore.search.naive import NaiveTexts
+from vmstore.store.session import Session
+from vmstore.store.store import Store
+from vmstore.views.branch import Branch
+
+WORDS = ("kyoto", "nara", "train", "trains", "the", "snake_case", "北京", "Ünder", "osaka", "is")
+ENVELOPE = b'{"role":"user","content":{"\\u0000t":0}}'
+CALL = '{"id":"c1","type":"function","function":{"name":"%s","arguments":"{}"}}'
+
+texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+n = st.integers(0, 30)
+steps = st.one_of(
+    st.tuples(st.just("say"), n, st.lists(texts, min_size=1, max_size=4), st.sampled_from((None, "Ann", "Ben"))),
+    st.tuples(st.just("change"), n, n, st.one_of(texts, st.none())),
+    st.tuples(st.just("call"), n, st.sampled_from(("grep", "bash"))),
+    st.tuples(st.just("fork"), n, n),
+    st.tuples(st.just("ask"), n, n, st.booleans()),
+    st.tuples(st.just("everywhere")),
+    st.tuples(st.just("erase"), n, n),
+    st.tuples(st.just("reopen"), st.sampled_from(("", "delete", "cut", "version", "unmark", "drop"))),
+    st.tuples(st.just("elsewhere"), n),
+)
+
+
+class Talk:
+    """A store that is written to, asked, erased from and damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "a.vms"
+        self.store = vmstore.open(self.path)
+        self.names = [f"s{number}" for number in range(3)]
+        for name in self.names:
+            self.store.session(name, create=True)
+        self.at = 0
+
+    def play(self, step: tuple[Any, ...]) -> None:
+        """Does a step."""
+        getattr(self, step[0])(*step[1:])
+
+    def _session(self, number: int) -> Session:
+        return self.store.session(self.names[number % len(self.names)])
+
+    def say(self, number: int, lines: Sequence[str], who: str | None) -> None:
+        """Some messages of one commit."""
+        self.at += 1_000_001
+        with self._session(number).batch(at_us=self.at) as batch:
+            for line in lines:
+                message = batch.add(Message(Role.USER, Slot.MESSAGES, batch.cell(ENVELOPE), 0))
+                labels = None if who is None else batch.cell(json.dumps({"actor": who}).encode())
+                batch.add(_page(message, batch.cell(line.encode()), len(line.encode()), Role.USER, labels))
+
+    def call(self, number: int, tool: str) -> None:
+        """A tool is called, and answers."""
+        self.at += 17
+        with self._session(number).batch(at_us=self.at) as batch:
+            for role, text, label in ((2, CALL % tool, "asks"), (3, f"{tool} says nara", "answers")):
+                message = batch.add(Message(role, Slot.MESSAGES, batch.cell(ENVELOPE), 0))
+                labels = batch.cell(json.dumps({label: f"c{self.at}"}).encode())
+                batch.add(_page(message, batch.cell(text.encode()), len(text), role, labels))
+
+    def change(self, number: int, page: int, text: str | None) -> None:
+        """A page of a session, inherited or not, has another content; None is one that is no text."""
+        session = self._session(number)
+        pages = session.pages()
+        if pages:
+            held = pages[page % len(pages)]
+            content = b"\0\1" if text is None else text.encode()
+            with session.batch(at_us=self.at) as batch:
+                batch.add(Update(int(held.page[1:]), held.version + 1, batch.cell(content), len(content), 0))
+
+    def fork(self, number: int, of: int) -> None:
+        """A session begins where another stands."""
+        if len(self.names) < 7:
+            name = f"f{len(self.names)}"
+            self._session(of).fork(name)
+            self.names.append(name)
+
+    def ask(self, number: int, back: int, alone: bool) -> None:
+        """One session at some position, with all it inherits or alone."""
+        info = self._session(number).info()
+        branch = Branch(self.store._ns.views, self._key(info.session))
+        position = max(1, info.position - back)
+        same(self.store, [(branch.alone() if alone else branch, position)])
+
+    def everywhere(self) -> None:
+        """All sessions at once: what each wrote itself, and then with all it inherits, which counts again."""
+        self.store.sessions()
+        lanes = [(Branch(self.store._ns.views, self._key(name)), self._end(name)) for name in self.names]
+        same(self.store, [(lane.alone(), end) for lane, end in lanes])
+        same(self.store, lanes[::-1])
+
+    def _key(self, name: str) -> int:
+        key = self.store._ns.key(name)
+        assert key is not None
+        return key
+
+    def _end(self, name: str) -> int:
+        return self.store.session(name).info().position
+
+    def erase(self, number: int, page: int) -> None:
+        """A page is erased."""
+        session = self._session(number)
+        pages = session.pages()
+        if pages:
+            erase(self.store, in_session=session.name, page=pages[page % len(pages)].page)
+
+    def reopen(self, damage: str) -> None:
+        """The store is opened again, its index damaged in between."""
+        self.store.close()
+        folder = self.path / "default" / "text"
+        files = sorted(folder.glob("*.seg"))
+        mark = folder / "at.json"
+        if damage == "delete" and folder.exists():
+            shutil.rmtree(folder)
+        elif damage == "cut" and files:
+            files[0].write_bytes(files[0].read_bytes()[: files[0].stat().st_size // 2])
+        elif damage == "drop" and files:
+            files[-1].unlink()
+        elif damage == "version" and mark.exists():
+            mark.write_text(json.dumps({**json.loads(mark.read_text()), "version": 1}))
+        elif damage == "unmark" and mark.exists():
+            mark.unlink()
+        self.store = vmstore.open(self.path)
+
+    def elsewhere(self, number: int) -> None:
+        """Another handle writes and asks, so that the index goes on without this one."""
+        here = self.store
+        with vmstore.open(self.path) as self.store:
+            self.say(number, ["nara by train"] * 4, "Ann")
+            self.ask(number, 0, False)
+        self.store = here
+
+
+def _page(message: int, cell: Any, size: int, role: int, labels: Any) -> Create:
+    return Create(PageType.TRANSCRIPT, Modality.TEXT, role, message, 0, cell, size, 0, labels=labels)
+
+
+def same(store: Store, moments: Sequence[tuple[Branch, int]]) -> None:
+    """The index and every text read agree about some moments."""
+    ns = store._ns
+    with ns.asking():
+        found, right = ns.texts(moments), NaiveTexts(ns.log, ns.views, moments)
+        assert isinstance(right, NaiveTexts) and not isinstance(found, NaiveTexts)
+        assert (found.count, found.words) == (right.count, right.words)
+        terms = {term for row in right.rows for term in row.counts} | {"absent"}
+        for term in sorted(terms):
+            assert [each.tolist() for each in found.postings(term)] == list(map(list, right.postings(term))), term
+        rows = list(range(right.count))
+        assert found.texts(rows) == right.texts(rows)
+        assert found.lanes(rows).tolist() == right.lanes(rows)
+        assert columns(found, rows[::-1]) == columns(right, rows[::-1])
+        assert found.lengths(_array(rows)).tolist() == right.columns(rows).length
+        for term in sorted(terms):
+            assert set(right.terms_from(term[:2], 99)) <= set(found.terms_from(term[:2], 99))
+            assert set(right.terms_like(term + "x", 99)) <= set(found.terms_like(term + "x", 99))
+
+
+def columns(found: Any, rows: list[int]) -> list[list[Any]]:
+    """The columns of some rows, with names instead of their numbers."""
+    told = found.columns(_array(rows) if hasattr(found, "lengths") else rows)._asdict()
+    named = {kind: [found.names(kind)[number] for number in told[kind]] for kind in ("speaker", "tool")}
+    return [named.get(name) or [int(value) for value in told[name]] for name in sorted(told)]
+
+
+def _array(rows: list[int]) -> Any:
+    import numpy as np
+
+    return np.array(rows, np.int32)
+
+
+SIZES = ((0, 5), (3, 5), (3, 40), (12, 40))  # texts that are written down, and of a segment
+
+
+@settings(max_examples=30, deadline=None)
+@given(life=st.lists(steps, min_size=4, max_size=24), sizes=st.sampled_from(SIZES))
+def test_the_index_says_what_reading_says(life: list[tuple[Any, ...]], sizes: tuple[int, int]) -> None:
+    """Whatever is written, changed, forked, erased, damaged or done elsewhere, any moment has the same texts."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "WRITTEN", sizes[0])
+        patch.setattr(index_module, "DOCS_MAX", sizes[1])
+        patch.setattr(segment_module, "BITS_MIN", 8)
+        talk = Talk(Path(folder))
+        for step in life:
+            talk.play(step)
+        talk.everywhere()
+        talk.reopen("")
+        talk.everywhere()
+        talk.store.close()
+        with vmstore.open(talk.path, "r") as talk.store:
+            talk.everywhere()

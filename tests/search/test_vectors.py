@@ -1,0 +1,205 @@
+"""Closeness: which vectors the texts of a moment have, and how far each stands out for a question."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vmstore
+from tests.embedders.test_store import Recorder, page
+from vmstore.core.vectors import Quantisation, packed_vector
+from vmstore.namespace.closeness import QuestionVector
+from vmstore.relevance.closeness import CLOSENESS_MAX, SPREAD, Closeness, RowVectors
+from vmstore.search.vectors import TextPlaces, unpacked
+from vmstore.views.branch import NEVER, Branch
+
+TEXTS = ["the cat sat on the mat", "deploying on Friday", "postgres holds the orders", "deployed databases"]
+
+
+def places(store: vmstore.Store, session: str, position: int = NEVER) -> TextPlaces:
+    """Where the contents in force stand, as rows."""
+    lane = Branch(store.admin.views, store._ns.key(session) or 0)
+    rows: dict[int, tuple[int, int]] = {}
+    for stretch in reversed(lane.upto(position)):
+        sql = "SELECT page, position FROM versions WHERE session = ? AND position > ? AND position <= ? AND level = 0"
+        for number, at in store.admin.views.execute(sql, (stretch.session, stretch.low, stretch.high)):
+            rows[number] = stretch.session, at
+    found = np.array(list(rows.values()), np.int64).reshape(-1, 2)
+    return TextPlaces(found[:, 0], found[:, 1])
+
+
+def close(store: vmstore.Store, session: str, words: str, position: int = NEVER) -> tuple[Closeness | None, str | None]:
+    """How close the texts of a session are to a question at a position."""
+    asked = store._ns.closeness.question(words)
+    with store._ns.asking():
+        lane = Branch(store.admin.views, store._ns.key(session) or 0)
+        return store._ns.closeness.of(asked, [(lane, position)], lambda: places(store, session, position))
+
+
+def naive(store: vmstore.Store, texts: list[str], words: str) -> list[float]:
+    """The cosine of each text and a question, as the embedder says it."""
+    *vectors, question = store.embedder.embed([*texts, words])  # type: ignore[union-attr]
+    return [sum(a * b for a, b in zip(vector, question, strict=True)) for vector in vectors]
+
+
+def filled(texts: list[str] = TEXTS, dimension: int = 64) -> vmstore.Store:
+    """A store whose session `s` says the texts, embedded by hashed grams."""
+    store = vmstore.memory_store(embedder=vmstore.HashGrams(dimension))
+    for text in texts:
+        page(store, "s", text)
+    store.embed(quantisation="float16")
+    return store
+
+
+def test_closeness_is_the_embedders() -> None:
+    """Cosines are those of the embedder's own vectors, and the closest text is the one it says."""
+    store = filled()
+    found, note = close(store, "s", "deploy")
+    assert found is not None and note is None
+    expected = naive(store, TEXTS, "deploy")
+    assert np.allclose(found.cosines(np.arange(4)), expected, atol=2e-3)
+    order = sorted(range(4), key=lambda at: -expected[at])
+    assert list(found.nearest(1)) == order[:1]
+    values = found.of(np.arange(4))
+    assert all(0 <= value <= CLOSENESS_MAX for value in values) and values.argmax() == order[0]
+    away = (expected[order[0]] - np.mean(expected)) / np.std(expected)
+    assert math.isclose(values[order[0]], away / SPREAD, abs_tol=1e-2)
+
+
+@given(
+    st.lists(st.lists(st.floats(-1, 1, width=16), min_size=3, max_size=3), min_size=1, max_size=20),
+    st.data(),
+)
+def test_a_row_is_as_close_as_its_closest_chunk(vectors: list[list[float]], data: st.DataObject) -> None:
+    """Of a row with several vectors the best counts, one with none is at 0, and `nearest` is sorted."""
+    rows = np.array(data.draw(st.lists(st.integers(0, 9), min_size=len(vectors), max_size=len(vectors))), np.int64)
+    matrix = np.array(vectors, np.float32)
+    question = [0.5, -0.25, 1.0]
+    found = RowVectors(matrix, np.arange(len(matrix)), rows, 10, "m").to(question)
+    for row in range(10):
+        own = [float(np.dot(vector, question)) for vector, of in zip(vectors, rows, strict=True) if of == row]
+        assert math.isclose(found.cosines(np.array([row]))[0], max(own, default=0.0), abs_tol=1e-4)
+    nearest = list(found.nearest(3))
+    values = [float(found.of(np.array([row]))[0]) for row in range(10)]
+    assert [values[row] for row in nearest] == sorted((v for v in values if v > 0), reverse=True)[:3]
+
+
+@pytest.mark.parametrize("form", Quantisation)
+def test_vectors_are_unpacked_as_they_were_packed(form: Quantisation) -> None:
+    """What was packed for the log comes back as numbers, vector by vector."""
+    told = [[0.5, -1.0, 0.25], [0.0, 0.0, 0.0], [1.0, 0.125, -0.5]]
+    packed = b"".join(packed_vector(vector, form) for vector in told)
+    assert np.allclose(unpacked(packed, form, 3), told, atol=0.005)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.sampled_from(["say", "embed", "update", "fork"]), max_size=8))
+def test_a_past_moment_is_not_moved(deeds: list[str]) -> None:
+    """How close texts are as of a position is the same whatever is said, embedded, changed or forked later."""
+    store = filled()
+    end = store.session("s").info().position
+    before = close(store, "s", "deploy", end)[0]
+    for deed in deeds:
+        if deed == "say":
+            page(store, "s", "deploy deploy deploy")
+        elif deed == "embed":
+            store.embed()
+        elif deed == "fork" and not [one for one in store.sessions() if one.session == "f"]:
+            store.session("s").fork("f", position=end)
+    after = close(store, "s", "deploy", end)[0]
+    assert before is not None and after is not None
+    assert np.array_equal(before.of(np.arange(9)), after.of(np.arange(9)))
+
+
+def test_a_fork_sees_what_it_saw() -> None:
+    """A fork is as close as its past was, has its own vectors besides, and its parent has none of those."""
+    store = filled()
+    store.session("s").fork("f", position=store.session("s").info().position)
+    page(store, "f", "deploying deployments")
+    page(store, "s", "deploy twice")
+    found, note = close(store, "f", "deploy")
+    assert found is not None and note == "4 of 5 texts have a vector of hash-4grams@1/64"
+    store.embed()
+    found, note = close(store, "f", "deploy")
+    assert note is None and found is not None and list(found.nearest(1)) == [4]
+    mine = close(store, "s", "deploy")[0]
+    assert mine is not None and mine.vectors.embedded == 5
+
+
+def test_what_was_erased_is_nowhere_at_hand() -> None:
+    """After an erasure no vector of the text is in memory, and the rest is answered as before."""
+    store = filled()
+    assert close(store, "s", "postgres orders")[0] is not None
+    held = store._ns.closeness._table.of("hash-4grams@1/64", 64, 10**9, 0)  # type: ignore[union-attr]
+    assert len(held.matrix) == 4
+    store.trust.erase(page="s/p4")
+    assert store._ns.closeness._table is None
+    found, _ = close(store, "s", "postgres orders")
+    assert found is not None and found.vectors.embedded == 3 and found.cosines(np.array([2]))[0] == 0
+
+
+def test_new_vectors_are_taken_in() -> None:
+    """Vectors that come later, of another session too, are compared with the next question."""
+    store = filled()
+    assert close(store, "s", "deploy")[0] is not None
+    page(store, "s", "deploy it")
+    page(store, "other", "deploy that")
+    store.embed()
+    found, _ = close(store, "s", "deploy it")
+    other, _ = close(store, "other", "deploy that")
+    assert found is not None and list(found.nearest(1)) == [4]
+    assert other is not None and other.vectors.embedded == 1 and list(other.nearest(1)) == [], (
+        "alone it stands out of nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda texts, found: 1 / 0, "failed: ZeroDivisionError"),
+        (lambda texts, found: [[math.nan] * 8], "not finite"),
+        (lambda texts, found: [], "0 vectors for 1"),
+        (lambda texts, found: [[1.0] * 9], "9 numbers where 8"),
+    ],
+)
+def test_an_embedder_that_fails_is_told_and_left_alone(wrong: Any, said: str) -> None:
+    """An embedder that fails at a question gives no closeness and a note, and is not asked again at once."""
+    embedder = Recorder()
+    store = vmstore.memory_store(embedder=embedder)
+    page(store, "s", TEXTS[0])
+    store.embed()
+    embedder.wrong, before = wrong, embedder.calls
+    for _ in range(3):
+        found, note = close(store, "s", "cat")
+        assert found is None and note is not None and said in note and note.endswith("answered by words alone")
+    assert embedder.calls == before + 1
+    embedder.wrong = None
+    store._ns.closeness._silent.clear()
+    assert close(store, "s", "cat")[1] is None
+
+
+def test_a_question_is_asked_once_and_without_its_secrets() -> None:
+    """The embedder is asked about a question once, and never about a secret in it."""
+    embedder = Recorder()
+    store = vmstore.memory_store(embedder=embedder)
+    secret = "AKIAQ3EGRWVZ5XKJ" + "2M4T"
+    page(store, "s", TEXTS[0])
+    for _ in range(2):
+        assert close(store, "s", f"who has {secret}?")[1] == (
+            "no text here has a vector of recorder yet (`vmstore embed`): answered by words alone"
+        )
+    assert embedder.asked == ["who has [secret]?"]
+
+
+def test_without_an_embedder_nothing_is_asked() -> None:
+    """A store without an embedder has no closeness and no note, and loads nothing for it."""
+    store = vmstore.memory_store()
+    page(store, "s", TEXTS[0])
+    assert store._ns.closeness.question("cat") is None
+    assert close(store, "s", "cat") == (None, None)
+    assert store._ns.closeness.of(QuestionVector(None, "m", "why"), [], lambda: places(store, "s")) == (None, "why")

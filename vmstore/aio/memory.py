@@ -1,0 +1,61 @@
+"""The async twin of what a session remembers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Unpack
+
+from vmstore.aio.docs import described_by
+from vmstore.aio.worker import Worker
+from vmstore.core.asof import Moment, When
+from vmstore.store.recall import memory as sync_memory
+from vmstore.store.recall.memory import OVERVIEW_TOKENS, TOKENS
+from vmstore.store.recall.periods import Bound
+from vmstore.store.recall.results import FoundPages, FoundQuotes, Overview, RecallAnswer
+
+
+@described_by(sync_memory.SessionMemory)
+class SessionMemory:
+    """See `vmstore.SessionMemory`."""
+
+    def __init__(self, sync: sync_memory.SessionMemory, worker: Worker) -> None:
+        self._sync = sync
+        self._worker = worker
+
+    async def recall(
+        self, query: str, at: When | None = None, *, tokens: int = TOKENS, **moment: Unpack[Moment]
+    ) -> RecallAnswer:
+        """See `vmstore.SessionMemory.recall`."""
+        return await self._worker.do(partial(self._sync.recall, query, at, tokens=tokens, **moment))
+
+    async def search_pages(
+        self, query: str, at: When | None = None, *, modality: str | None = None, limit: int = 5,
+        **moment: Unpack[Moment],
+    ) -> FoundPages:  # fmt: skip
+        """See `vmstore.SessionMemory.search_pages`."""
+        return await self._worker.do(
+            partial(self._sync.search_pages, query, at, modality=modality, limit=limit, **moment)
+        )
+
+    async def find_quote(self, text: str, at: When | None = None, **moment: Unpack[Moment]) -> FoundQuotes:
+        """See `vmstore.SessionMemory.find_quote`."""
+        return await self._worker.do(partial(self._sync.find_quote, text, at, **moment))
+
+    async def remember_when(
+        self, query: str | None = None, at: When | None = None, *, preset: str | None = None,
+        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, **moment: Unpack[Moment],
+    ) -> RecallAnswer:  # fmt: skip
+        """See `vmstore.SessionMemory.remember_when`."""
+        return await self._worker.do(
+            partial(self._sync.remember_when, query, at, preset=preset, start=start, end=end, tokens=tokens, **moment)
+        )
+
+    async def recall_all(
+        self, at: When | None = None, *, tokens: int = OVERVIEW_TOKENS, **moment: Unpack[Moment]
+    ) -> Overview:
+        """See `vmstore.SessionMemory.recall_all`."""
+        return await self._worker.do(partial(self._sync.recall_all, at, tokens=tokens, **moment))
+
+    async def recall_user(self, query: str, *, tokens: int = TOKENS) -> RecallAnswer:
+        """See `vmstore.SessionMemory.recall_user`."""
+        return await self._worker.do(partial(self._sync.recall_user, query, tokens=tokens))

@@ -1,0 +1,1 @@
+"""Embedders: what gives texts vectors, handed in by whoever opens a store."""

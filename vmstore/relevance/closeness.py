@@ -1,0 +1,91 @@
+"""Closeness: how near texts lie to a question by an embedder's vectors, as a feature of a row and for candidates.
+
+A cosine says little by itself: with one model all texts are within 0.7 and 0.9 of each other, with another around 0.
+So closeness counts how far a row stands out: standard deviations above the mean of all rows at the moment that have
+a vector, over `SPREAD`. A row without a vector stands where the mean does, at 0, and so does a row below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+WEIGHT = 0.6
+"""What closeness weighs beside features that are within about 0 and 1. Set by hand: no embedder that knows meaning
+was at hand to learn it with."""
+SPREAD = 6.0  # standard deviations that make a closeness of 1: what answers a question stands out about so far
+CLOSENESS_MAX = 1.5
+CANDIDATES = 100  # rows that come into question by their closeness alone
+
+
+class RowVectors:
+    """The vectors of the rows of a moment: vector `index[i]` of the matrix is of row `rows[i]`.
+
+    A row may have several, or none; there are `count` rows.
+    """
+
+    def __init__(self, matrix: Floats, index: Rows, rows: Rows, count: int, model: str) -> None:
+        order = np.argsort(rows, kind="stable")
+        self._matrix, self._index = matrix, index[order]
+        self.rows, self._first = np.unique(rows[order], return_index=True)
+        self.count = count
+        self.embedded = len(self.rows)
+        self.model = model
+
+    def to(self, numbers: Sequence[float]) -> Closeness:
+        """How close every row is to a question's vector."""
+        question = np.array(numbers, np.float32)
+        if not len(self.rows):
+            return Closeness(self.rows, np.zeros(0, np.float32), self)
+        if 2 * len(self._index) > len(self._matrix):  # to pick vectors out first would copy them
+            cosines = (self._matrix @ question)[self._index]
+        else:
+            cosines = self._matrix[self._index] @ question
+        return Closeness(self.rows, np.maximum.reduceat(cosines, self._first), self)
+
+
+class Closeness:
+    """How close the rows of a moment are to one question."""
+
+    def __init__(self, rows: Rows, cosines: Floats, of: RowVectors) -> None:
+        self._rows = rows
+        spread = float(cosines.std()) if len(cosines) > 1 else 0.0
+        away = (cosines - cosines.mean()) / spread if spread > 1e-6 else np.zeros(len(cosines), np.float32)
+        self._values = np.clip(away / SPREAD, 0.0, CLOSENESS_MAX).astype(np.float32)
+        self._cosines = cosines
+        self.vectors = of
+
+    def of(self, rows: Rows) -> Floats:
+        """The closeness of some rows, 0 of those that have no vector."""
+        return self._picked(self._values, rows)
+
+    def cosines(self, rows: Rows) -> Floats:
+        """The cosine of some rows' closest chunks, 0 of those that have no vector."""
+        return self._picked(self._cosines, rows)
+
+    def _picked(self, values: Floats, rows: Rows) -> Floats:
+        wanted = np.asarray(rows)
+        if not len(self._rows):
+            return np.zeros(len(wanted), np.float32)
+        at = np.minimum(np.searchsorted(self._rows, wanted), len(self._rows) - 1)
+        return np.where(self._rows[at] == wanted, values[at], np.float32(0.0))
+
+    def nearest(self, limit: int = CANDIDATES) -> Rows:
+        """The closest rows, the closest first, equal ones in their order; none of those at 0."""
+        if limit < len(self._values):
+            least = np.partition(self._values, -limit)[-limit]
+            some = np.flatnonzero((self._values >= least) & (self._values > 0))
+        else:
+            some = np.flatnonzero(self._values > 0)
+        return self._rows[some[np.lexsort((some, -self._values[some]))]][:limit]
+
+    @property
+    def told(self) -> str:
+        """In words how much of the moment has vectors."""
+        of = self.vectors
+        return f"{of.embedded:,} of {of.count:,} texts have a vector of {of.model}"

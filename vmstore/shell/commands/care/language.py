@@ -1,0 +1,36 @@
+"""The command that says in which language the texts of a namespace are."""
+
+from __future__ import annotations
+
+import argparse
+
+from vmstore.shell.commands.arguments import Command, Parser, add_store
+from vmstore.shell.open_store import open_to_ask, open_to_change
+from vmstore.shell.terminal.render import Screen
+
+
+def language(arguments: argparse.Namespace, screen: Screen) -> int:
+    """States the language, or says which it is."""
+    with (open_to_ask if arguments.language is None else open_to_change)(arguments) as store:
+        if arguments.language is not None:
+            store.admin.set_language(arguments.language)
+        stated = store.admin.language()
+    return screen.answer(arguments, {"language": stated}, stated)
+
+
+def _add_language(parser: Parser) -> None:
+    parser.add_argument("language", nargs="?", metavar="CODE", help="like en, de or fr; none takes no endings off")
+
+
+COMMANDS = (
+    Command(
+        "language",
+        "keep",
+        "say in which language the texts are, for searching",
+        "A search takes texts and questions apart by the rules of a language: its endings and its stop words.\n"
+        "It is English until another is stated. The text index is made anew by the first search after that.",
+        ("vmstore language agent.vms", "vmstore language agent.vms de"),
+        language,
+        (add_store, _add_language),
+    ),
+)

@@ -1,0 +1,1 @@
+"""RecallAnswer: what a session's memory is asked, within a token budget."""

@@ -1,0 +1,128 @@
+"""What a session remembers: its pages by words, by time, by what they say, within the tokens a prompt has room for."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from vmstore.core.asof import Moment, When, one_moment
+from vmstore.core.page import Modality, Tier
+from vmstore.errors import InputError
+from vmstore.namespace.page_rows import described
+from vmstore.store.host import SessionHost
+from vmstore.store.reads.search import Moments
+from vmstore.store.recall.cold import others, weighed
+from vmstore.store.recall.overview import overview
+from vmstore.store.recall.periods import Bound, period
+from vmstore.store.recall.quotes import quotes
+from vmstore.store.recall.recall import Found, found, of_time, recalled, within
+from vmstore.store.recall.results import FoundPage, FoundPages, FoundQuotes, Overview, RecallAnswer
+from vmstore.views.reads.resolve_asof import basis
+
+TOKENS = 1_000
+OVERVIEW_TOKENS = 2_900
+PAGES_MAX = 100
+HINT_CHARS = 80
+
+
+class SessionMemory:
+    """What a session remembers: `session.memory`. Nothing asked here changes what is in the prompt."""
+
+    def __init__(self, session: SessionHost) -> None:
+        self._session = session
+
+    def recall(
+        self, query: str, at: When | None = None, *, tokens: int = TOKENS, **moment: Unpack[Moment]
+    ) -> RecallAnswer:
+        """What answers a query, best first, each with what was said beside it, in at most so many tokens."""
+        with self._session._ns.asking():
+            moments = self._moments(at, moment)
+            return recalled(self._session._ns, moments, found(self._session._ns, moments, query), tokens)
+
+    def search_pages(
+        self, query: str, at: When | None = None, *, modality: str | None = None, limit: int = 5,
+        **moment: Unpack[Moment],
+    ) -> FoundPages:  # fmt: skip
+        """The pages that answer a query, best first: what they are, never all they say; and how many there are."""
+        kind = next((each for each in Modality if each.word == modality), None)
+        if modality is not None and kind is None:
+            raise InputError(f"{modality!r:.60} is no modality; there are {', '.join(m.word for m in Modality)}")
+        if type(limit) is not int or not 1 <= limit <= PAGES_MAX:
+            raise InputError(f"limit {limit!r:.60} is no number of pages from 1 to {PAGES_MAX}")
+        with self._session._ns.asking():
+            moments = self._moments(at, moment)
+            return self._described(moments, found(self._session._ns, moments, query), kind, limit)
+
+    def find_quote(self, text: str, at: When | None = None, **moment: Unpack[Moment]) -> FoundQuotes:
+        """Where something was said in these words, then where most of them were: twenty at most, exact ones first."""
+        with self._session._ns.asking():
+            moments = self._moments(at, moment)
+            return quotes(self._session._ns, moments, found(self._session._ns, moments, text), text)
+
+    def remember_when(
+        self, query: str | None = None, at: When | None = None, *, preset: str | None = None,
+        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, **moment: Unpack[Moment],
+    ) -> RecallAnswer:  # fmt: skip
+        """What was said in a time, earliest first: a preset like last_week, bounds, or words like 'in August'.
+
+        With a query, of that what answers it, and what speaks of that time. Without a time it is all of it.
+        """
+        ns = self._session._ns
+        asked = period(preset, start, end, ns.clock.now())
+        with ns.asking():
+            moments = self._moments(at, moment)
+            answer = of_time(ns, moments, asked) if query is None else within(ns, found(ns, moments, query), asked)
+            recall = recalled(ns, moments, answer, tokens, earliest_first=True, windows=query is not None)
+        return _timed(recall, asked.from_us, asked.to_us)
+
+    def recall_all(
+        self, at: When | None = None, *, tokens: int = OVERVIEW_TOKENS, **moment: Unpack[Moment]
+    ) -> Overview:
+        """All that the session is about, oldest first: summaries and topics, in at most so many tokens."""
+        with self._session._ns.asking():
+            return overview(self._session._ns, self._moments(at, moment), tokens)
+
+    def recall_user(self, query: str, *, tokens: int = TOKENS) -> RecallAnswer:
+        """What the other sessions of the session's user hold of a query, the recent and the important first."""
+        ns = self._session._ns
+        user = self._session.info().user
+        if user is None:
+            raise InputError(f"{self._session.name!r} has no user; a session gets one when it is created: user='ada'")
+        with ns.asking():
+            moments = others(ns, user, self._session._lane())
+            answer = found(ns, moments, query) if moments else Found([], f"{user!r} has no other session")
+            return recalled(ns, moments, weighed(ns, answer, query, ns.clock.now()), tokens)
+
+    def _moments(self, at: When | None, moment: Moment) -> Moments:
+        lane = self._session._lane()
+        return [(self._session.name, lane, basis(lane, one_moment(at, moment)).position)]
+
+    def _described(self, moments: Moments, answer: Found, kind: Modality | None, limit: int) -> FoundPages:
+        ((name, lane, position),) = moments
+        word = None if kind is None else kind.word
+        pages = described(lane, position, [hit.page for hit in (answer.hits if kind else answer.hits[:limit])])
+        fitting = [page for page in pages if word in (None, page.modality)]
+        scores = {hit.page: hit.score for hit in answer.hits}
+        best = max(scores.values(), default=1.0) or 1.0
+        texts = {hit.page: " ".join(hit.text.split()) for hit in answer.hits[:limit]}
+        results = [
+            FoundPage(
+                page.page,
+                name,
+                page.modality,
+                Tier(page.tier).name,
+                [page.level],
+                page.hint or texts.get(page.position, "")[:HINT_CHARS],
+                round(scores[page.position] / best, 6),
+            )
+            for page in fitting[:limit]
+        ]
+        note = answer.note
+        if kind is not None and answer.hits and not fitting:
+            note = f"of {len(answer.hits)} pages that answer the query none is {word}"
+        return FoundPages(results, len(fitting) if kind else answer.total, note)
+
+
+def _timed(recall: RecallAnswer, from_us: int | None, to_us: int | None) -> RecallAnswer:
+    return RecallAnswer(
+        recall.passages, recall.tokens, recall.total_available, recall.left_out, recall.note, from_us, to_us
+    )

@@ -1,0 +1,68 @@
+"""Which time is asked about: a preset, bounds, or words like 'the week before 9 June', resolved against now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from vmstore.core.text.suggest import suggest
+from vmstore.core.times import iso, microseconds
+from vmstore.errors import InputError
+from vmstore.relevance.times import times_in
+
+PRESETS: Final = (
+    "today", "yesterday", "this_week", "last_week", "last_7_days", "this_month", "last_month", "last_30_days",
+    "this_year", "last_year", "between_dates",
+)  # fmt: skip
+BETWEEN: Final = "between_dates"
+Bound = str | int | datetime
+"""Microseconds, a moment, ISO 8601, or an expression of time."""
+
+
+class Period(NamedTuple):
+    """From a moment to before another; None where it is open."""
+
+    from_us: int | None
+    to_us: int | None
+
+    def holds(self, from_us: int, to_us: int) -> bool:
+        """Whether an interval has a part of it."""
+        return (self.to_us is None or from_us < self.to_us) and (self.from_us is None or to_us > self.from_us)
+
+
+def period(preset: str | None, start: Bound | None, end: Bound | None, now_us: int) -> Period:
+    """The time that is asked about; InputError where nobody can say which it is.
+
+    A bound that is a day is that whole day, so `end` is included.
+    """
+    if preset is not None and preset != BETWEEN:
+        if start is not None or end is not None:
+            raise InputError(f"{preset!r:.60} and bounds say two times; give one, or {BETWEEN!r} with start and end")
+        return _worded(preset, now_us)
+    if preset == BETWEEN and (start is None or end is None):
+        raise InputError(f"{BETWEEN!r} needs start and end, like start='2026-06-01', end='2026-06-30'")
+    first = None if start is None else _bound("start", start, now_us)[0]
+    last = None if end is None else _bound("end", end, now_us)[1]
+    if first is not None and last is not None and last <= first:
+        raise InputError(f"the end, {iso(last)}, is not after the start, {iso(first)}; turn them round")
+    return Period(first, last)
+
+
+def _worded(words: str, now_us: int) -> Period:
+    found = times_in(words.replace("_", " "), now_us, question=True) if isinstance(words, str) else []
+    if len(found) != 1:
+        near = suggest(str(words), PRESETS)
+        hint = f"did you mean {near!r}? The presets are" if near else "the presets are"
+        raise InputError(f"{words!r:.60} is no time; {hint} {', '.join(PRESETS)}, and words like 'in August' do too")
+    return Period(found[0].from_us, found[0].to_us)
+
+
+def _bound(name: str, value: Bound, now_us: int) -> tuple[int, int]:
+    if isinstance(value, datetime):
+        return microseconds(value), microseconds(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value, value
+    found = times_in(value, now_us, question=True) if isinstance(value, str) else []
+    if len(found) != 1:
+        raise InputError(f"{name} {value!r:.60} is no time; write it like '2026-06-01' or 'last Monday'")
+    return found[0].from_us, found[0].to_us

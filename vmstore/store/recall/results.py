@@ -1,0 +1,110 @@
+"""What recall answers with."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class RecalledText(msgspec.Struct, frozen=True):
+    """What one page says, or as much of it as fits (`whole`), and whether it was found or stands beside what was."""
+
+    page: str
+    role: str
+    at_us: int
+    text: str
+    tokens: int
+    found: bool
+    whole: bool = True
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """Texts of one session that follow each other; `relevance` is 1 for the best, `copies` say the same elsewhere."""
+
+    session: str
+    at_us: int
+    relevance: float
+    texts: list[RecalledText]
+    copies: int = 0
+
+
+class RecallAnswer(msgspec.Struct, frozen=True):
+    """An answer of the memory: passages and the tokens they take.
+
+    `total_available` is how many pages there are, `left_out` how many of them did not fit. `note` says what was
+    done where it is not what was asked: nothing found, a query cut short. `from_us` and `to_us` are the time asked
+    about, where one was.
+    """
+
+    passages: list[Passage]
+    tokens: int
+    total_available: int
+    left_out: int = 0
+    note: str = ""
+    from_us: int | None = None
+    to_us: int | None = None
+
+
+class FoundPage(msgspec.Struct, frozen=True):
+    """A page that a search found: what it is and how well it fits, never all that it says."""
+
+    page_id: str
+    session: str
+    modality: str
+    tier: str
+    levels: list[int]
+    hint: str
+    relevance: float
+
+
+class FoundPages(msgspec.Struct, frozen=True):
+    """The best pages of a search, of so many that hold a word of it."""
+
+    results: list[FoundPage]
+    total_available: int
+    note: str = ""
+
+
+class FoundQuote(msgspec.Struct, frozen=True):
+    """An excerpt that holds a text, or its words: `match` is exact or words; `session_at_us` when that was said."""
+
+    page: str
+    session: str
+    session_at_us: int
+    role: str
+    match: str
+    excerpt: str
+    tags: list[str]
+    relevance: float
+
+
+class FoundQuotes(msgspec.Struct, frozen=True):
+    """The best quotes, exact ones first, of so many pages that hold a word of the text."""
+
+    quotes: list[FoundQuote]
+    total_available: int
+    note: str = ""
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """A stretch of a session: what it is about, its summary where one was written, else how it began.
+
+    `pages` are those to ask for, `text` is empty where the budget has room for the topic alone.
+    """
+
+    topic: str
+    session: str
+    turns: tuple[int, int]
+    at_us: int
+    pages: list[str]
+    text: str
+    tokens: int
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """All that a session's memory is about, oldest first; `left_out` is how many topics did not fit."""
+
+    topics: list[Topic]
+    tokens: int
+    total_available: int
+    left_out: int = 0
+    note: str = ""
