@@ -9,67 +9,39 @@ of one, whatever the question and however many texts there are. `vmstore.relevan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vmstore.core.page import Role
-from vmstore.relevance.question import Needle, Question, likeness, named, needles_of
+from vmstore.relevance.measures import (
+    DAY_US,
+    DENSE,
+    EARLY,
+    FEATURES,
+    K1,
+    LIKE,
+    MIX,
+    NEAR,
+    NEAR_DAYS,
+    NEARNESS,
+    NEARNESS_ASKED,
+    PAUSE_US,
+    SHORT,
+    SPAN,
+    SPREAD,
+    TINY,
+    WINDOW,
+    WINDOW_ASKED,
+    B,
+)  # fmt: skip
+from vmstore.relevance.question import Needle, Question, named, needles_of
 from vmstore.relevance.texts import TextColumns, Texts
 from vmstore.relevance.traits import Trait
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
-
-FEATURES: Final = {
-    "own": "BM25 of the asked words in the text, as a share of what they weigh",
-    "own_best": "the same, against the best of the answer",
-    "cover": "the share of the asked words that the text has, by weight",
-    "share": "the share of the asked words that the text has, each counted alike",
-    "near": "the asked words in the text or near it, less the further; other spellings count as far as they are alike",
-    "near_exact": "the same, of the asked words as they are spelled",
-    "near_best": "near, against the best of the answer",
-    "window_cover": "the share of the asked words that the window has, by weight",
-    "around": "BM25 of the asked words in the text and the four before and after",
-    "around_cover": "the share of the asked words that those have, by weight",
-    "language": "how much likelier the asked words are in the text, its window and around it than anywhere",
-    "language_best": "the same, against the best of the answer",
-    "follows": "whether the text before ends with a question",
-    "speaker": "whether its speaker is named in the question",
-    "tool": "whether its tool is named in the question",
-    "date_near": "how near it was written to a time that the question names; before it counts as further",
-    "time_asked": "whether it names a time, where a time is asked for",
-    "amount_asked": "whether it has a number, where an amount is asked for",
-    "name_asked": "whether it has a name, where one is asked for",
-    "title_asked": "whether it has something in quotes, where a title or wording is asked for",
-    "error_asked": "whether it tells of an error, where one is asked for",
-    "length": "how long it is, against the mean, as a logarithm",
-    "first": "whether a session, or what follows a long pause, begins with it",
-    "asks": "whether it asks something",
-    "self": "whether its speaker speaks of themself",
-    "code": "whether there is code in it",
-    "user": "whether the user wrote it",
-    "assistant": "whether the model did",
-    "result": "whether a tool did",
-}
-"""Every feature by name, and what it says; their order is that of the columns of `features`."""
-
-K1: Final = 1.2
-B: Final = 0.75
-NEAR: Final = 4  # rows before and after that can stand in a window
-SPAN: Final = 2 * NEAR + 1
-NEARNESS: Final = (0.15, 0.25, 0.4, 0.5, 1.0, 0.35, 0.25, 0.15, 0.1)
-NEARNESS_ASKED: Final = 0.85  # of the row before, where that ends with a question
-WINDOW: Final = (2.0, 4.0, 1.0)
-WINDOW_ASKED: Final = 3.0
-MIX: Final = (0.3, 0.4, 0.2, 0.1)  # of the text, its window, those around and all texts, in the language they speak
-SHORT: Final = 6  # terms: a shorter text is no surer of its words
-PAUSE_US: Final = 4 * 3_600 * 1_000_000
-DAY_US: Final = 86_400 * 1_000_000
-EARLY: Final = 1.5  # what was written before a time is further from it than what was written after
-NEAR_DAYS: Final = 7.0
-DENSE: Final = 32  # a list with more than one row in so many is spread out
 
 
 class Found(NamedTuple):
@@ -90,9 +62,9 @@ class Around(NamedTuple):
     same: Floats
 
 
-def lookup(texts: Texts, question: Question) -> list[Found]:
-    """Looks for the needles of a question."""
-    return [_found(texts, needle) for needle in needles_of(texts, question)]
+def lookup(texts: Texts, question: Question, spoken: frozenset[str]) -> list[Found]:
+    """Looks for the needles of a question, without the names of those who speak."""
+    return [_found(texts, needle) for needle in needles_of(texts, question, spoken)]
 
 
 def _found(texts: Texts, needle: Needle) -> Found:
@@ -110,27 +82,31 @@ def _found(texts: Texts, needle: Needle) -> Found:
     return Found(needle, rows, counts, weight, tuple(likes))
 
 
-def candidates(count: int, found: Sequence[Found], most: int | None) -> tuple[Rows, int]:
+def candidates(count: int, found: Sequence[Found], sentence: bool, most: int | None) -> tuple[Rows, int]:
     """The rows that are worth scoring, ascending, and how many have any asked word.
 
-    Those with asked words in them or within two rows, the best of them by how much the words weigh there; a fifth of
-    the places go to the best by the words in the row alone.
+    Who types single words wants the texts that have one. For a sentence they are those with an asked word, or another
+    spelling of one, in them or within four rows, the best of them by how much the words weigh there; a fifth of the
+    places go to the best by the words in the row alone.
     """
-    own = np.zeros(count + 4)
+    own = np.zeros(count + 2 * NEAR)
     for one in found:
-        own[one.rows + 2] += one.weight * one.counts / (one.counts + K1)
-        for rows, alike in one.likes:
-            own[rows + 2] += 0.5 * alike * one.weight
-    inner = own[2:-2]
-    near = inner + 0.75 * own[1:-3] + 0.5 * own[3:-1] + 0.3 * (own[:-4] + own[4:])
-    total = int(np.count_nonzero(inner))
+        own[one.rows + NEAR] += one.weight * one.counts / (one.counts + K1)
+    total = int(np.count_nonzero(own))
+    near = own[NEAR : NEAR + count]
+    if sentence:
+        for one in found:
+            for rows, alike in one.likes:
+                own[rows + NEAR] += LIKE * alike * one.weight
+        near = sum((share * own[at : at + count] for at, share in enumerate(SPREAD)), np.zeros(count))
     rows = np.flatnonzero(near)
     if most is None or len(rows) <= most:
         return rows, total
+    inner, near = own[rows + NEAR], near[rows]
     some = max(most // 5, 1)
-    least = np.partition(near[rows], len(rows) - most + some)[len(rows) - most + some]
-    least_own = np.partition(inner[rows], len(rows) - some)[len(rows) - some]
-    return rows[(near[rows] >= least) | (inner[rows] >= max(least_own, 1e-12))], total
+    least = np.partition(near, len(rows) - most + some)[len(rows) - most + some]
+    least_own = np.partition(inner, len(rows) - some)[len(rows) - some]
+    return rows[(near >= least) | (inner >= max(least_own, TINY))], total
 
 
 def around(texts: Texts, rows: Rows) -> Around:
@@ -273,6 +249,3 @@ def _days(at_us: NDArray[np.int64], spans: Sequence[tuple[int, int]]) -> Floats:
         away = np.where(at_us < first, (first - at_us) * EARLY, np.where(at_us >= last, at_us - last + 1, 0)) / DAY_US
         best = np.minimum(best, away)
     return best
-
-
-__all__ = ["FEATURES", "Found", "candidates", "features", "likeness", "lookup"]

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
+from vmstore.relevance.likeness import likeness
+from vmstore.relevance.likeness import typos as typos_between
 from vmstore.relevance.query import Asked, AskedKind, WordQuery
 from vmstore.relevance.times import times_in
 
 NEEDLES_MAX = 24  # of a question: what is longer is a page, and its rarest words say enough
 PART_WEIGHT = 0.4  # of a part of a name, beside the name as a whole
 TYPO_WEIGHT = 0.8
+SENTENCE = 4  # words, from which on a question is one
 PREFIX_MAX = 64  # terms that begin so
+KNOWN_MAX = 256  # terms that begin so or are written alike, of any moment
 LIKE_MAX = 12  # other spellings of a word that are looked for
 LIKE_SHARE = 0.4  # of their runs of four characters, for two words to be spellings of one
 EXACT = frozenset({AskedKind.IDENTIFIER, AskedKind.PATH, AskedKind.HASH})
@@ -75,6 +78,8 @@ class Question(NamedTuple):
     """Its words as typed, in lower case, to find the speakers and tools it names."""
     spans: tuple[tuple[int, int], ...]
     """The times it speaks of: from, and before when, in microseconds."""
+    sentence: bool
+    """Whether it says more than its words: it has words that are not looked for, or many."""
 
 
 def question_of(query: WordQuery, now_us: int) -> Question:
@@ -84,7 +89,8 @@ def question_of(query: WordQuery, now_us: int) -> Question:
     spans = tuple((span.from_us, span.to_us) for span in times_in(text, now_us, question=True))
     wants = Wants(*(bool(pattern.search(low)) for pattern in _WANTS))
     words = frozenset(word.removesuffix("'s") for word in _WORD.findall(low))
-    return Question(tuple(_needles(query.words)), wants, words, spans)
+    sentence = len(query.words) >= SENTENCE or len(text.split()) > len(query.words)
+    return Question(tuple(_needles(query.words)), wants, words, spans, sentence)
 
 
 def _needles(words: Sequence[Asked]) -> Iterable[Needle]:
@@ -99,63 +105,52 @@ def _needles(words: Sequence[Asked]) -> Iterable[Needle]:
     return list(found.values())[:NEEDLES_MAX]
 
 
-def needles_of(texts: Terms, question: Question) -> list[Needle]:
+def spoken_names(texts: Terms, question: Question) -> frozenset[str]:
+    """The words of a question that are a speaker's name, whenever they speak."""
+    speakers = {word for name in texts.names("speaker") for word in words_of(name)}
+    return question.words & speakers
+
+
+def needles_of(texts: Terms, question: Question, spoken: frozenset[str]) -> list[Needle]:
     """The needles of a question among some texts: with other spellings, and without the speakers it names.
 
     Who is named says who spoke, which is a feature of its own; in what they say themselves the name is rare. A word
     that no text has is taken for its most frequent spelling within one typo.
     """
-    speakers = {word for name in texts.names("speaker") for word in _WORD.findall(name.casefold())}
-    spoken = {word for word in question.words if word in speakers}
     needles = [one for one in question.needles if one.text.casefold().removesuffix("'s") not in spoken]
     return [_spelled(texts, needle) for needle in needles or question.needles]
 
 
 def _spelled(texts: Terms, needle: Needle) -> Needle:
+    """A needle with the terms that begin so, and its other spellings; what no text of the moment has is left out."""
     if needle.prefixes:
-        begun = (term for prefix in needle.prefixes for term in texts.terms_from(prefix, PREFIX_MAX))
-        return needle._replace(terms=tuple(dict.fromkeys((*needle.terms, *begun))))
+        begun = (term for prefix in needle.prefixes for term in texts.terms_from(prefix, KNOWN_MAX))
+        there = (term for term in dict.fromkeys(begun) if len(texts.postings(term)[0]))
+        return needle._replace(terms=tuple(dict.fromkeys((*needle.terms, *sorted(there)[:PREFIX_MAX]))))
     if needle.exact or not needle.terms:
         return needle
     word = needle.terms[0]
-    others = [term for term in texts.terms_like(word, LIKE_MAX) if term not in needle.terms]
-    unknown = not any(len(texts.postings(term)[0]) for term in needle.terms)
-    if unknown and (typos := [term for term in others if one_typo(word, term)]):
-        return needle._replace(terms=(typos[0],), weight=needle.weight * TYPO_WEIGHT)
-    alike = ((term, likeness(word, term)) for term in others)
-    return needle._replace(likes=tuple((term, share) for term, share in alike if share >= LIKE_SHARE))
+    others = [term for term in texts.terms_like(word, KNOWN_MAX) if term not in needle.terms]
+    counts = {term: len(texts.postings(term)[0]) for term in others}
+    others = [term for term in others if counts[term]]
+    if not any(len(texts.postings(term)[0]) for term in needle.terms):
+        typos = [term for term in others if typos_between(word, term, 1) is not None]
+        if typos:
+            best = min(typos, key=lambda term: (-counts[term], term))
+            return needle._replace(terms=(best,), weight=needle.weight * TYPO_WEIGHT)
+    alike = sorted((-likeness(word, term), term) for term in others)[:LIKE_MAX]
+    return needle._replace(likes=tuple((term, -share) for share, term in alike if -share >= LIKE_SHARE))
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name, as those of a question are compared."""
+    return _WORD.findall(name.casefold())
 
 
 def named(names: Sequence[str], question: Question) -> list[int]:
     """The numbers of the names that a question has a word of."""
-    found = ((number, _WORD.findall(name.casefold())) for number, name in enumerate(names))
+    found = ((number, words_of(name)) for number, name in enumerate(names))
     return [number for number, words in found if not question.words.isdisjoint(words)]
-
-
-def likeness(word: str, other: str) -> float:
-    """How alike two words are written: the share of their runs of four characters that both have."""
-    mine, others = _grams(word), _grams(other)
-    return 2 * len(mine & others) / (len(mine) + len(others))
-
-
-@lru_cache(4_096)
-def _grams(word: str) -> frozenset[str]:
-    edged = f"<{word}>"
-    return frozenset(edged[at : at + 4] for at in range(max(1, len(edged) - 3)))
-
-
-def one_typo(one: str, other: str) -> bool:
-    """Whether one typo makes one word of the other: a letter more, less or other, or two that changed places."""
-    if len(one) > len(other):
-        one, other = other, one
-    if len(other) - len(one) > 1 or one == other:
-        return False
-    at = next((n for n, letter in enumerate(one) if letter != other[n]), len(one))
-    if len(one) < len(other):
-        return one[at:] == other[at + 1 :]
-    return one[at + 1 :] == other[at + 1 :] or (
-        one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
-    )
 
 
 _WORD = re.compile(r"\w+(?:'\w+)?")

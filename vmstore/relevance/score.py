@@ -1,81 +1,54 @@
-"""The score of texts for a question: a weighted sum of their features, `score@2`.
-
-The weights lie in `weights.json` beside the recipe's name (tools/relevance_weights.py learns them). A score is told
-with its version, and an old version stays: `score@1` is BM25 of the text alone.
-"""
+"""The score of texts for a question: a weighted sum of their features, `score@2`, by numpy."""
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from vmstore.relevance.features import FEATURES, Floats, candidates, features, lookup
+from vmstore.relevance.features import Floats, Rows, candidates, features, lookup
+from vmstore.relevance.measures import FEATURES
 from vmstore.relevance.query import WordQuery
-from vmstore.relevance.question import Question, question_of
+from vmstore.relevance.question import Question, question_of, spoken_names, words_of
+from vmstore.relevance.ranking import DIGITS, Ranked, ScoredRow, most_candidates, weights
 from vmstore.relevance.texts import Texts
-
-VERSION = "score@2"
-CANDIDATES = 400  # rows that are scored for one question, where that many are not asked for
-WEIGHTS = Path(__file__).with_name("weights.json")
-
-
-class ScoredRow(NamedTuple):
-    """A row with its score, and what each feature adds to it."""
-
-    row: int
-    score: float
-    parts: dict[str, tuple[float, float]]
-    """By feature: its value, and what it adds to the score."""
-
-
-class Ranked(NamedTuple):
-    """An answer: rows best first, and how many texts have any of the asked words or another spelling of one."""
-
-    rows: list[ScoredRow]
-    total: int
-    version: str = VERSION
-
-
-@cache
-def weights(version: str = VERSION) -> dict[str, float]:
-    """What each feature weighs."""
-    told: dict[str, Any] = json.loads(WEIGHTS.read_text("utf-8"))
-    return {name: float(value) for name, value in told[version]["weights"].items()}
 
 
 def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: int | None = None) -> Ranked:
     """The texts that answer a query best, best first; `now_us` is when it is asked, by default at the last text."""
-    question = question_of(query, _last(texts) if now_us is None else now_us)
+    question = question_of(query, last_us(texts) if now_us is None else now_us)
     if not texts.count or not question.needles:
         return Ranked([], 0)
-    rows, values, total = scored(texts, question, None if limit is None else max(CANDIDATES, 2 * limit))
-    weight = np.array([weights()[name] for name in FEATURES])
-    sums = values @ weight
-    order = np.lexsort((rows, -np.round(sums, 9)))[:limit]
-    names = list(FEATURES)
-    return Ranked(
-        [
-            ScoredRow(
-                int(rows[at]),
-                float(sums[at]),
-                {name: (float(v), float(v * w)) for name, v, w in zip(names, values[at], weight, strict=True) if v},
-            )
-            for at in order.tolist()
-        ],
-        total,
+    rows, values, total = scored(texts, question, most_candidates(limit))
+    known = weights()
+    weight = np.array([known[name] for name in FEATURES])
+    sums = np.round(values @ weight, DIGITS)
+    order = np.lexsort((rows, -sums))[:limit].tolist()
+    parts = (
+        {name: (one, by) for name, one, by in zip(FEATURES, value, value_by, strict=True) if one}
+        for value, value_by in zip(values[order].tolist(), (values[order] * weight).tolist(), strict=True)
     )
+    told = zip(rows[order].tolist(), sums[order].tolist(), parts, strict=True)
+    return Ranked([ScoredRow(*one) for one in told], total)
 
 
-def scored(texts: Texts, question: Question, most: int | None) -> tuple[Any, Floats, int]:
+def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Floats, int]:
     """The candidates for a question with their features, and how many texts have an asked word."""
-    found = lookup(texts, question)
-    rows, total = candidates(texts.count, found, most)
+    spoken = spoken_names(texts, question)
+    found = lookup(texts, question, spoken)
+    rows, total = candidates(texts.count, found, question.sentence, most)
+    if spoken and spoken != (there := spoken & _speakers(texts, rows)):
+        # Some are named who say nothing among the candidates, or speak only later: they are words like others.
+        found = lookup(texts, question, there)
+        rows, total = candidates(texts.count, found, question.sentence, most)
     return rows, features(texts, question, found, rows), total
 
 
-def _last(texts: Texts) -> int:
+def _speakers(texts: Texts, rows: Rows) -> set[str]:
+    """The words of the names of those who wrote some rows."""
+    names = texts.names("speaker")
+    speakers = np.unique(texts.columns(rows.astype(np.int32)).speaker).tolist()
+    return {word for number in speakers for word in words_of(names[number])}
+
+
+def last_us(texts: Texts) -> int:
+    """When the last of some texts was written."""
     return int(texts.columns(np.array([texts.count - 1], np.int32)).at_us[0]) if texts.count else 0
