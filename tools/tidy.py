@@ -80,6 +80,8 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/vmql/execution/result.py", "pyarrow"),
         ("vmstore/relevance/likeness.py", "numpy"),
         ("vmstore/search/rank.py", "numpy"),
+        ("vmstore/search/blend.py", "numpy"),
+        ("vmstore/search/blend.py", "vmstore"),
         ("vmstore/namespace/namespace.py", "vmstore"),
         ("vmstore/vm/compressors/image.py", "PIL"),
         # Every pytest run of a machine loads it.

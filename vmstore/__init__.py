@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         Fault,
         FaultAnswer,
         Hit,
+        Hits,
         Page,
         PageLink,
         RecordedCall,
@@ -196,6 +197,7 @@ __all__ = [
     "Fault",
     "FaultAnswer",
     "Hit",
+    "Hits",
     "Page",
     "RecordedCall",
     "PageLink",
@@ -343,7 +345,7 @@ _HOMES = {
     ),
     "vmstore.vmql.syntax.errors": "QueryError",
     "vmstore.namespace.results": (
-        "Affinity Basis CallInfo Change ContextPage Diff Entry Event Fault FaultAnswer Hit Page RecordedCall "
+        "Affinity Basis CallInfo Change ContextPage Diff Entry Event Fault FaultAnswer Hit Hits Page RecordedCall "
         "PageLink Response SessionInfo TurnInfo Version"
     ),
     "vmstore.vmql.execution.result": "Result",

@@ -460,7 +460,7 @@ def test_a_region_follows(path: Path) -> None:
 
 def test_questions_follow(path: Path) -> None:
     """Every kind of question that was asked before is answered in a child, with what was written since."""
-    pytest.importorskip("tantivy")
+    pytest.importorskip("numpy")
     store = vmstore.open(path)
     session = store.session("s")
 

@@ -43,7 +43,7 @@ def test_a_stated_language_holds_for_every_moment(
         assert finds(store, "Haus")
         assert store.search("Haus")[0].text == "Die Häuser am Fluss sind alt."
         assert store.verify().ok
-    with vmstore.open(tmp_path / "a.vms", readonly=True) as store:
+    with vmstore.open(tmp_path / "a.vms", "r") as store:
         assert store.admin.language() == "de"
         assert finds(store, "Haus")
         with pytest.raises(ReadOnlyError):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vmstore
+from tests.disasters.child import joined, start
 from vmstore.core.mutation import Create, Message, Update
 from vmstore.core.page import Modality, PageType, Role, Slot
 from vmstore.erasure.erase import erase
+from vmstore.namespace.storekey import new_store_key
 from vmstore.search import index as index_module
 from vmstore.search import segment as segment_module
+from vmstore.search.folder import IndexFolder
 from vmstore.search.naive import NaiveTexts
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -46,9 +51,9 @@ steps = st.one_of(
 class Talk:
     """A store that is written to, asked, erased from and damaged."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key: Path | None = None) -> None:
         self.path = folder / "a.vms"
-        self.store = vmstore.open(self.path)
+        self.store = vmstore.open(self.path, key=key)
         self.names = [f"s{number}" for number in range(3)]
         for name in self.names:
             self.store.session(name, create=True)
@@ -209,3 +214,154 @@ def test_the_index_says_what_reading_says(life: list[tuple[Any, ...]], sizes: tu
         talk.store.close()
         with vmstore.open(talk.path, "r") as talk.store:
             talk.everywhere()
+
+
+def lines(count: int, word: str) -> list[str]:
+    """So many lines, each with a word and one of its own."""
+    return [f"{word} number{n} {word}{n}" for n in range(count)]
+
+
+@pytest.fixture
+def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
+    """A store of three sessions whose index has a segment for each."""
+    monkeypatch.setattr(index_module, "WRITTEN", 4)
+    monkeypatch.setattr(index_module, "DOCS_MAX", 10)
+    talk = Talk(tmp_path)
+    for number, word in enumerate(("kyoto", "nara", "osaka")):
+        talk.say(number, lines(9, word), "Ann")
+        assert talk.store.search(word)
+    return talk
+
+
+def files(talk: Talk) -> set[str]:
+    """The files of the index."""
+    return {file.name for file in (talk.path / "default" / "text").glob("*.seg")}
+
+
+def test_an_erasure_leaves_other_segments_as_they_are(talk: Talk) -> None:
+    """Only the segment with something of the session is written anew, in the erasure itself, without its words."""
+    before = files(talk)
+    page = next(page.page for page in talk.store.session("s1").pages() if page.hint is None)
+    text = talk.store.session("s1").content(page).decode().split()[-1]
+    erase(talk.store, page=page, in_session="s1")
+    assert len(before & files(talk)) == 2 and len(files(talk)) == 3
+    held = b"".join(file.read_bytes() for file in (talk.path / "default" / "text").iterdir())
+    assert b"nara1" in held and text.encode() + b"\n" not in held
+    talk.everywhere()
+    talk.store.close()
+
+
+def test_an_erasure_of_much_removes_the_index(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more would have to be read again than an erasure should wait for, the next search makes the index anew."""
+    monkeypatch.setattr(index_module, "MENDED_MAX", 5)
+    erase(talk.store, session="s1")
+    talk.names.remove("s1")
+    assert not (talk.path / "default" / "text").exists()
+    talk.everywhere()
+    assert files(talk)
+    talk.store.close()
+
+
+def test_a_search_goes_on_while_the_index_is_taken_away(talk: Talk) -> None:
+    """A handle that has the index open answers the same where its files are cut, exchanged or deleted meanwhile."""
+    folder = talk.path / "default" / "text"
+    for damage in ("cut", "other", "delete"):
+        for file in sorted(folder.glob("*.seg")):
+            if damage == "cut":
+                file.write_bytes(file.read_bytes()[:64])
+            elif damage == "other":
+                file.write_bytes(bytes(file.stat().st_size))
+        if damage == "delete":
+            shutil.rmtree(folder)
+        talk.everywhere()
+        assert len(files(talk)) == 3
+    talk.store.close()
+
+
+def test_a_process_killed_while_it_writes_leaves_what_was_marked(talk: Talk) -> None:
+    """Killed at any file it writes, be it a merged one, the next handle has the same texts and no file too many."""
+
+    def work(at: int) -> None:
+        left = [at]
+        write = IndexFolder.write
+
+        def killed(folder: IndexFolder, segment: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return write(folder, segment)
+
+        IndexFolder.write = killed  # type: ignore[method-assign]
+        with vmstore.open(talk.path) as store:
+            store.search("kobe")
+
+    for at in range(2):
+        talk.say(at, lines(8, f"kobe{at}"), None)
+        joined(start(lambda at=at: work(at)))
+        talk.everywhere()
+        mark = json.loads((talk.path / "default" / "text" / "at.json").read_text())
+        assert {name for name, *_ in mark["segments"]} == files(talk)
+    talk.store.close()
+
+
+def test_two_processes_follow_one_index(talk: Talk) -> None:
+    """Two processes that write and search in turns have the same texts at every step, whoever wrote them down."""
+
+    def work() -> None:
+        with vmstore.open(talk.path) as talk.store:
+            for n in range(6):
+                talk.say(2, lines(3, "there"), "Ben")
+                talk.ask(n, 0, False)
+
+    child = start(work)
+    for n in range(6):
+        talk.say(n % 2, lines(3, "here"), None)
+        talk.ask(n, 0, False)
+    assert joined(child) == 0
+    talk.everywhere()
+    talk.store.close()
+
+
+def test_a_folder_that_may_only_be_read_is_searched(talk: Talk) -> None:
+    """A reader takes the index from where it lies and keeps what is new in memory; nothing is written."""
+    talk.say(0, lines(2, "kobe"), None)
+    talk.store.close()
+    folder = talk.path / "default" / "text"
+    before = {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
+    with vmstore.open(talk.path, "r") as talk.store:
+        talk.everywhere()
+        assert len(talk.store.session("s0").search("kobe")) == 2
+        held = talk.store._ns.text_index
+        assert held is not None and len(held._tail.segments) == 1
+    assert {file.name: file.stat().st_mtime_ns for file in folder.iterdir()} == before
+
+
+def test_what_was_written_later_changes_no_postings(talk: Talk) -> None:
+    """A moment's rows, postings and counts are the same before and after more is written, in any session."""
+    ns = talk.store._ns
+    moments = [(Branch(ns.views, talk._key("s1")), talk._end("s1"))]
+    with ns.asking():
+        before = ns.texts(moments)
+        told = [before.count, before.words, *(each.tolist() for each in before.postings("nara"))]
+    for n in range(9):
+        talk.say(n, lines(5, "nara"), None)
+    talk.everywhere()
+    with ns.asking():
+        after = ns.texts(moments)
+        assert after is not before
+        assert [after.count, after.words, *(each.tolist() for each in after.postings("nara"))] == told
+    talk.store.close()
+
+
+def test_an_encrypted_store_keeps_its_index_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store under a key is searched by the same index, of which nothing lies in its folder, also after an erasure."""
+    monkeypatch.setattr(index_module, "WRITTEN", 0)
+    talk = Talk(tmp_path, new_store_key(tmp_path / "key"))
+    talk.say(0, lines(6, "kyoto"), "Ann")
+    talk.everywhere()
+    assert talk.store.search("kyoto3")
+    erase(talk.store, session="s0")
+    talk.names.remove("s0")
+    talk.everywhere()
+    assert not list((talk.path / "default").glob("text*"))
+    talk.store.close()

@@ -15,22 +15,10 @@ from tests.embedders.test_store import Recorder, page
 from vmstore.core.vectors import Quantisation, packed_vector
 from vmstore.namespace.closeness import QuestionVector
 from vmstore.relevance.closeness import CLOSENESS_MAX, SPREAD, Closeness, RowVectors
-from vmstore.search.vectors import TextPlaces, unpacked
+from vmstore.search.vectors import unpacked
 from vmstore.views.branch import NEVER, Branch
 
 TEXTS = ["the cat sat on the mat", "deploying on Friday", "postgres holds the orders", "deployed databases"]
-
-
-def places(store: vmstore.Store, session: str, position: int = NEVER) -> TextPlaces:
-    """Where the contents in force stand, as rows."""
-    lane = Branch(store.admin.views, store._ns.key(session) or 0)
-    rows: dict[int, tuple[int, int]] = {}
-    for stretch in reversed(lane.upto(position)):
-        sql = "SELECT page, position FROM versions WHERE session = ? AND position > ? AND position <= ? AND level = 0"
-        for number, at in store.admin.views.execute(sql, (stretch.session, stretch.low, stretch.high)):
-            rows[number] = stretch.session, at
-    found = np.array(list(rows.values()), np.int64).reshape(-1, 2)
-    return TextPlaces(found[:, 0], found[:, 1])
 
 
 def close(store: vmstore.Store, session: str, words: str, position: int = NEVER) -> tuple[Closeness | None, str | None]:
@@ -38,7 +26,7 @@ def close(store: vmstore.Store, session: str, words: str, position: int = NEVER)
     asked = store._ns.closeness.question(words)
     with store._ns.asking():
         lane = Branch(store.admin.views, store._ns.key(session) or 0)
-        return store._ns.closeness.of(asked, [(lane, position)], lambda: places(store, session, position))
+        return store._ns.closeness.of(asked, [(lane, position)], store._ns.texts([(lane, position)]))
 
 
 def naive(store: vmstore.Store, texts: list[str], words: str) -> list[float]:
@@ -140,7 +128,7 @@ def test_what_was_erased_is_nowhere_at_hand() -> None:
     store.trust.erase(page="s/p4")
     assert store._ns.closeness._table is None
     found, _ = close(store, "s", "postgres orders")
-    assert found is not None and found.vectors.embedded == 3 and found.cosines(np.array([2]))[0] == 0
+    assert found is not None and found.vectors.embedded == found.vectors.count == 3
 
 
 def test_new_vectors_are_taken_in() -> None:
@@ -202,4 +190,4 @@ def test_without_an_embedder_nothing_is_asked() -> None:
     page(store, "s", TEXTS[0])
     assert store._ns.closeness.question("cat") is None
     assert close(store, "s", "cat") == (None, None)
-    assert store._ns.closeness.of(QuestionVector(None, "m", "why"), [], lambda: places(store, "s")) == (None, "why")
+    assert store._ns.closeness.of(QuestionVector(None, "m", "why"), [], store._ns.texts([])) == (None, "why")

@@ -98,10 +98,10 @@ def test_quotes_come_exact_first() -> None:
 def test_twenty_quotes_at_most() -> None:
     """However many pages say it, twenty quotes are given, and how many there are."""
     session = vmstore.memory_store().session("many", create=True)
-    messages = [{"role": "user", "content": f"Lot {number}: a lamp"} for number in range(30)]
+    messages = [{"role": "user", "content": f"Lot {number}: a lamp"} for number in range(1_100)]
     session.record({"model": "m-1", "messages": messages})
     found = session.memory.find_quote("lamp")
-    assert (len(found.quotes), found.total_available) == (20, 30)
+    assert (len(found.quotes), found.total_available) == (20, 1_100)
 
 
 @pytest.mark.parametrize(

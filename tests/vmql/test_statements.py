@@ -384,3 +384,42 @@ def test_the_past_is_the_same_on_a_fork(store: Store, trip: Session) -> None:
         asked = f"{text} AS OF POSITION {end}"
         assert list(store.query(asked, session="try-b")) == list(store.query(asked, session=NAME)), text
     assert trip.context(Position(end)).basis.position == end
+
+
+# ---- what a prompt has room for
+
+
+@pytest.mark.parametrize("tokens", [40, 300, 1_000])
+def test_a_search_within_tokens_is_what_is_recalled(store: Store, tokens: int) -> None:
+    """SEARCH WITHIN gives the pages that the session's memory recalls within as many tokens, in their order."""
+    recalled = store.session(NAME).memory.recall("cursor pages", tokens=tokens)
+    texts = [text for passage in recalled.passages for text in passage.texts]
+    rows = dicts(store, "SEARCH 'cursor pages' page, role, score, tokens WITHIN $room TOKENS", room=tokens)
+    assert [(row["page"], row["role"], row["score"] is not None) for row in rows] == [
+        (text.page, text.role, text.found) for text in texts
+    ]
+    assert recalled.tokens <= tokens
+    assert rows
+
+
+def test_a_search_within_tokens_of_some_pages(store: Store) -> None:
+    """WHERE chooses before the room is shared out: pages that pass are found though others fit better."""
+    plain = {row["type"] for row in dicts(store, "SEARCH 'cursor pages' type WITHIN 60 TOKENS")}
+    other = next(row["type"] for row in dicts(store, "SEARCH 'cursor pages' type") if row["type"] not in plain)
+    rows = dicts(store, "SEARCH 'cursor pages' type WITHIN 60 TOKENS WHERE type = $type", type=other)
+    assert {row["type"] for row in rows} == {other}
+
+
+def test_a_search_within_tokens_of_all_sessions(store: Store) -> None:
+    """Across sessions a page is found under the session that wrote it, within the same room."""
+    rows = dicts(store, "SEARCH 'cursor pages' session, page, tokens ACROSS SESSIONS WITHIN 500 TOKENS")
+    assert {row["session"] for row in rows} <= {info.session for info in store.sessions()}
+    assert len({(row["session"], row["page"]) for row in rows}) == len(rows) > 0
+
+
+@pytest.mark.parametrize("room", [0, -1, True, "many", 1.5])
+def test_no_room(store: Store, room: object) -> None:
+    """A room that is no number of tokens is refused where it stands."""
+    with pytest.raises(vmstore.QueryError, match=r"WITHIN .* TOKENS is no room") as caught:
+        store.query("SEARCH 'cursor' WITHIN $room TOKENS", session=NAME, room=room)
+    assert caught.value.code == "wrong-type"

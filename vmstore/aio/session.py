@@ -20,7 +20,7 @@ from vmstore.engine.batch import HandBatch
 from vmstore.namespace.results import (
     CallInfo,
     Diff,
-    Hit,
+    Hits,
     Page,
     RecordedCall,
     SessionInfo,
@@ -108,10 +108,11 @@ class Session(Aliased):
         return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
     async def search(
-        self, query: str, at: When | None = None, *, limit: int | None = 10, **moment: Unpack[Moment]
-    ) -> list[Hit]:
+        self, query: str, at: When | None = None, *, limit: int | None = 10, score: str | None = None,
+        **moment: Unpack[Moment],
+    ) -> Hits:  # fmt: skip
         """See `vmstore.Session.search`."""
-        return await self._worker.do(partial(self._session.search, query, at, limit=limit, **moment))
+        return await self._worker.do(partial(self._session.search, query, at, limit=limit, score=score, **moment))
 
     async def page(self, reference: str | int, at: When | None = None, **moment: Unpack[Moment]) -> Page:
         """See `vmstore.Session.page`."""

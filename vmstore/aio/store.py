@@ -26,7 +26,7 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
 from vmstore.namespace.reports import Backup, EmbeddedShare, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
-from vmstore.namespace.results import Entry, Hit, Page, RecordedCall, SessionInfo
+from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
 from vmstore.views.projection import Progress
 from vmstore.vmql.syntax.nodes import Statement
 
@@ -170,9 +170,9 @@ class Store(Aliased):
         since = partial(more, created_since=created_since, entered_since=entered_since, order_by=order_by)
         return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
-    async def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
+    async def search(self, query: str, *, limit: int | None = 10, score: str | None = None) -> Hits:
         """See `vmstore.Store.search`."""
-        return await self._worker.do(partial(self._store.search, query, limit=limit))
+        return await self._worker.do(partial(self._store.search, query, limit=limit, score=score))
 
     async def session(
         self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from vmstore.cells.cell import ERASED, SALT_BYTES, Cell, commit
@@ -15,7 +15,7 @@ from vmstore.engine.redaction import BatchRedaction
 from vmstore.engine.rules.cell_contents import LiveContents
 from vmstore.engine.rules.field_types import sound
 from vmstore.engine.rules.rules import ENDS, MutationPlace
-from vmstore.engine.rules.rules_by_kind import KindPlan, broken, plans_within
+from vmstore.engine.rules.rules_by_kind import NO_PLANS, KindPlan, broken, plans_within
 from vmstore.engine.system_session import RESERVED, WATCHED, commands_write_it
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit, seal
@@ -116,6 +116,7 @@ class Batch:
         """Has everything that is added looked at, the contents of cells too, and kinds refused that commands write."""
         self._contents = contents
         self.place.contents = self.place.by_hand = contents
+        self._plans = self._plans_after(None)
 
     @property
     def redaction(self) -> BatchRedaction | None:
@@ -134,7 +135,7 @@ class Batch:
         self._lost: set[int] = set()  # cells of this commit without bytes
         self._sealing = self.head.recent.sealing = CommitCells(self._engine.ids)
         self.place = MutationPlace(contents=self._contents, by_hand=self._contents)
-        self._plans: dict[type, KindPlan] = {}  # how to take what goes on in the commit; of no kind where more is asked
+        self._plans = self._plans_after(None)
         if self._redaction is not None:
             self._redaction.begin()
 
@@ -231,10 +232,10 @@ class Batch:
 
     def take(self, mutation: AnyMutation) -> int:
         """Checks a mutation and takes it in as it is; its position."""
-        plan = self._plans.get(type(mutation))
+        plan = self._plans[type(mutation)]
         if plan is None:
             return self._judge(mutation)
-        sound, checks, fold = plan
+        sound, checks, fold, ends = plan
         head, place, raw = self.head, self.place, sound(mutation)
         if raw is None:
             return self._judge(mutation)
@@ -247,12 +248,14 @@ class Batch:
         position = head.position = head.position + 1
         if fold is not None:
             fold(head, mutation)
+        if ends:
+            self._plans = NO_PLANS
         return position
 
     def _judge(self, mutation: AnyMutation) -> int:
         """The same with every rule asked that can refuse it where it stands; RefusedError names the first that does."""
         self._check()
-        head, place, kind = self.head, self.place, type(mutation)
+        head, place = self.head, self.place
         raw = sound(mutation)
         reason = broken(head, mutation, place, sound=raw is not None)
         if reason is not None:
@@ -262,13 +265,14 @@ class Batch:
         head.apply(mutation)
         self._wires.append(raw)
         place.before = mutation
-        if kind in ENDS:
-            self._plans = {}
-        else:
-            self._plans = plans = plans_within(head.charter, place.contents is not None)
-            if kind not in plans:
-                plans.make(kind)
+        self._plans = self._plans_after(mutation)
         return head.position
+
+    def _plans_after(self, before: AnyMutation | None) -> Mapping[type, KindPlan | None]:
+        """How to take what stands after a mutation, or first in its commit; of no kind where more is to be asked."""
+        if not self.head.opened or isinstance(before, ENDS):
+            return NO_PLANS
+        return plans_within(self.head.charter, self._contents is not None)
 
     def end(self, at: int) -> None:
         """Ends a commit: what follows goes into the next one."""
@@ -333,7 +337,7 @@ class Batch:
     def spend(self, why: str) -> None:
         """Refuses from now on whatever would be added or committed."""
         self._spent = self._spent or why
-        self._plans = {}
+        self._plans = NO_PLANS
 
     @property
     def spent(self) -> bool:

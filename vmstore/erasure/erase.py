@@ -287,7 +287,7 @@ def _destroy(ns: Namespace, after: int, size: int, key: SigningKey | None, kept:
 def forget_erased(ns: Namespace) -> None:
     """Has everything that follows the log forget what was erased from it."""
     scrub_views(ns.folder, ns.projection)
-    scrub_text(ns.folder)
+    scrub_text(ns.folder, ns.text_index_made)
     scrub_snapshots(ns.folder)
     ns.known.renew()
     ns.forget_erased()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -17,6 +18,9 @@ from vmstore.namespace.view_file import forget
 from vmstore.search.place import TEXT
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
+
+if TYPE_CHECKING:
+    from vmstore.search.index import TextIndex
 
 WAITS = 3
 
@@ -94,8 +98,14 @@ def scrub_snapshots(folder: Path | None) -> None:
             ) from error
 
 
-def scrub_text(folder: Path | None) -> None:
-    """Removes the text index, once nobody writes it; the next search makes it anew."""
+def scrub_text(folder: Path | None, index: TextIndex | None) -> None:
+    """Takes what was erased out of the text index, or the index away where nobody here can read it."""
+    if index is not None:
+        try:
+            index.scrub()
+        except OSError as error:
+            raise _left(folder, error) from error
+        return
     if folder is None or not (folder / TEXT).exists():
         return
     lock = Applier(folder / f"{TEXT}.lock")
@@ -103,9 +113,13 @@ def scrub_text(folder: Path | None) -> None:
         with lock.taken():
             shutil.rmtree(folder / TEXT)
     except OSError as error:
-        raise StoreError(
-            f"{folder / TEXT} could not be removed ({error}); mend the disk, then run `vmstore erase --finish`"
-        ) from error
+        raise _left(folder, error) from error
     finally:
         with contextlib.suppress(OSError):
             lock.close()
+
+
+def _left(folder: Path | None, error: OSError) -> StoreError:
+    """What is said where the text index could not be cleared."""
+    place = TEXT if folder is None else folder / TEXT
+    return StoreError(f"{place} could not be cleared ({error}); mend the disk, then run `vmstore erase --finish`")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from vmstore.views.branch import Branch
 if TYPE_CHECKING:
     from vmstore.log.port import Log
     from vmstore.relevance.closeness import Closeness, RowVectors
-    from vmstore.search.vectors import TextPlaces, VectorTable
+    from vmstore.search.vectors import PlacedTexts, VectorTable
     from vmstore.views.projection import Projection
 
 KEPT = 64  # questions whose vectors are remembered
@@ -95,11 +95,11 @@ class MomentCloseness:
         return QuestionVector(found, embedder.name)
 
     def of(
-        self, asked: QuestionVector | None, moments: Sequence[tuple[Branch, int]], places: Callable[[], TextPlaces]
+        self, asked: QuestionVector | None, moments: Sequence[tuple[Branch, int]], texts: PlacedTexts
     ) -> tuple[Closeness | None, str | None]:
         """How close the texts of some moments are to a question, and what is to be told beside the answer.
 
-        `places` says where the rows of the moments stand. Within one moment of the namespace.
+        Within one moment of the namespace.
         """
         if asked is None or asked.numbers is None:
             return None, None if asked is None else asked.note
@@ -112,7 +112,7 @@ class MomentCloseness:
         found = self._table.of(asked.model, len(asked.numbers), ordinal, erased)
         key = (asked.model, ordinal, erased, [lane.upto(position) for lane, position in moments])
         if self._last is None or self._last[0] != key:
-            self._last = key, found.at(moments, places())
+            self._last = key, found.at(moments, texts)
         vectors = self._last[1]
         if not vectors.embedded:
             return None, f"no text here has a vector of {asked.model} yet (`vmstore embed`): answered by words alone"

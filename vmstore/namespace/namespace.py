@@ -36,12 +36,12 @@ from vmstore.log.port import Log
 from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
-from vmstore.namespace.language import StatedLanguage
 from vmstore.namespace.results import SessionInfo
 from vmstore.search.naive import NaiveTexts
 from vmstore.search.place import TEXT, installed
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
+from vmstore.views.reads.system_entries import StatedLanguage
 
 if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
@@ -310,6 +310,12 @@ class Namespace(after_fork.Owner):
                 self.views_folder, self.log, self.views, writable=not self.readonly, language=self.language
             )
         return self._index
+
+    @property
+    def text_index_made(self) -> TextIndex | None:
+        """The text index where it holds anything, in its folder or in memory, and can be read."""
+        lies = self.views_folder is not None and (self.views_folder / TEXT).is_dir()
+        return self.text_index if lies else self._index
 
     def text_problem(self) -> str | None:
         """What is wrong with the text index, where there is one that can be asked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -140,6 +141,14 @@ class Hit(msgspec.Struct, frozen=True):
     version: int
     position: int
     text: str
+
+
+class Hits(list[Hit]):
+    """The answers of a search, best first; `notes` say what is to be known of them, as of an embedder that failed."""
+
+    def __init__(self, hits: Iterable[Hit] = (), notes: Sequence[str] = ()) -> None:
+        super().__init__(hits)
+        self.notes = list(notes)
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -9,44 +9,17 @@ session of that name was there before, `vmstore-2`, and so on. Who names it may 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import apsw
+from typing import TYPE_CHECKING, Any
 
 from vmstore.core.grants import CHARTER_NAME
-from vmstore.core.mutation import AnyMutation, CellRef, Open, decode
+from vmstore.core.mutation import Open
 from vmstore.engine.batch import Batch
 from vmstore.engine.head import NewSession
 from vmstore.errors import OvertakenError, RefusedError
-from vmstore.log.commit import Commit
-from vmstore.log.port import Log
-from vmstore.views.log_reader import LogReader
-from vmstore.views.stored_cells import read_cells
+from vmstore.views.reads.system_entries import SystemEntry, entries_of
 
 if TYPE_CHECKING:
     from vmstore.namespace.namespace import Namespace
-
-
-class SystemEntry(NamedTuple):
-    """A mutation of the charter: what was logged, where and when (microseconds since 1970)."""
-
-    position: int
-    ordinal: int
-    at: int
-    logged_at: int
-    mutation: AnyMutation
-    places: dict[int, Commit]  # the commits that brought cells, by every position of theirs
-    log: Log
-    views: apsw.Connection
-
-    def text(self, ref: CellRef | None) -> str | None:
-        """What a cell says that the mutation names; None where it names none. UnknownError where it was erased."""
-        if ref is None:
-            return None
-        position, index = (self.position, ref) if isinstance(ref, int) else ref
-        commit = self.places[position]
-        number = commit.cell + index
-        return read_cells(self.log, self.views, {number: commit.commitment(index)})[number].decode("utf-8", "replace")
 
 
 def key_of(ns: Namespace) -> int | None:
@@ -98,19 +71,6 @@ def entries(ns: Namespace, after: int = 0) -> list[SystemEntry]:
     """
     with ns.views_lock:
         return entries_of(ns.log, ns.views, key_of(ns) or 0, after)
-
-
-def entries_of(log: Log, views: apsw.Connection, key: int, after: int = 0) -> list[SystemEntry]:
-    """All that was logged in the charter with a key, as far as the views are."""
-    places: dict[int, Commit] = {}
-    found: list[SystemEntry] = []
-    for commit in LogReader(log, views).commits(key):
-        places.update(dict.fromkeys(range(commit.first, commit.last + 1), commit))
-        for index, mutation in enumerate(decode(commit.body) if commit.ordinal > after else ()):
-            if not isinstance(mutation, Open):
-                entry = (commit.first + index, commit.ordinal, commit.at, commit.logged_at, mutation)
-                found.append(SystemEntry(*entry, places, log, views))
-    return found
 
 
 _KEY = "SELECT session FROM sessions WHERE name >= ? AND name < ? AND hidden = ? ORDER BY session LIMIT 1"

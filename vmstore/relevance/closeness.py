@@ -52,6 +52,8 @@ class RowVectors:
 class Closeness:
     """How close the rows of a moment are to one question."""
 
+    weight = WEIGHT
+
     def __init__(self, rows: Rows, cosines: Floats, of: RowVectors) -> None:
         self._rows = rows
         spread = float(cosines.std()) if len(cosines) > 1 else 0.0
@@ -60,16 +62,16 @@ class Closeness:
         self._cosines = cosines
         self.vectors = of
 
-    def of(self, rows: Rows) -> Floats:
+    def of(self, rows: Sequence[int] | Rows) -> Floats:
         """The closeness of some rows, 0 of those that have no vector."""
         return self._picked(self._values, rows)
 
-    def cosines(self, rows: Rows) -> Floats:
+    def cosines(self, rows: Sequence[int] | Rows) -> Floats:
         """The cosine of some rows' closest chunks, 0 of those that have no vector."""
         return self._picked(self._cosines, rows)
 
-    def _picked(self, values: Floats, rows: Rows) -> Floats:
-        wanted = np.asarray(rows)
+    def _picked(self, values: Floats, rows: Sequence[int] | Rows) -> Floats:
+        wanted = np.asarray(rows, np.int64)
         if not len(self._rows):
             return np.zeros(len(wanted), np.float32)
         at = np.minimum(np.searchsorted(self._rows, wanted), len(self._rows) - 1)

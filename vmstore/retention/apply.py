@@ -20,6 +20,7 @@ from vmstore.namespace import system_session
 from vmstore.namespace.namespace import session_name
 from vmstore.namespace.reports import ErasureReport
 from vmstore.retention.rules import DueErasures, RetentionRule, SparedPage, due, span
+from vmstore.views.reads.system_entries import SystemEntry
 
 if TYPE_CHECKING:
     from vmstore.namespace.signing_keys import SigningKey
@@ -53,7 +54,7 @@ def rules(store: Erasable) -> list[RetentionRule]:
     return [rule for _, rule in sorted(stated.items()) if rule is not None]
 
 
-def _rule_cells(entry: system_session.SystemEntry) -> tuple[str, CellRef | None] | None:
+def _rule_cells(entry: SystemEntry) -> tuple[str, CellRef | None] | None:
     """The name of the rule that an entry states, and the cell with the rule; None where it states none."""
     m = entry.mutation
     if isinstance(m, NamespacePolicy) and m.subject == PolicySubject.RETENTION:

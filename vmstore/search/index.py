@@ -6,7 +6,7 @@ that is much; where nothing may be written, or nothing lies in the clear, all of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,11 @@ from vmstore.views.branch import Branch
 
 WRITTEN = 1_024  # texts read anew by each who asks; as many are written down
 GROWTH = 4  # a segment is merged with those after it once they are more than this part of it
+MENDED_MAX = 2 * DOCS_MAX  # texts that are read again where something was erased beside them; more are made anew later
 MOMENTS_MAX = 8  # kept, for who asks of the same one again
+
+OUTDATED = "holds what was erased since"
+_ERASED = "SELECT DISTINCT session FROM erasures WHERE ordinal > ?"
 
 Moments = Sequence[tuple[Branch, int]]
 """What is asked of: lanes, each up to a position."""
@@ -87,10 +91,13 @@ class TextIndex:
         writes = False
         if wrong is not None and self._lock is not None and self._lock.take():
             writes = True
-            mark, segments = self._sound(), []
+            mark, segments = self._sound()
         try:
-            if self._tail.after != mark.ordinal or self._tail.erasure != self._erasure:
+            if self._tail.after != mark.ordinal or self._tail.erasure > self._erasure:
                 self._tail = IndexTail(mark.ordinal, mark.ordinal, self._erasure, [])
+            elif self._tail.erasure < self._erasure:
+                mended = self._mended(self._tail.segments, self._tail.erasure)
+                self._tail = self._tail._replace(erasure=self._erasure, segments=mended)
             for tail in self._grown(ordinal, progress):
                 self._tail = tail
                 if total(tail.segments) < max(WRITTEN, 1) or self._lock is None:
@@ -176,19 +183,70 @@ class TextIndex:
         if not found or found[0].hash.hex() != mark.hash:
             return [], "follows another log"
         if mark.erasure < self._erasure:
-            return [], "holds what was erased"
+            return [], OUTDATED
         segments, changed = self._folder.segments(mark)
         return segments, None if changed is None else f"is damaged ({changed} is not what was written)"
 
-    def _sound(self) -> IndexMark:
-        """Removes what is damaged, of another log or of another version, so that it is made anew."""
+    def _sound(self) -> tuple[IndexMark, list[TextSegment]]:
+        """What is there and right; what is damaged, of another log or of another version goes, to be made anew."""
         assert self._folder is not None, "whoever has a lock has a folder"
-        mark, _, wrong = self._opened()
-        if wrong is not None:
-            if self._folder.mark().ordinal:
-                notices().warning("%s %s and is made anew from the log", self._folder.path, wrong)
-            self._folder.remove()
-        return mark
+        mark, segments, wrong = self._opened()
+        if wrong is None:
+            return mark, segments
+        if wrong == OUTDATED and (cleared := self._cleared()) is not None:
+            return cleared
+        if wrong != OUTDATED and self._folder.mark().ordinal:
+            notices().warning("%s %s and is made anew from the log", self._folder.path, wrong)
+        self._folder.remove()
+        return mark, []
+
+    # ---- erasure
+
+    def scrub(self) -> None:
+        """Takes what was erased out of the folder and out of memory; waits for whoever writes there."""
+        self._tail = IndexTail(0, 0, 0, [])
+        self._moments.clear()
+        self._held = []
+        self._lexicon.forget()
+        if self._folder is None or self._lock is None or not self._folder.path.exists():
+            return
+        with self._lock.taken():
+            if self._cleared() is None:
+                self._folder.remove()
+
+    def _cleared(self) -> tuple[IndexMark, list[TextSegment]] | None:
+        """The index without what was erased since it was marked; None where it is better made anew."""
+        assert self._folder is not None, "whoever has a lock has a folder"
+        mark = self._folder.mark()
+        segments, wrong = self._checked(mark._replace(erasure=self._erasure))
+        erased = self._erased_since(mark.erasure)
+        if wrong is not None or total([each for each in segments if _touches(each, erased)]) > MENDED_MAX:
+            return None
+        left = self._mended(segments, mark.erasure)
+        before = {id(segment): file for segment, file in zip(segments, mark.segments, strict=True)}
+        files = tuple(before.get(id(segment)) or self._folder.write(segment) for segment in left)
+        mark = mark._replace(erasure=self._erasure, segments=files)
+        self._folder.settle(mark)
+        return mark, left
+
+    def _erased_since(self, ordinal: int) -> list[int]:
+        """The sessions in which something was erased after a commit."""
+        rows: list[Any] = self._db.execute(_ERASED, (ordinal,)).fetchall()
+        return [session for (session,) in rows]
+
+    def _mended(self, segments: Sequence[TextSegment], erasure: int) -> list[TextSegment]:
+        """Segments without what was erased since: those that hold anything of a session concerned are read again."""
+        erased = self._erased_since(erasure)
+        left: list[TextSegment] = []
+        for segment in segments:
+            if not _touches(segment, erased):
+                left.append(segment)
+                continue
+            draft = SegmentDraft(self._lexicon)
+            for session in sorted({*segment.runs, *segment.changed}):
+                draft = self._taken(draft, left, session, *segment.reach(session))
+            left += [] if draft.empty else [draft.segment()]
+        return left
 
     def problem(self) -> str | None:
         """What is wrong with the index, which is made anew when something is searched; None where nothing is.
@@ -215,6 +273,11 @@ class TextIndex:
         """Lets go of the lock's file."""
         if self._lock is not None:
             self._lock.close()
+
+
+def _touches(segment: TextSegment, sessions: Iterable[int]) -> bool:
+    """Whether a segment holds anything of some sessions."""
+    return any(session in segment.runs or session in segment.changed for session in sessions)
 
 
 def _compacted(segments: list[TextSegment], growth: int = GROWTH) -> list[TextSegment]:

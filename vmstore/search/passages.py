@@ -7,7 +7,7 @@ they never crowd out what was found.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vmstore.core.erasure import ErasedContent, gone
@@ -15,11 +15,13 @@ from vmstore.core.page import Modality, Role
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
 from vmstore.core.text.tokenizer import readable
 from vmstore.log.port import Log
-from vmstore.search.rank import answering, ranked
+from vmstore.search.blend import answers
+from vmstore.search.rank import answering
 from vmstore.views.branch import Branch
 from vmstore.views.stored_cells import read_cells
 
 if TYPE_CHECKING:
+    from vmstore.relevance.closeness import Closeness
     from vmstore.search.moment import MomentTexts
     from vmstore.search.naive import NaiveTexts
 
@@ -45,18 +47,27 @@ class RankedText(NamedTuple):
     text: str
 
 
-def ranked_texts(texts: MomentTexts | NaiveTexts, lanes: Sequence[Branch], query: str) -> tuple[list[RankedText], int]:
+def ranked_texts(
+    texts: MomentTexts | NaiveTexts,
+    moments: Sequence[tuple[Branch, int]],
+    query: str,
+    allowed: Container[Place] | None = None,
+    closeness: Closeness | None = None,
+) -> tuple[list[RankedText], int]:
     """The best pages that answer a query, best first, and how many answer it; whoever asks by words, it is ranked here.
 
-    `texts` are those of the lanes at their moments. InputError where the query has no word.
+    `texts` are those of the lanes at their moments; `allowed` are the pages looked at, by who made them, where not
+    all are. InputError where the query has no word.
     """
-    hits = ranked(texts, query, HITS_READ)
-    lines = texts.texts([hit.row for hit in hits])
+    hits = answers(texts, moments, query, HITS_READ if allowed is None else None, closeness=closeness)
+    if allowed is not None:
+        hits = [hit for hit in hits if (moments[hit.lane][0].owner(hit.page), hit.page) in allowed]
+    lines = texts.texts([hit.row for hit in hits[:HITS_READ]])
     found = [
-        RankedText(hit.score, lanes[hit.lane], hit.page, hit.version, hit.position, line)
-        for hit, line in zip(hits, lines, strict=True)
+        RankedText(hit.score, moments[hit.lane][0], hit.page, hit.version, hit.position, line)
+        for hit, line in zip(hits[:HITS_READ], lines, strict=True)
     ]
-    return found, len(hits) if len(hits) < HITS_READ else answering(texts, query)
+    return found, len(hits) if allowed is not None or len(hits) < HITS_READ else answering(texts, query)
 
 
 class TextOrigin(NamedTuple):

@@ -111,6 +111,14 @@ class TextSegment:
         bounds = [*starts.tolist(), len(self.arrays["change_session"])]
         return dict(zip(sessions.tolist(), pairwise(bounds), strict=True))
 
+    def reach(self, session: int) -> tuple[int, int]:
+        """The positions of a session that it is made of: above the first, up to the second; (0, 0) of another's."""
+        start, end = self.runs.get(session, (0, 0))
+        positions = self.columns["position"].at(np.array([start, end - 1])).tolist() if start < end else []
+        start, end = self.changed.get(session, (0, 0))
+        positions += self.arrays["change_position"][start:end].tolist()
+        return (min(positions) - 1, max(positions)) if positions else (0, 0)
+
     @cached_property
     def later(self) -> tuple[Array, Array, Array]:
         """The texts that are later versions of their page, in order, with page and version."""

@@ -7,7 +7,7 @@ again, so nothing of what was erased stays. Up to `EXACT_MAX` a question is comp
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import apsw
 import numpy as np
@@ -25,18 +25,21 @@ POSITIONS = 34  # bits of a position in a key; the session stands above
 Numbers = NDArray[np.int64]
 
 
-class TextPlaces(NamedTuple):
-    """The rows of a moment: the session that wrote each one's content, and its position."""
+class PlacedTexts(Protocol):
+    """The texts of a moment as far as their places are asked for."""
 
-    session: Numbers
-    position: Numbers
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
 
-    def keys(self) -> Numbers:
-        """A number for each row, which no other content has."""
-        return _keys(self.session, self.position)
+    def columns(self, rows: Any) -> Any:
+        """What is known of rows: the session that wrote each, and the position of its content."""
+        ...
 
 
 def _keys(session: Numbers, position: Numbers) -> Numbers:
+    """A number for each content, which no other has."""
     return (np.asarray(session, np.int64) << POSITIONS) | np.asarray(position, np.int64)
 
 
@@ -111,10 +114,11 @@ class ModelVectors:
                 keys.append(_keys(owner, self.content[some]))
         return np.concatenate(found), np.concatenate(keys)
 
-    def at(self, moments: Sequence[tuple[Branch, int]], places: TextPlaces) -> RowVectors:
+    def at(self, moments: Sequence[tuple[Branch, int]], texts: PlacedTexts) -> RowVectors:
         """The vectors of the rows of some moments."""
         seen, keys = self.seen(moments)
-        rows = places.keys()
+        columns = texts.columns(np.arange(texts.count, dtype=np.int32))
+        rows = _keys(columns.session, columns.position)
         order = np.argsort(rows, kind="stable")
         sorted_rows = rows[order]
         at = np.minimum(np.searchsorted(sorted_rows, keys), max(len(rows) - 1, 0))

@@ -148,6 +148,14 @@ class OpenQueryHost:
         with self._ns.asking():
             return self._ns.texts(moments)
 
+    def closeness(self, question: str, moments: Sequence[tuple[Branch, int]], texts: Any) -> tuple[Any, str | None]:
+        """How close the texts of some lanes are to a question; nothing where no embedder was handed in."""
+        if self._ns.embedder is None:
+            return None, None
+        asked = self._ns.closeness.question(question)
+        with self._ns.asking():
+            return self._ns.closeness.of(asked, moments, texts)
+
     def columns(self) -> Any:
         """The tables of the column segments at the moment that is held; None where the extra is not installed."""
         try:

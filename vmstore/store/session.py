@@ -22,7 +22,7 @@ from vmstore.namespace.resolve import resolved
 from vmstore.namespace.results import (
     CallInfo,
     Diff,
-    Hit,
+    Hits,
     Page,
     RecordedCall,
     SessionInfo,
@@ -35,7 +35,7 @@ from vmstore.store.reads.calls import calls_in, turns_in
 from vmstore.store.reads.context import Context
 from vmstore.store.reads.diff import diff
 from vmstore.store.reads.page_query import PageQuery, chosen
-from vmstore.store.reads.search import search
+from vmstore.store.reads.search import question_of, search
 from vmstore.store.recall.memory import SessionMemory
 from vmstore.store.wire import Wire
 from vmstore.views.branch import Branch
@@ -216,12 +216,18 @@ class Session(Aliased):
         return SealedCell(cell, commitment)
 
     def search(
-        self, query: str, at: When | None = None, *, limit: int | None = 10, **moment: Unpack[Moment]
-    ) -> list[Hit]:
-        """The pages that hold words of a query at a moment, best first by BM25, in context or not."""
+        self, query: str, at: When | None = None, *, limit: int | None = 10, score: str | None = None,
+        **moment: Unpack[Moment],
+    ) -> Hits:  # fmt: skip
+        """The pages that answer a query at a moment, best first, in context or not.
+
+        By BM25, and where the store has an embedder by closeness too; by another `score` where one is named.
+        """
+        question = question_of(self._ns, query)
         with self._ns.asking():
             lane = self._lane()
-            return search(self._ns, [(self.name, lane, basis(lane, one_moment(at, moment)).position)], query, limit)
+            moments = [(self.name, lane, basis(lane, one_moment(at, moment)).position)]
+            return search(self._ns, moments, query, limit, question, score)
 
     def diff(self, before: When, after: When) -> Diff:
         """What changed between the contexts of two moments: `diff(Call(40), Call(42))`."""

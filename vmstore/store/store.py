@@ -26,11 +26,11 @@ from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.open import memory_namespace
 from vmstore.namespace.reports import Backup, EmbeddedShare, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
-from vmstore.namespace.results import Entry, Hit, Page, RecordedCall, SessionInfo
+from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
 from vmstore.store.admin import Admin
 from vmstore.store.reads.page_query import PageQuery
 from vmstore.store.reads.pages_across import SessionFilter, pages_across, sessions_of
-from vmstore.store.reads.search import everywhere, search
+from vmstore.store.reads.search import everywhere, question_of, search
 from vmstore.store.reads.tail import tail
 from vmstore.store.regions import Sharing
 from vmstore.store.session import Session
@@ -145,10 +145,11 @@ class Store(Aliased):
         with self._ns.asking():
             return pages_across(self._ns, when, wanted, SessionFilter(user, agent), after)
 
-    def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
-        """The pages of all sessions that hold words of a query, best first by BM25, each by who wrote it."""
+    def search(self, query: str, *, limit: int | None = 10, score: str | None = None) -> Hits:
+        """The pages of all sessions that answer a query, best first, each by who wrote it; see `Session.search`."""
+        question = question_of(self._ns, query)
         with self._ns.asking():
-            return search(self._ns, everywhere(self._ns), query, limit)
+            return search(self._ns, everywhere(self._ns), query, limit, question, score)
 
     def session(
         self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,

@@ -55,7 +55,8 @@ class Dispatcher:
         self._whole: list[Handler] = [p.on_commit for p in listeners if type(p).on_commit is not Projector.on_commit]
         names = {kind: "on_" + MUTATION_NAMES[kind.NUMBER] for kind in Mutation.__subclasses__()}
         self._handlers: dict[type, tuple[Handler, ...]] = {
-            kind: tuple(getattr(p, name) for p in listeners if hasattr(p, name)) for kind, name in names.items()
+            kind: (*_MOVES.get(kind, ()), *(getattr(p, name) for p in listeners if hasattr(p, name)))
+            for kind, name in names.items()
         }
 
     def through(self, commit: Commit, mutations: Sequence[AnyMutation]) -> Fact:
@@ -74,19 +75,28 @@ class Dispatcher:
         position = commit.first
         handlers, cellar, spill = self._handlers, self._cellar, self._spill
         for mutation in mutations:
-            kind = type(mutation)
-            if kind is Turn:
-                fact.turn = mutation.number  # type: ignore[union-attr]
-            elif kind is Pack:
-                fact.call = mutation.call  # type: ignore[union-attr]
             fact.position = position
             position += 1
-            for handler in handlers.get(kind, ()):
+            for handler in handlers.get(type(mutation), ()):
                 handler(fact, mutation)
             if cellar.given > GIVEN_MAX and spill is not None:
                 spill()
                 cellar.given = 0
         return fact
+
+
+def _turned(fact: Fact, m: Turn) -> None:
+    """A turn begins with the mutation that says so."""
+    fact.turn = m.number
+
+
+def _called(fact: Fact, m: Pack) -> None:
+    """A call is made by its pack."""
+    fact.call = m.call
+
+
+_MOVES: dict[type, tuple[Handler, ...]] = {Turn: (_turned,), Pack: (_called,)}
+"""What moves a fact on, before anybody sees it."""
 
 
 def decoded(commit: Commit) -> list[AnyMutation]:

@@ -6,7 +6,7 @@ is kept at hand, and read from the tables where it is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import apsw
 
@@ -16,7 +16,7 @@ from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Log
 from vmstore.views.branch import Branch
 from vmstore.views.cell_resolver import CellResolver
-from vmstore.views.dispatch import Dispatcher, Moment, decoded, hash_at, parent_of, uncollected
+from vmstore.views.dispatch import Dispatcher, Moment, hash_at, parent_of, uncollected
 from vmstore.views.erased_cells import Erasures
 from vmstore.views.projector import Projector
 from vmstore.views.projectors.residency import ResidencyProjector
@@ -44,15 +44,14 @@ class Fold:
         self._residency = next(p for p in self._projectors if isinstance(p, ResidencyProjector))
         self._spilled = False  # whether names had to be written before the batch was through
 
-    def batch(self, commits: Iterable[Commit]) -> None:
-        """Folds commits in the order of the log and writes their rows."""
+    def batch(self, read: Sequence[tuple[Commit, Sequence[AnyMutation]]]) -> None:
+        """Folds commits in the order of the log, each with what it holds, and writes their rows."""
         with uncollected():
-            self._batch(commits)
+            self._batch(read)
         if len(self._sessions.at_hand) > SESSIONS_MAX or self._residency.size > STAYS_MAX:
             self.forget()
 
-    def _batch(self, commits: Iterable[Commit]) -> None:
-        read = [(commit, decoded(commit)) for commit in commits]
+    def _batch(self, read: Sequence[tuple[Commit, Sequence[AnyMutation]]]) -> None:
         self.cellar.read(read)
         walk = Dispatcher(self._projectors, self._before, self.cellar, self._spill)
         for commit, mutations in read:

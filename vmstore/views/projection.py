@@ -14,12 +14,14 @@ import apsw
 import msgspec
 
 from vmstore.cells import schema
+from vmstore.core.erasure import Erase
 from vmstore.core.system.logger import notices
 from vmstore.errors import CorruptError, LockedError, StoreError, UnknownError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.applier import Applier
-from vmstore.views.erased_cells import Erasures, erasures_in
+from vmstore.views.dispatch import decoded, uncollected
+from vmstore.views.erased_cells import Erasures
 from vmstore.views.fold import Fold
 from vmstore.views.projector import Projector, put
 from vmstore.views.projectors.calls import CallsProjector
@@ -266,9 +268,11 @@ class Projection:
         if not batch:
             raise CorruptError(f"the log ends at ordinal {position} although it counts {target}; run `vmstore verify`")
         last = batch[-1]
-        if last.ordinal > self._knew and any(True for commit in batch for _ in erasures_in(commit)):
+        with uncollected():
+            read = [(commit, decoded(commit)) for commit in batch]
+        if last.ordinal > self._knew and any(Erase in set(map(type, mutations)) for _, mutations in read):
             return self._anew(target)
-        self.fold.batch(batch)
+        self.fold.batch(read)
         self.db.execute("UPDATE positions SET ordinal = ?, hash = ?", (last.ordinal, last.hash))
         return last.ordinal
 

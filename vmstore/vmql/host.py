@@ -145,6 +145,10 @@ class Host(Protocol):
         """The texts in force at the moments of some lanes, as `vmstore.relevance.texts.Texts`."""
         ...
 
+    def closeness(self, question: str, moments: Sequence[tuple[Branch, int]], texts: Any) -> tuple[Any, str | None]:
+        """How close the texts of some lanes are to a question by an embedder; what is to be told beside the answer."""
+        ...
+
     def columns(self) -> Any:
         """A DuckDB connection with the tables of the column segments at the moment that is held; None without them."""
         ...

@@ -23,7 +23,7 @@ BARE = """
 import sys
 from vmstore.shell.vmql.main import main
 code = main(sys.argv[1:])
-heavy = ("numpy", "prompt_toolkit", "rich", "lark", "duckdb", "tantivy", "argparse", "asyncio", "subprocess", "logging")
+heavy = ("numpy", "prompt_toolkit", "rich", "lark", "duckdb", "argparse", "asyncio", "subprocess", "logging")
 print(code, [name for name in heavy if name in sys.modules], file=sys.stderr)
 """
 # Runs it where an extra is not installed.

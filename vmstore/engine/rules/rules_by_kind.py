@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
-from vmstore.core.mutation import AnyMutation, Mutation, Open, Unknown
+from vmstore.core.mutation import AnyMutation, Known, Mutation, Open, Unknown
 from vmstore.engine.head import FOLDS, GateHead
 from vmstore.engine.rules.field_types import sound_writers
 from vmstore.engine.rules.rules import (
@@ -93,21 +94,35 @@ def broken(head: GateHead, mutation: AnyMutation, place: MutationPlace, *, sound
     return None
 
 
-KindPlan = tuple[Callable[[Any], bytes | None], tuple[Check, ...], Callable[[GateHead, Any], None] | None]
-"""How a kind is taken: what writes it where its fields are sound, what it is asked, and what the head makes of it."""
+class KindPlan(NamedTuple):
+    """How a kind is taken: what writes it where its fields are sound, what it is asked, what the head makes of it."""
+
+    sound: Callable[[Any], bytes | None]
+    checks: tuple[Check, ...]
+    fold: Callable[[GateHead, Any], None] | None
+    ends: bool  # its commit, so that nothing follows
 
 
-class PlansByKind(dict[type, KindPlan]):
-    """How mutations are taken that go on in a commit, after one that does not end it; one plan a kind, made once."""
+class PlansByKind(dict[type, KindPlan | None]):
+    """How mutations are taken by a session that was opened: first in a commit, and after what does not end it.
+
+    None of what opens one or is unknown, of which every rule is asked. A plan is made when it is first wanted.
+    """
 
     def __init__(self, charter: bool, looks: bool) -> None:
         self._charter, self._looks = charter, looks
 
-    def make(self, kind: type) -> None:
-        """Makes the plan of a kind; none of one that ends its commit, for more is asked of what follows."""
-        told = asked(kind, Mutation, True, self._charter, self._looks)
-        self[kind] = sound_writers[kind], tuple(check for _, check in told), FOLDS.get(kind)
+    def __missing__(self, kind: type) -> KindPlan | None:
+        """The plan of a kind that was not wanted yet."""
+        plan = None
+        if kind is not Open and kind in get_args(Known):
+            checks = tuple(check for _, check in asked(kind, Mutation, True, self._charter, self._looks))
+            plan = KindPlan(sound_writers[kind], checks, FOLDS.get(kind), issubclass(kind, ENDS))
+        self[kind] = plan
+        return plan
 
 
 plans_within = cache(PlansByKind)
-"""The plans for the namespace's own session or another, with contents looked at or not."""
+"""The plans of the namespace's own session or another, with contents looked at or not."""
+NO_PLANS: Mapping[type, KindPlan | None] = defaultdict(NoneType)
+"""Of no kind: every rule that can refuse a mutation is asked."""

@@ -30,7 +30,7 @@ from vmstore.live.rewind import rewind
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import chosen, configure
 from vmstore.namespace.namespace import session_name
-from vmstore.namespace.results import FaultAnswer, Hit, RecordedCall, SessionInfo
+from vmstore.namespace.results import FaultAnswer, Hits, RecordedCall, SessionInfo
 from vmstore.providers import take_reply
 from vmstore.providers.parts import media_of
 from vmstore.providers.reply import COUNT_MAX
@@ -261,10 +261,11 @@ class Live(PageActions):
         return self._act(do, at_us)
 
     def search(
-        self, query: str, at: When | None = None, *, limit: int | None = 10, **moment: Unpack[Moment]
-    ) -> list[Hit]:
+        self, query: str, at: When | None = None, *, limit: int | None = 10, score: str | None = None,
+        **moment: Unpack[Moment],
+    ) -> Hits:  # fmt: skip
         """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
-        hits = super().search(query, at, limit=limit, **moment)
+        hits = super().search(query, at, limit=limit, score=score, **moment)
         if at is None and not moment and not self._ns.readonly:
 
             def do(act: Act) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vmstore.core.address import page_name
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.results import Hit
+from vmstore.namespace.results import Hit, Hits
 from vmstore.relevance.words import Analyzer, TokenForm
-from vmstore.search.rank import asked, ranked
+from vmstore.search.blend import answers
+from vmstore.search.rank import asked
 from vmstore.views.branch import Branch
+
+if TYPE_CHECKING:
+    from vmstore.namespace.closeness import QuestionVector
 
 SNIPPET_CHARS = 100
 LEAD_CHARS = 20  # of a snippet, before the word that was found
@@ -27,18 +31,32 @@ def everywhere(ns: Namespace) -> Moments:
     return [(name, Branch(ns.views, key).alone(), position) for key, name, position in rows]
 
 
-def search(ns: Namespace, moments: Moments, query: str, limit: int | None) -> list[Hit]:
+def question_of(ns: Namespace, query: str) -> QuestionVector | None:
+    """The vector of what is asked, where an embedder was handed in; asked for before the views are held."""
+    return ns.closeness.question(query) if ns.embedder is not None and isinstance(query, str) else None
+
+
+def search(
+    ns: Namespace,
+    moments: Moments,
+    query: str,
+    limit: int | None,
+    question: QuestionVector | None = None,
+    score: str | None = None,
+) -> Hits:
     """The best answers of some sessions, each as of its position; within one moment of the namespace."""
     if not isinstance(query, str):
         raise InputError(f"a search is a text, and {query!r} is none")
     if limit is not None and (type(limit) is not int or limit < 1):
         raise InputError(f"limit {limit!r} is no number of pages from 1 up")
     with ns.asking():
-        texts = ns.texts([(lane, position) for _, lane, position in moments])
-        hits = ranked(texts, query, limit)
-        wanted = set(asked(query, texts.analyzer))
+        lanes = [(lane, position) for _, lane, position in moments]
+        texts = ns.texts(lanes)
+        closeness, note = ns.closeness.of(question, lanes, texts) if question is not None else (None, None)
+        hits = answers(texts, lanes, query, limit, closeness=closeness, score=score)
+        wanted = words_of(query, texts.analyzer)
         lines = texts.texts([hit.row for hit in hits])
-        return [
+        found = [
             Hit(
                 moments[hit.lane][0],
                 page_name(hit.page),
@@ -49,6 +67,15 @@ def search(ns: Namespace, moments: Moments, query: str, limit: int | None) -> li
             )
             for hit, line in zip(hits, lines, strict=True)
         ]
+        return Hits(found, [] if note is None else [note])
+
+
+def words_of(query: str, analyzer: Analyzer) -> set[str]:
+    """The terms that a snippet looks for; none of a query without a word."""
+    try:
+        return set(asked(query, analyzer))
+    except InputError:
+        return set()
 
 
 def snippet(text: str, wanted: set[str], analyzer: Analyzer) -> str:

@@ -17,7 +17,7 @@ from vmstore.search.passages import (
     ranked_texts,
     texts_of,
 )
-from vmstore.store.reads.search import Moments
+from vmstore.store.reads.search import Moments, question_of
 from vmstore.store.recall.periods import Period
 from vmstore.store.recall.results import Passage, RecallAnswer, RecalledText
 from vmstore.views.branch import Branch
@@ -59,10 +59,14 @@ def found(ns: Namespace, moments: Moments, query: str) -> Found:
     if len(query) > QUERY_CHARS_MAX:
         note = f"only the first {QUERY_CHARS_MAX:,} of {len(query):,} characters were looked for"
         query = query[:QUERY_CHARS_MAX]
+    question = question_of(ns, query)
     with ns.asking():
         lanes = [(lane, position) for _, lane, position in moments]
+        texts = ns.texts(lanes)
+        closeness, said = ns.closeness.of(question, lanes, texts) if question is not None else (None, None)
+        note = "; ".join(part for part in (note, said) if part)
         try:
-            hits, total = ranked_texts(ns.texts(lanes), [lane for lane, _ in lanes], query)
+            hits, total = ranked_texts(texts, lanes, query, closeness=closeness)
         except InputError:  # it has no word: signs
             hits = _written(ns, moments, query.strip())
             total = len(hits)

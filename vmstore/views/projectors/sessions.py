@@ -124,6 +124,8 @@ class SessionsProjector(Projector):
                 standing.messages += 1
                 if standing.status:
                     self._stand(fact, standing, position, Standing.ACTIVE)
+            elif kind not in _COUNTED:
+                continue
             elif kind is Pack:
                 standing.calls = max(standing.calls, m.call)
                 standing.derived += m.fidelity == Fidelity.DERIVED
@@ -194,6 +196,7 @@ class SessionsProjector(Projector):
         self._moved.clear()
 
 
+_COUNTED = frozenset((Pack, Turn, Redact, Mark, Close))  # beside pages and messages, which most mutations are
 _MOVING = SessionRow.__struct_fields__[SessionRow.__struct_fields__.index("position") :]
 assert columns(SessionsProjector.schema["sessions"]) == SessionRow.__struct_fields__, (
     "a row of the table becomes a struct by place"

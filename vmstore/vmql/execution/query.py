@@ -89,6 +89,19 @@ class Query:
             taken = taken if ready else self._shown(found, taken)
         return self.result(kind, basis or scope.basis, found, taken)
 
+    def passed(
+        self, relation: Relation, columns: Sequence[SelectItem], tail: Tail, scope: Scope, path: str
+    ) -> Iterator[Row]:
+        """The rows that a statement looks at before it answers: planned beside it, never told as its answer."""
+        plan = self.runner.planned(
+            (self.text, relation.name, scope.shape, "passed"), relation, columns, tail, scope.shape, path
+        )
+
+        def wrong(error: apsw.Error) -> VmstoreError | None:
+            return limits.refusal(error, columns, tail, self.text) or self._fault(error, viewed=True)
+
+        return self._shown(plan, self._run(plan, scope, None, wrong))
+
     def result(self, kind: str, basis: dict[str, Any], found: Plan, taken: Iterator[Row]) -> Result:
         """An answer of a plan."""
         return Result(

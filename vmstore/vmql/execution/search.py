@@ -12,7 +12,9 @@ from itertools import islice
 from typing import Any
 
 from vmstore.core.text.tokenizer import readable
-from vmstore.search.rank import ranked
+from vmstore.search.blend import answers
+from vmstore.search.passages import passages, ranked_texts
+from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import erased_at, seen
 from vmstore.vmql.functions import matches
 from vmstore.vmql.host import Host
@@ -26,13 +28,34 @@ Place = tuple[int, int]
 """The session that wrote a content, and its position."""
 
 
-def best(scope: Scope, query: str) -> list[tuple[int, int, float]]:
-    """Session, page and score of each page that holds one of the words, by BM25."""
-    is_one = isinstance(scope, OneSession)
-    end = scope.at.position if isinstance(scope, OneSession) else 0
-    moments = [(own.lane, end) if is_one else (own.lane.alone(), own.high) for own in scope.lanes()]
-    hits = ranked(scope.world.texts(moments), query)
-    return [(moments[hit.lane][0].owner(hit.page), hit.page, hit.score) for hit in hits]
+FoundRow = tuple[int, int, float | None, int]
+"""Who wrote a page, the page, its score, and its place where the order is not that of the scores."""
+
+
+def best(scope: Scope, query: str) -> list[FoundRow]:
+    """Each page that answers the words, with an embedder by closeness too."""
+    moments = _moments(scope)
+    texts = scope.world.texts(moments)
+    closeness, _ = scope.world.closeness(query, moments, texts)
+    hits = answers(texts, moments, query, closeness=closeness)
+    return [(moments[hit.lane][0].owner(hit.page), hit.page, hit.score, 0) for hit in hits]
+
+
+def fitting(scope: Scope, query: str, tokens_max: int, allowed: set[Place] | None) -> list[FoundRow]:
+    """The best pages that so many tokens have room for, those allowed alone, each between its neighbours."""
+    moments = _moments(scope)
+    texts = scope.world.texts(moments)
+    closeness, _ = scope.world.closeness(query, moments, texts)
+    hits, _ = ranked_texts(texts, moments, query, allowed, closeness)
+    chosen = passages(scope.world.log, {lane.session: position for lane, position in moments}, hits, tokens_max)
+    rows = [(part.lane.owner(text.page), text.page, text.score) for part in chosen.passages for text in part.texts]
+    return [(*row, place) for place, row in enumerate(rows, 1)]
+
+
+def _moments(scope: Scope) -> list[tuple[Branch, int]]:
+    if isinstance(scope, OneSession):
+        return [(own.lane, scope.at.position) for own in scope.lanes()]
+    return [(own.lane.alone(), own.high) for own in scope.lanes()]
 
 
 def calls_showing(scope: Scope, pattern: Value | Param | Word, params: Params) -> str:

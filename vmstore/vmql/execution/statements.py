@@ -16,7 +16,7 @@ from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.vmql.execution.explain import explain
 from vmstore.vmql.execution.query import Query, Row
 from vmstore.vmql.execution.result import Result
-from vmstore.vmql.execution.search import best
+from vmstore.vmql.execution.search import FoundRow, best, fitting
 from vmstore.vmql.execution.streams import MAKERS, rows_of, watch
 from vmstore.vmql.execution.why import chain
 from vmstore.vmql.functions import as_text
@@ -45,6 +45,7 @@ from vmstore.vmql.syntax.nodes import (
     RelationQuery,
     Replay,
     SearchQuery,
+    SelectItem,
     Set,
     Show,
     SourceSpan,
@@ -53,6 +54,7 @@ from vmstore.vmql.syntax.nodes import (
     Verify,
     Watch,
     WhyQuery,
+    Word,
 )
 
 
@@ -360,8 +362,29 @@ def search(query: Query, statement: SearchQuery) -> Result:
     with query.world.asking():
         scope = query.scope(statement.tail)
         with faults_at(statement.query.span, "no-words"):
-            scope.values["hits"] = json.dumps(best(scope, words))
+            scope.values["hits"] = json.dumps(_hits(query, statement, scope, words))
         return query.select(SEARCH, statement.columns, statement.tail, scope, path="found")
+
+
+def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> list[FoundRow]:
+    """What a search found, all of it, or what so many tokens have room for: of what WHERE lets through alone."""
+    found = best(scope, words)
+    if statement.within is None:
+        return found
+    tokens = given(statement.within, query.params)
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 < tokens < 1 << 31:
+        message = f"WITHIN {tokens!r} TOKENS is no room for anything"
+        raise QueryError(message, code="wrong-type", span=statement.within.span, expected=("a whole number from 1 up",))
+    allowed = None
+    if statement.tail.where is not None:
+        scope.values["hits"] = json.dumps(found)
+        columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("session", "page"))
+        tail = Tail(scope=statement.tail.scope, as_of=statement.tail.as_of, where=statement.tail.where)
+        passed = query.passed(SEARCH, columns, tail, scope, "found")
+        let = {(session, page_position(page)) for session, page in passed}
+        names = dict(scope.world.views.execute("SELECT session, name FROM sessions"))
+        allowed = {(owner, page) for owner, page, *_ in found if (names[owner], page) in let}
+    return fitting(scope, words, tokens, allowed)
 
 
 def answer(query: Query, statement: Any) -> Result:

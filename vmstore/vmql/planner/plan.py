@@ -176,7 +176,7 @@ def _keys(
         return keys + [SortKey(term.ordered) for term in by]
     relation = binder.relation
     if not tail.order and relation.name == "SEARCH":
-        keys.append(SortKey("f.score", True))
+        keys += [SortKey("f.place"), SortKey("f.score", True)]
     if tail.limit is not None or tail.order or not _way(relation, tail.where).sorted:
         for end in binder.order:
             binder.need(end.needs)

@@ -165,8 +165,8 @@ TABLES: dict[str, dict[Shape, str]] = {
     ),
     "parts": _grouped("parts", "message, pages, tokens", "p.message", "count(*), sum(p.tokens)", _ITS_PAGES),
     "hits": by(
-        """hits(session, page, score) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:hits))"""
+        """hits(session, page, score, place) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:hits))"""
     ),
 }
 """Each common table by name and shape; what a parameter holds is made when a statement needs it."""

@@ -165,7 +165,9 @@ SEARCH = PAGES._replace(
     meaning="pages that hold words, best first",
     fields={
         "page": PAGES.fields["page"],
-        "score": Field("score", REAL, "how well it fits, by BM25; greater is better", "f.score"),
+        "score": Field(
+            "score", REAL, "how well it fits, by BM25; greater is better; null beside what was found", "f.score"
+        ),
         **{name: field for name, field in PAGES.fields.items() if name != "page"},
     },
     paths={"found": PAGES.paths["found"]},

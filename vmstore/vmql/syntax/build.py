@@ -211,6 +211,7 @@ for rule, filled, called in (
     ("where", "where", "WHERE"),
     ("at", "moment", "AT"),
     ("depth", "depth", "DEPTH"),
+    ("room", "within", "WITHIN"),
     ("fork_from", "session", "SESSION"),
     ("replay_from", "session", "SESSION"),
     ("watch_from", "cursor", "FROM"),

@@ -268,10 +268,11 @@ class WhyQuery(Node, frozen=True, eq=False, gc=False):
 
 
 class SearchQuery(Node, frozen=True, eq=False, gc=False):
-    """SEARCH 'words': pages by BM25, best first."""
+    """SEARCH 'words': pages by BM25, best first; `within` so many tokens with what was said beside each."""
 
     query: Value | Param
     columns: tuple[SelectItem, ...] = ()
+    within: Value | Param | None = None
     tail: Tail = Tail()
 
 

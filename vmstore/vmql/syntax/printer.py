@@ -62,7 +62,8 @@ def _why(node: s.WhyQuery) -> str:
 
 
 def _search(node: s.SearchQuery) -> str:
-    return _tailed(_words("SEARCH", term(node.query), _columns(node.columns)), node.tail)
+    within = "" if node.within is None else f"WITHIN {term(node.within)} TOKENS"
+    return _tailed(_words("SEARCH", term(node.query), _columns(node.columns), within), node.tail)
 
 
 def _explain(node: s.Explain) -> str:

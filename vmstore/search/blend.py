@@ -1,0 +1,134 @@
+"""Which pages answer a question by its words and by an embedder's closeness together, under the score that is asked.
+
+`score@1` is BM25 alone. Where closeness is at hand it is added: a page's share of the best BM25, and its closeness
+times the weight it has (`vmstore.relevance.closeness`); pages that no word finds come in by their closeness alone.
+`rrf@1` fuses the rankings by tags, by words and by closeness. Without an embedder both do with what there is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vmstore.core.page import PageType
+from vmstore.errors import InputError
+from vmstore.relevance import rrf
+from vmstore.relevance.words import Analyzer
+from vmstore.search.rank import RankedPage, asked, ranked
+from vmstore.views.branch import Branch
+
+if TYPE_CHECKING:
+    from vmstore.relevance.closeness import Closeness
+    from vmstore.search.moment import MomentTexts
+    from vmstore.search.naive import NaiveTexts
+
+BM25 = "score@1"
+SCORES = (BM25, rrf.SCORE)
+CANDIDATES = 200  # of each ranking that are fused, where fewer answers are wanted
+Moments = Sequence[tuple[Branch, int]]
+
+
+def answers(
+    texts: MomentTexts | NaiveTexts,
+    moments: Moments,
+    question: str,
+    limit: int | None = None,
+    *,
+    closeness: Closeness | None = None,
+    score: str | None = None,
+) -> list[RankedPage]:
+    """The pages that answer a question, best first; InputError for a score there is none of, or a question without
+    a word where no closeness helps.
+    """
+    if score is not None and score not in SCORES:
+        raise InputError(f"there is no score {score!r:.40}; there are {', '.join(SCORES)}")
+    if closeness is None and score != rrf.SCORE:
+        return ranked(texts, question, limit)
+    few = None if limit is None else max(limit, CANDIDATES)
+    try:
+        by_words = ranked(texts, question, few)
+    except InputError:  # it has no word
+        if closeness is None:
+            raise
+        by_words = []
+    near = [] if closeness is None else [int(row) for row in closeness.nearest(few or texts.count)]
+    if score == rrf.SCORE:
+        scores = _fused(texts, moments, question, [hit.row for hit in by_words], near)
+    else:
+        assert closeness is not None, "there is something to add"
+        scores = _added(by_words, near, closeness)
+    known = {hit.row: hit for hit in by_words}
+    pages = [
+        hit._replace(score=value) if (hit := known.get(row)) is not None else page
+        for (row, value), page in zip(scores.items(), _pages(texts, scores), strict=True)
+    ]
+    return sorted(pages, key=lambda hit: (-hit.score, hit.session, hit.page))[:limit]
+
+
+def _pages(texts: MomentTexts | NaiveTexts, scores: dict[int, float]) -> Iterator[RankedPage]:
+    rows: Any = list(scores)
+    columns, lanes = texts.columns(rows), texts.lanes(rows)
+    place = (columns.session, columns.page, columns.version, columns.position)
+    for row, value, lane, *page in zip(rows, scores.values(), lanes, *place, strict=True):
+        yield RankedPage(value, row, int(lane), *map(int, page))
+
+
+def _added(by_words: Sequence[RankedPage], near: Sequence[int], closeness: Closeness) -> dict[int, float]:
+    """The sum of both, by row."""
+    best = max((hit.score for hit in by_words), default=1.0) or 1.0
+    shares = {hit.row: hit.score / best for hit in by_words}
+    rows = list(dict.fromkeys([*shares, *near]))
+    close = closeness.of(rows)
+    return {row: shares.get(row, 0.0) + closeness.weight * float(value) for row, value in zip(rows, close, strict=True)}
+
+
+def _fused(
+    texts: MomentTexts | NaiveTexts, moments: Moments, question: str, by_words: Sequence[int], near: Sequence[int]
+) -> dict[int, float]:
+    """The fused score, by row."""
+    tagged, frequency, resolved = _tags(texts, moments)
+    wanted = _tags_asked(frequency, question, texts.analyzer)
+    overlapping = {row: tags & wanted for row, tags in tagged.items() if tags & wanted}
+    by_tags = rrf.tag_overlap(sorted(wanted), overlapping, frequency, texts.count)
+    hubs = {row: min(frequency[tag] for tag in tags) / texts.count for row, tags in overlapping.items()}
+    lifted = {row for row, tags in overlapping.items() if tags & resolved}
+    found = rrf.fused(by_tags, by_words, near, hubs=hubs, resolved=lifted)
+    return {one.key: one.score for one in found}
+
+
+def _tags_asked(known: Counter[str], question: str, rules: Analyzer) -> set[str]:
+    """The tags all of whose words a question has."""
+    try:
+        terms = {*asked(question, rules)}
+    except InputError:
+        return set()
+    found = set()
+    for tag in known:
+        own = {term for form in rules.forms(tag.rpartition(":")[2].replace("-", " ")) for term in form.terms}
+        if own and own <= terms:
+            found.add(tag)
+    return found
+
+
+def _tags(texts: MomentTexts | NaiveTexts, moments: Moments) -> tuple[dict[int, set[str]], Counter[str], set[str]]:
+    """The tags of each row that has any, how many rows have each, and those that a claim has."""
+    by_page: dict[tuple[int, int], set[str]] = {}
+    claims: set[tuple[int, int]] = set()
+    for number, (lane, position) in enumerate(moments):
+        for stretch in reversed(lane.upto(position)):
+            for page, tag, held in lane.db.execute(_TAGS, (stretch.session, stretch.high)):
+                own = by_page.setdefault((number, page), set())
+                own.add(tag) if held else own.discard(tag)
+            claims.update((number, page) for (page,) in lane.db.execute(_CLAIMS, (stretch.session, stretch.high)))
+    if not by_page:
+        return {}, Counter(), set()
+    rows: Any = list(range(texts.count))
+    places = zip(map(int, texts.lanes(rows)), map(int, texts.columns(rows).page), strict=True)
+    tagged = {row: tags for row, place in enumerate(places) if (tags := by_page.get(place))}
+    frequency = Counter(tag for tags in tagged.values() for tag in tags)
+    return tagged, frequency, {tag for place in claims for tag in by_page.get(place, ())}
+
+
+_TAGS = "SELECT page, tag, held FROM tags WHERE session = ? AND position <= ? ORDER BY position"
+_CLAIMS = f"SELECT page FROM pages WHERE type = {int(PageType.CLAIM)} AND session = ? AND page <= ?"
