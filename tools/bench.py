@@ -55,6 +55,7 @@ NAMES = (
     "debug",
     "redact",
     "page",
+    "recall",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int32]
     Longs = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
 
 
 class TextColumns(NamedTuple):
@@ -37,7 +36,8 @@ class TextColumns(NamedTuple):
     role: Numbers
     tool: Numbers
     """A number of `names("tool")`; 0 where it is no tool's."""
-    ends_with_question: Flags
+    traits: Numbers
+    """The bits of `Trait`."""
 
 
 class Texts(Protocol):

@@ -7,10 +7,10 @@ from itertools import chain
 
 import numpy as np
 
+from vmstore.relevance.traits import traits
 from vmstore.relevance.words import Analyzer, tokens
 from vmstore.search.contents import Content
-from vmstore.search.likeness import question
-from vmstore.search.segment import CHANGES, COLUMNS, NAMED, QUESTION, Table, TextSegment, assembled, counted
+from vmstore.search.segment import CHANGES, COLUMNS, NAMED, Table, TextSegment, assembled, counted
 
 CACHED_CHARS_MAX = 64
 CACHED_MAX = 1 << 17  # tokens
@@ -94,9 +94,10 @@ class SegmentDraft:
             return
         self._terms.extend(chain.from_iterable(map(self._lexicon.tokens.__getitem__, tokens(text))))
         self._ends.append(len(self._terms))
-        flags = QUESTION if question(text) else 0
         named = (self._name("speaker", speaker), self._name("tool", tool))
-        self._rows.append((content.session, content.position, len(text), content.at, content.role, *named, flags))
+        self._rows.append(
+            (content.session, content.position, len(text), content.at, content.role, *named, traits(text))
+        )
 
     def _name(self, kind: str, name: str | None) -> int:
         known = self._names[kind]
@@ -110,7 +111,7 @@ class SegmentDraft:
         terms = np.frombuffer(self._terms, np.uint32).astype(np.int64) if self._terms else np.empty(0, np.int64)
         docs = np.repeat(np.arange(count), np.diff(ends, prepend=0))
         length = np.bincount(docs, np.frombuffer(lexicon.counts, np.uint8)[terms], count) if count else ends
-        names = ("position", "chars", "at", "role", *NAMED, "flags")
+        names = ("position", "chars", "at", "role", *NAMED, "traits")
         columns = {**dict(zip(names, told[1:], strict=True)), "length": length.astype(np.int64)}
         changes = np.array(self._changes, np.int64).reshape(len(self._changes), len(CHANGES))
         whole = Table(

@@ -20,7 +20,7 @@ from vmstore.core.system.safe_files import read_within
 from vmstore.search.place import MARK
 from vmstore.search.segment import TextSegment, opened
 
-VERSION = 4
+VERSION = 5
 SUFFIX = ".seg"
 NAME_CHARS = 24  # of a digest; the mark has all of it
 

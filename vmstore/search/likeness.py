@@ -5,12 +5,6 @@ from __future__ import annotations
 GRAM = 4
 LIKE_CHARS_MIN = 4  # shorter words have too many neighbours
 LIKE_SHARE = 0.5
-QUESTIONS = ("?", "？", "؟", ";")  # the last one is Greek
-
-
-def question(text: str) -> bool:
-    """Whether a text ends with a question mark."""
-    return text.rstrip().endswith(QUESTIONS)
 
 
 def near(one: str, other: str) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from vmstore.relevance.texts import TextColumns
 from vmstore.relevance.words import Analyzer
 from vmstore.search.likeness import LIKE_CHARS_MIN, LIKE_SHARE, gram_share, near
-from vmstore.search.segment import NAMED, QUESTION, TextSegment
+from vmstore.search.segment import NAMED, TextSegment
 
 Array = NDArray[Any]
 Lane = Sequence[tuple[int, int, int]]
@@ -216,7 +216,7 @@ class MomentTexts:
 
     def columns(self, rows: Array) -> TextColumns:
         """What is known of the rows beside their words."""
-        names = ("length", "chars", "position", "at", "role", *NAMED, "flags", "session", "page", "version")
+        names = ("length", "chars", "position", "at", "role", *NAMED, "traits", "session", "page", "version")
         found = {name: np.empty(len(rows), np.int64) for name in names}
         for number, here, docs in self._groups(rows):
             segment = self._segments[number]
@@ -225,11 +225,13 @@ class MomentTexts:
                 found[name][here] = self._global[name][number][values] if name in NAMED else values
             found["session"][here] = segment.session_of(docs)
             found["page"][here], found["version"][here] = _pages(segment, docs, found["position"][here])
-        short = {name: found[name].astype(np.int32) for name in ("length", "chars", "version", *NAMED, "role")}
+        short = {
+            name: found[name].astype(np.int32) for name in ("length", "chars", "version", *NAMED, "role", "traits")
+        }
         return TextColumns(
             length=short["length"], chars=short["chars"], session=found["session"], page=found["page"],
             version=short["version"], position=found["position"], at_us=found["at"], speaker=short["speaker"],
-            role=short["role"], tool=short["tool"], ends_with_question=(found["flags"] & QUESTION).astype(bool),
+            role=short["role"], tool=short["tool"], traits=short["traits"],
         )  # fmt: skip
 
     @cached_property

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import apsw
 
 from vmstore.log.port import Log
+from vmstore.relevance.traits import traits
 from vmstore.search.contents import Content, contents, speaker, texts, tool
-from vmstore.search.likeness import LIKE_CHARS_MIN, LIKE_SHARE, gram_share, near, question
+from vmstore.search.likeness import LIKE_CHARS_MIN, LIKE_SHARE, gram_share, near
 from vmstore.search.place import analyzer
 from vmstore.views.branch import Branch
 
@@ -28,7 +29,7 @@ class NaiveRow(NamedTuple):
     text: str
     counts: Counter[str]
     length: int
-    question: bool
+    traits: int
     speaker: str | None
     tool: str | None
 
@@ -49,7 +50,7 @@ class NaiveColumns(NamedTuple):
     speaker: list[int]
     role: list[int]
     tool: list[int]
-    ends_with_question: list[bool]
+    traits: list[int]
 
 
 class NaiveTexts:
@@ -80,7 +81,7 @@ class NaiveTexts:
                 counts = Counter(term for form in forms for term in (*form.terms, *form.wholes, *form.stops))
                 length = sum(len(form.terms) for form in forms)
                 named = speaker(content), tool(self._log, self._db, content, text)
-                yield NaiveRow(lane, content, text, counts, length, question(text), *named)
+                yield NaiveRow(lane, content, text, counts, length, traits(text), *named)
 
     def postings(self, term: str) -> tuple[list[int], list[int]]:
         """The rows that have the term, ascending, and how often each has it."""
@@ -124,7 +125,7 @@ class NaiveTexts:
             [numbers["speaker"][row.speaker or ""] for row in some],
             [row.content.role for row in some],
             [numbers["tool"][row.tool or ""] for row in some],
-            [row.question for row in some],
+            [row.traits for row in some],
         )
 
     def names(self, kind: str) -> list[str]:

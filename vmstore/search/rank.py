@@ -1,7 +1,8 @@
-"""BM25: how well pages answer some words, with the counts and lengths of the texts in force at the moment.
+"""How well pages answer a question, with the counts and lengths of the texts in force at the moment.
 
-Robertson and Zaragoza, The Probabilistic Relevance Framework (2009), with k1 = 1.2 and b = 0.75;
-the weight of a word is Lucene's, which is never negative. This is `score@1`.
+`score@2` is a weighted sum of the features of `vmstore.relevance`. `score@1` is BM25 (Robertson and Zaragoza, The
+Probabilistic Relevance Framework, 2009) with k1 = 1.2 and b = 0.75; the weight of a word is Lucene's, which is never
+negative.
 """
 
 from __future__ import annotations
@@ -11,19 +12,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vmstore.errors import InputError
+from vmstore.relevance.excerpt import has
+from vmstore.relevance.query import WordQuery, parse_query
 from vmstore.relevance.words import Analyzer
 
 if TYPE_CHECKING:
+    from vmstore.relevance.ranking import Ranked
     from vmstore.search.moment import MomentTexts
     from vmstore.search.naive import NaiveTexts
 
+SCORES = ("score@2", "score@1")
+SCORE = SCORES[0]
+Parts = dict[str, tuple[float, float]]
 K1 = 1.2
 B = 0.75
 FEW = 16  # postings to as many times the texts: so few are sorted, and no number is kept for each text
 
 
 class RankedPage(NamedTuple):
-    """A page that holds one of the words, best first: its score, its row, in which lane, what is in force of it."""
+    """A page that answers a question: its score, its row, in which lane, what is in force of it."""
 
     score: float
     row: int
@@ -32,6 +39,8 @@ class RankedPage(NamedTuple):
     page: int
     version: int
     position: int
+    parts: Parts
+    """What each feature adds to the score, by name: its value, and that times its weight."""
 
 
 def asked(query: str, analyzer: Analyzer) -> list[str]:
@@ -43,8 +52,26 @@ def asked(query: str, analyzer: Analyzer) -> list[str]:
     return list(dict.fromkeys(terms))
 
 
-def ranked(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None) -> list[RankedPage]:
-    """The pages that hold a term of the query, best first."""
+def ranked(
+    texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None, score: str = SCORE
+) -> list[RankedPage]:
+    """The pages that answer a query, best first, by a score that is named; InputError where it asks for nothing."""
+    if score not in SCORES:
+        raise InputError(f"there is no score {score!r}; there are {', '.join(SCORES)}")
+    if score == "score@1":
+        return by_words(texts, query, limit)
+    asked(query, texts.analyzer)
+    parsed = parse_query(query, texts.analyzer)
+    strict = parsed.required or parsed.excluded
+    found = scored_rows(texts, parsed, None if strict else limit)
+    rows = [(one.row, one.score, one.parts) for one in found.rows]
+    if strict:
+        rows = [one for one in rows if _answers(texts, one[0], parsed)]
+    return _pages(texts, rows[:limit])
+
+
+def by_words(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None) -> list[RankedPage]:
+    """The pages that hold a term of the query, best first, by BM25: `score@1`."""
     lists = [texts.postings(term) for term in asked(query, texts.analyzer)]
     weights = [math.log(1 + (texts.count - len(rows) + 0.5) / (len(rows) + 0.5)) for rows, _ in lists]
     mean = texts.words / texts.count if texts.words else 1.0
@@ -52,12 +79,37 @@ def ranked(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None
         rows, scores = _summed(texts, lists, weights, mean, limit)
     else:
         rows, scores = _summed_plainly(texts, lists, weights, mean)
-    columns, lanes = texts.columns(rows), texts.lanes(rows)
-    told = (columns.session, columns.page, columns.version, columns.position)
-    numbers = zip(*(map(int, column) for column in (rows, lanes, *told)), strict=True)
-    hits = [RankedPage(float(score), *one) for score, one in zip(scores, numbers, strict=True)]
+    hits = _pages(texts, [(row, float(score), {}) for row, score in zip(rows, scores, strict=True)])
     hits.sort(key=lambda hit: (-hit.score, hit.session, hit.page))
     return hits[:limit]
+
+
+def _pages(texts: Any, rows: Sequence[tuple[int, float, Parts]]) -> list[RankedPage]:
+    """Rows with what is known of them."""
+    places = _rows(texts, [int(row) for row, _, _ in rows])
+    told = texts.columns(places)
+    each = zip(rows, texts.lanes(places), told.session, told.page, told.version, told.position, strict=True)
+    return [
+        RankedPage(score, int(row), int(lane), int(session), int(page), int(version), int(position), parts)
+        for (row, score, parts), lane, session, page, version, position in each
+    ]
+
+
+def _rows(texts: Any, rows: Sequence[int]) -> Any:
+    if not hasattr(texts, "lengths"):
+        return rows
+    import numpy as np
+
+    return np.array(rows, np.int64)
+
+
+def _answers(texts: Any, row: int, query: WordQuery) -> bool:
+    """Whether a text has what is required, and nothing that is excluded."""
+    (text,) = texts.texts(_rows(texts, [row]))
+    rules = texts.analyzer
+    return all(any(has(text, one, rules) for one in group) for group in query.required) and not any(
+        has(text, one, rules) for one in query.excluded
+    )
 
 
 def answering(texts: MomentTexts | NaiveTexts, query: str) -> int:
@@ -68,6 +120,15 @@ def answering(texts: MomentTexts | NaiveTexts, query: str) -> int:
     import numpy as np
 
     return len(np.unique(np.concatenate(lists)))
+
+
+def scored_rows(texts: Any, query: WordQuery, limit: int | None) -> Ranked:
+    """The rows that answer best by `score@2`: with numpy, or without it the same."""
+    if hasattr(texts, "lengths"):
+        from vmstore.relevance.score import score
+    else:
+        from vmstore.relevance.naive import score
+    return score(texts, query, limit=limit)
 
 
 def _summed(

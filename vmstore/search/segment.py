@@ -28,9 +28,8 @@ BLOCK = 64  # terms that are gone through once the vocabulary is cut down to the
 MAGIC = b"vmstext\n"
 ALIGNED = 8
 NAMED = ("speaker", "tool")
-COLUMNS = ("position", "length", "chars", "at", "role", *NAMED, "flags")
+COLUMNS = ("position", "length", "chars", "at", "role", *NAMED, "traits")
 CHANGES = ("change_session", "change_position", "change_page", "change_version", "change_doc")
-QUESTION = 1  # a flag: the text ends with a question mark
 _TERM, _DOC, _COUNT = 40, 24, (1 << 24) - 1  # of a key: term, text and count in one number, so that one sort orders all
 
 assert DOCS_MAX < 1 << 16, "a posting is two bytes"

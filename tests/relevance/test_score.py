@@ -1,0 +1,175 @@
+"""The score: what its features say, and that it is of the moment and the same with numpy and without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vmstore
+from vmstore.errors import InputError
+from vmstore.relevance import measures, naive, ranking, score
+from vmstore.relevance.query import parse_query
+from vmstore.search.naive import NaiveTexts
+from vmstore.search.rank import ranked
+from vmstore.store.session import Session
+
+DAY_US = 86_400_000_000
+AT = 1_700_000_000_000_000
+WORDS = (
+    "kyoto",
+    "nara",
+    "trains",
+    "the",
+    "snake_case",
+    "painting",
+    "Ann",
+    "I",
+    "7",
+    "yesterday",
+    "kyoot",
+    "?",
+    "error",
+)
+lines = st.lists(
+    st.tuples(
+        st.sampled_from(("user", "assistant")),
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join),
+        st.sampled_from((60_000_000, 6 * 3_600_000_000, DAY_US)),
+        st.sampled_from((None, "Ann", "Ben")),
+    ),
+    min_size=1,
+    max_size=14,
+)
+questions = st.lists(st.sampled_from((*WORDS, "when", "how many", "in November 2023")), min_size=1, max_size=6).map(
+    " ".join
+)
+
+
+def talk(store: vmstore.Store, told: list[tuple[str, str, int, str | None]], name: str = "s") -> Session:
+    """A conversation of one call whose request holds all lines; a call for each, so that each has its time."""
+    messages: list[dict[str, Any]] = []
+    at = AT
+    for role, text, pause, speaker in told:
+        at += pause
+        messages.append({"role": role, "content": text} | ({"name": speaker} if speaker else {}))
+        store.record(name, {"model": "m", "messages": messages}, None, at_us=at)
+    return store.session(name)
+
+
+def both(session: Session, question: str, limit: int | None = None) -> tuple[Any, Any]:
+    """What the index and every text read answer, by row."""
+    ns = session._ns
+    moments = [(session._lane(), session.info().position)]
+    with ns.asking():
+        found, right = ns.texts(moments), NaiveTexts(ns.log, ns.views, moments)
+        asked = parse_query(question, found.analyzer)
+        return score.score(found, asked, limit=limit), naive.score(right, asked, limit=limit)
+
+
+def rounded(answer: ranking.Ranked) -> Any:
+    """An answer as far as two ways of adding agree."""
+    rows = {
+        one.row: (round(one.score, 6), {name: round(v, 6) for name, (v, _) in one.parts.items() if abs(v) > 1e-9})
+        for one in answer.rows
+    }
+    return answer.total, rows
+
+
+@settings(max_examples=40, deadline=None)
+@given(told=lines, question=questions)
+def test_the_score_is_the_same_without_numpy(told: list[tuple[str, str, int, str | None]], question: str) -> None:
+    """Whatever is said and asked, reading every text in plain Python gives each row the same features and score."""
+    with vmstore.memory_store() as store:
+        found, right = both(talk(store, told), question)
+        assert rounded(found) == rounded(right)
+        assert [round(one.score, 6) for one in found.rows] == [round(one.score, 6) for one in right.rows]
+
+
+@settings(max_examples=25, deadline=None)
+@given(told=lines, later=lines, question=questions)
+def test_what_is_written_later_changes_no_score(
+    told: list[tuple[str, str, int, str | None]], later: list[tuple[str, str, int, str | None]], question: str
+) -> None:
+    """An answer as of a moment is the one that was given at that moment, whatever is said afterwards."""
+    with vmstore.memory_store() as store:
+        session = talk(store, told)
+        end = session.info().position
+        try:
+            before = session.search(question)
+        except InputError:
+            return
+        talk(store, later, "elsewhere")
+        for role, text, _, _ in later:
+            store.record(
+                "s", {"model": "m", "messages": [{"role": role, "content": text}]}, None, at_us=AT + 10 * DAY_US
+            )
+        assert session.search(question, position=end) == before
+
+
+def test_a_score_is_the_sum_of_what_its_features_add() -> None:
+    """Each hit's parts add up to its score, and every feature has a weight and a description."""
+    told = [("user", "Where did Ann paint the harbour?", 1, "Ben"), ("assistant", "In Nara, last summer.", 1, "Ann")]
+    with vmstore.memory_store() as store:
+        found, _ = both(talk(store, [(*line,) for line in told]), "Where did Ann paint the harbour?")
+    assert found.version == "score@2" and len(found.rows) == 2
+    for one in found.rows:
+        assert one.score == pytest.approx(sum(by for _, by in one.parts.values()), abs=1e-6)
+    assert list(ranking.weights()) == list(measures.FEATURES)
+
+
+def test_the_line_after_a_question_answers_it() -> None:
+    """A line without any asked word is found where it follows the question that has them."""
+    told: list[tuple[str, str, int, str | None]] = [
+        ("user", f"Nothing much happened on day {n}.", 60, None) for n in range(12)
+    ]
+    told[5:5] = [
+        ("user", "Which instrument does your sister play?", 60, None),
+        ("assistant", "The cello, since March.", 60, None),
+    ]
+    with vmstore.memory_store() as store:
+        hits = talk(store, told).search("What instrument does the sister play?", limit=2)
+        assert [hit.text for hit in hits] == [told[5][1], told[6][1]] or [hit.text for hit in hits] == [
+            told[6][1],
+            told[5][1],
+        ]
+
+
+def test_one_typo_is_forgiven() -> None:
+    """A word that no text has is taken for the one it is a typo of."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("user", "The reimbursement form is due on Friday.", 1, None)])
+        assert [hit.text for hit in session.search("reimbursment")] == ["The reimbursement form is due on Friday."]
+
+
+def test_a_time_in_the_question_prefers_what_was_written_then() -> None:
+    """Of two lines alike, the one written in the month that is asked about comes first."""
+    told = [("user", "We went hiking again, it was lovely.", pause * DAY_US, None) for pause in (1, 60, 60)]
+    with vmstore.memory_store() as store:
+        session = talk(store, told)
+        first = [hit.page for hit in session.search("Who went hiking in January 2024, was it lovely?")]
+        pages = [page.page for page in session.pages()]
+        assert first[0] == pages[1]
+
+
+def test_the_old_score_stays_and_another_is_refused() -> None:
+    """`score@1` is still BM25, and a score nobody has is named in the error."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("user", "Kyoto", 1, None), ("user", "Kyoto and Nara", 1, None)])
+        ns = session._ns
+        with ns.asking():
+            texts = ns.texts([(session._lane(), session.info().position)])
+            assert [hit.parts for hit in ranked(texts, "nara", score="score@1")] == [{}]
+            with pytest.raises(InputError, match="score@3"):
+                ranked(texts, "nara", score="score@3")
+
+
+def test_what_is_excluded_or_required_is_so() -> None:
+    """A phrase must stand in a hit, and what has a minus must not."""
+    told = [("user", text, 1, None) for text in ("the red car", "a car that is red", "the red car is old")]
+    with vmstore.memory_store() as store:
+        session = talk(store, told)
+        assert {hit.text for hit in session.search('"red car"')} == {"the red car", "the red car is old"}
+        assert {hit.text for hit in session.search("car red -old")} == {"the red car", "a car that is red"}

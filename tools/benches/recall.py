@@ -1,0 +1,216 @@
+"""Recall: how much of what answers a question is among the first texts found, on conversations and coding sessions.
+
+LoCoMo is measured as of each conversation's last line, with weights learned from the other conversations; what is
+named shipped is measured with the weights that ship, which have seen these conversations. A recall is the share of
+the evidence found. Beside it stand plain BM25 over the same terms (`score@1`), SQLite FTS5 with its Porter stemmer
+and, where it is installed, tantivy with its English stemmer.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from benches.parts.rounds import Bench, Goal, MissingError, Row, row
+from benches.parts.yardsticks import DATA, Recall, Yardstick, coding, locomo, with_typo
+
+AT_5 = Goal("LoCoMo, other conversations' weights: evidence among the first 5", 0.76)
+AT_10 = Goal("among the first 10", 0.84)
+AT_20 = Goal("among the first 20", 0.88)
+WITHIN_1000 = Goal("within 1,000 tokens", 0.89)
+HOPS_1000 = Goal("within 1,000 tokens, multi-hop", 0.62)
+WITHIN_2000 = Goal("within 2,000 tokens", 0.93)
+HOPS_2000 = Goal("within 2,000 tokens, multi-hop", 0.73)
+KINDS = tuple(
+    Goal(f"among the first 10, {kind}")
+    for kind in ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")
+)
+TOGETHER = Goal("all conversations in one store, shipped weights, among the first 10", 0.80)
+TYPO = Goal("a typo in each question, among the first 10", 0.79)
+STATEMENTS = Goal("statements as queries, among the first 10", 0.94)
+PLAIN = Goal("LoCoMo by BM25 (score@1), among the first 10")
+FTS5 = Goal("LoCoMo by SQLite FTS5, porter, among the first 10")
+TANTIVY = Goal("LoCoMo by tantivy, en_stem, among the first 10")
+CODE = Goal("coding sessions, held-out half, among the first 10", 0.85)
+CODE_ANY = Goal("coding sessions, held-out half: any answer among the first 10")
+CODE_AHEAD = Goal("coding sessions, held-out half: ahead of BM25, among the first 10", 0.1)
+GOALS = (
+    AT_5, AT_10, AT_20, *KINDS, WITHIN_1000, HOPS_1000, WITHIN_2000, HOPS_2000, TYPO, STATEMENTS, TOGETHER,
+    PLAIN, FTS5, TANTIVY, CODE, CODE_ANY, CODE_AHEAD,
+)  # fmt: skip
+
+CHARS_A_TOKEN = 4
+DEEP = 120  # texts looked at for a budget
+STATEMENTS_ASKED = 400
+Ranking = Callable[[Yardstick, str], Sequence[int]]
+
+
+def measure(bench: Bench) -> Iterator[Row]:
+    """All rows; a quick run asks every tenth question."""
+    if not DATA.is_dir():
+        raise MissingError(f"{DATA} is not there: LoCoMo and the coding sessions are measured where they lie")
+    every = bench.size(1, 10)
+    talks = [one._replace(recalls=one.recalls[::every]) for one in locomo()]
+    ours = _left_out(talks)
+    yield from _conversations(talks, ours)
+    chance = random.Random(17)
+    typos = [one._replace(recalls=[_misspelled(recall, chance) for recall in one.recalls]) for one in talks]
+    yield row(TYPO, [_mean(_recalls(typos, ours, 10))])
+    said = [one._replace(recalls=one.recalls[::every]) for one in locomo(observations=True)]
+    asked = sum(len(one.recalls) for one in said)
+    step = max(1, asked // STATEMENTS_ASKED)
+    yield row(STATEMENTS, [_mean(_recalls([one._replace(recalls=one.recalls[::step]) for one in said], ours, 10))])
+    shipped = partial(_ranked, weights=None)
+    together = [one._replace(recalls=one.recalls[::every]) for one in locomo(together=True)]
+    yield row(TOGETHER, [_mean(_recalls(together, shipped, 10))])
+    yield row(PLAIN, [_mean(_recalls(talks, _bm25, 10))])
+    yield row(FTS5, [_mean(_recalls(talks, _fts5, 10))])
+    yield from _by_tantivy(talks)
+    yield from _coding(shipped)
+
+
+def _conversations(talks: Sequence[Yardstick], ours: Ranking) -> Iterator[Row]:
+    """Recall by places, kinds of question and budgets."""
+    orders = [(one, recall, ours(one, recall.question)) for one in talks for recall in one.recalls]
+    for goal, most in ((AT_5, 5), (AT_10, 10), (AT_20, 20)):
+        yield row(goal, [_mean(_share(recall, order[:most]) for _, recall, order in orders)])
+    for goal in KINDS:
+        kind = goal.name.rpartition(", ")[2]
+        found = [_share(recall, order[:10]) for _, recall, order in orders if recall.category == kind]
+        yield row(goal, [_mean(found)])
+    for tokens, goal, hops in ((1_000, WITHIN_1000, HOPS_1000), (2_000, WITHIN_2000, HOPS_2000)):
+        shares = [(recall.category, _share(recall, _within(one, order, tokens))) for one, recall, order in orders]
+        yield row(goal, [_mean(share for _, share in shares)])
+        yield row(hops, [_mean(share for kind, share in shares if kind == "multi-hop")])
+
+
+def _coding(shipped: Ranking) -> Iterator[Row]:
+    """The half of the coding recalls that no weight was learned from."""
+    held = [one._replace(recalls=[recall for recall in one.recalls if not recall.tuned]) for one in coding()]
+    ours = _mean(_recalls(held, shipped, 10))
+    yield row(CODE, [ours])
+    found = [float(_share(recall, shipped(one, recall.question)[:10]) > 0) for one in held for recall in one.recalls]
+    yield row(CODE_ANY, [_mean(found)])
+    yield row(CODE_AHEAD, [ours - _mean(_recalls(held, _bm25, 10))])
+
+
+def _left_out(talks: Sequence[Yardstick]) -> Ranking:
+    """Ranks each conversation with weights learned from the others and from the tuned half of the coding recalls."""
+    from relevance_weights import CODING_WEIGHT, learned, lessons
+
+    code = [lesson for one in coding() for lesson in lessons(one, CODING_WEIGHT)]
+    taught = {one.name: list(lessons(one, 1.0)) for one in talks}
+    weights = {
+        name: learned([lesson for other, some in taught.items() if other != name for lesson in some] + code)
+        for name in taught
+    }
+    return lambda one, question: _ranked(one, question, weights[one.name])
+
+
+def _ranked(one: Yardstick, question: str, weights: Any) -> Sequence[int]:
+    import numpy as np
+
+    from vmstore.relevance.measures import FEATURES
+    from vmstore.relevance.query import parse_query
+    from vmstore.relevance.question import question_of
+    from vmstore.relevance.ranking import CANDIDATES
+    from vmstore.relevance.ranking import weights as shipped
+    from vmstore.relevance.score import last_us, scored
+
+    asked = question_of(parse_query(question, one.texts.analyzer), last_us(one.texts))
+    if not asked.needles:
+        return []
+    rows, values, _ = scored(one.texts, asked, CANDIDATES)
+    weighed = np.array([shipped()[name] for name in FEATURES]) if weights is None else weights
+    found: list[int] = rows[np.argsort(-(values @ weighed), kind="stable")[:DEEP]].tolist()
+    return found
+
+
+def _bm25(one: Yardstick, question: str) -> Sequence[int]:
+    from vmstore.errors import InputError
+    from vmstore.search.rank import by_words
+
+    try:
+        return [hit.row for hit in by_words(one.texts, question, DEEP)]  # type: ignore[arg-type]
+    except InputError:
+        return []
+
+
+def _fts5(one: Yardstick, question: str) -> Sequence[int]:
+    """SQLite's own full text search: any of the words, by its bm25."""
+    words = " OR ".join(f'"{word}"' for word in "".join(c if c.isalnum() else " " for c in question).split())
+    db = _table(one)
+    return [row for (row,) in db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT 120", (words,))]
+
+
+_TABLES: dict[str, sqlite3.Connection] = {}
+
+
+def _table(one: Yardstick) -> sqlite3.Connection:
+    if one.name not in _TABLES:
+        db = sqlite3.connect(":memory:")
+        db.execute("CREATE VIRTUAL TABLE t USING fts5(text, tokenize='porter unicode61')")
+        texts = one.texts.texts(range(one.texts.count))
+        db.executemany("INSERT INTO t(rowid, text) VALUES (?, ?)", enumerate(texts))
+        _TABLES[one.name] = db
+    return _TABLES[one.name]
+
+
+def _by_tantivy(talks: Sequence[Yardstick]) -> Iterator[Row]:
+    try:
+        import tantivy
+    except ImportError:
+        return
+    indexes = {}
+    for one in talks:
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field("text", tokenizer_name="en_stem")
+        builder.add_integer_field("row", stored=True)
+        index = tantivy.Index(builder.build())
+        writer = index.writer(15_000_000, 1)
+        for number, text in enumerate(one.texts.texts(range(one.texts.count))):
+            writer.add_document(tantivy.Document(text=text, row=number))
+        writer.commit()
+        index.reload()
+        indexes[one.name] = index
+
+    def ranked(one: Yardstick, question: str) -> Sequence[int]:
+        index = indexes[one.name]
+        plain = "".join(c if c.isalnum() else " " for c in question)
+        searcher = index.searcher()
+        hits = searcher.search(index.parse_query(plain, ["text"]), 10).hits
+        return [searcher.doc(place)["row"][0] for _, place in hits]
+
+    yield row(TANTIVY, [_mean(_recalls(talks, ranked, 10))])
+
+
+def _misspelled(recall: Recall, chance: random.Random) -> Recall:
+    return recall._replace(question=with_typo(recall.question, chance))
+
+
+def _recalls(yardsticks: Iterable[Yardstick], ranking: Ranking, most: int) -> Iterator[float]:
+    for one in yardsticks:
+        for recall in one.recalls:
+            yield _share(recall, ranking(one, recall.question)[:most])
+
+
+def _share(recall: Recall, rows: Sequence[int]) -> float:
+    """How much of what answers is there."""
+    return len(set(recall.rows).intersection(rows)) / len(recall.rows)
+
+
+def _within(one: Yardstick, order: Sequence[int], tokens: int) -> Sequence[int]:
+    """The first texts that fit a budget."""
+    import numpy as np
+
+    chars = one.texts.columns(np.array(order, np.int64)).chars
+    spent = np.cumsum(-(-chars // CHARS_A_TOKEN))
+    return order[: int(np.searchsorted(spent, tokens, "right"))]
+
+
+def _mean(values: Iterable[float]) -> float:
+    every = list(values)
+    return sum(every) / len(every) if every else 0.0

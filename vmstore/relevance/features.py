@@ -1,0 +1,251 @@
+"""The features of a text for a question: what the score is a sum of.
+
+They are worked out with numpy from the postings and columns of the texts in force; no text is read. The window of a
+row is the row itself four times, the row before three times where that asks something (else twice) and the row after
+once; rows of another session, or on the other side of a long pause, stand in no window. Every feature is of the order
+of one, whatever the question and however many texts there are. `vmstore.relevance.naive` says the same without numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmstore.core.page import Role
+from vmstore.relevance.measures import (
+    DAY_US,
+    DENSE,
+    EARLY,
+    FEATURES,
+    K1,
+    LIKE,
+    MIX,
+    NEAR,
+    NEAR_DAYS,
+    NEARNESS,
+    NEARNESS_ASKED,
+    PAUSE_US,
+    SHORT,
+    SPAN,
+    SPREAD,
+    TINY,
+    WINDOW,
+    WINDOW_ASKED,
+    B,
+)  # fmt: skip
+from vmstore.relevance.question import Needle, Question, named, needles_of
+from vmstore.relevance.texts import TextColumns, Texts
+from vmstore.relevance.traits import Trait
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+class Found(NamedTuple):
+    """A needle among the texts: the rows that have it, how often, what it weighs, rows with other spellings."""
+
+    needle: Needle
+    rows: Rows
+    counts: Floats
+    weight: float
+    likes: tuple[tuple[Rows, float], ...]
+
+
+class Around(NamedTuple):
+    """Some rows with those around each: their numbers, their columns, which stand in the same sitting."""
+
+    rows: Rows
+    columns: TextColumns
+    same: Floats
+
+
+def lookup(texts: Texts, question: Question, spoken: frozenset[str]) -> list[Found]:
+    """Looks for the needles of a question, without the names of those who speak."""
+    return [_found(texts, needle) for needle in needles_of(texts, question, spoken)]
+
+
+def _found(texts: Texts, needle: Needle) -> Found:
+    lists = [texts.postings(term) for term in needle.terms]
+    rows, counts = np.zeros(0, np.int64), np.zeros(0)
+    if len(lists) == 1:
+        rows, counts = lists[0][0].astype(np.int64), lists[0][1].astype(np.float64)
+    elif lists:
+        there = np.concatenate([rows for rows, _ in lists]).astype(np.int64)
+        often = np.concatenate([counts for _, counts in lists]).astype(np.float64)
+        rows, where = np.unique(there, return_inverse=True)
+        counts = np.bincount(where, often, len(rows)).astype(np.float64)
+    weight = float(np.log1p((texts.count - len(rows) + 0.5) / (len(rows) + 0.5))) * needle.weight
+    likes = ((texts.postings(term)[0].astype(np.int64), alike) for term, alike in needle.likes)
+    return Found(needle, rows, counts, weight, tuple(likes))
+
+
+def candidates(count: int, found: Sequence[Found], sentence: bool, most: int | None) -> tuple[Rows, int]:
+    """The rows that are worth scoring, ascending, and how many have any asked word.
+
+    Who types single words wants the texts that have one. For a sentence they are those with an asked word, or another
+    spelling of one, in them or within four rows, the best of them by how much the words weigh there; a fifth of the
+    places go to the best by the words in the row alone.
+    """
+    own = np.zeros(count + 2 * NEAR)
+    for one in found:
+        own[one.rows + NEAR] += one.weight * one.counts / (one.counts + K1)
+    total = int(np.count_nonzero(own))
+    near = own[NEAR : NEAR + count]
+    if sentence:
+        for one in found:
+            for rows, alike in one.likes:
+                own[rows + NEAR] += LIKE * alike * one.weight
+        near = sum((share * own[at : at + count] for at, share in enumerate(SPREAD)), np.zeros(count))
+    rows = np.flatnonzero(near)
+    if most is None or len(rows) <= most:
+        return rows, total
+    inner, near = own[rows + NEAR], near[rows]
+    some = max(most // 5, 1)
+    least = np.partition(near, len(rows) - most + some)[len(rows) - most + some]
+    least_own = np.partition(inner, len(rows) - some)[len(rows) - some]
+    return rows[(near >= least) | (inner >= max(least_own, TINY))], total
+
+
+def around(texts: Texts, rows: Rows) -> Around:
+    """Looks at the rows around some rows."""
+    wide = rows[:, None] + np.arange(-NEAR, NEAR + 1)
+    inside = (wide >= 0) & (wide < texts.count)
+    wide = np.clip(wide, 0, max(texts.count - 1, 0))
+    columns = TextColumns(*(np.asarray(column).reshape(wide.shape) for column in texts.columns(wide.ravel())))
+    step = inside[:, 1:] & inside[:, :-1] & (columns.session[:, 1:] == columns.session[:, :-1])
+    step &= np.abs(np.diff(columns.at_us, axis=1)) <= PAUSE_US
+    same = np.ones(wide.shape)
+    same[:, NEAR + 1 :] = np.cumprod(step[:, NEAR:], axis=1)
+    same[:, :NEAR] = np.cumprod(step[:, NEAR - 1 :: -1], axis=1)[:, ::-1]
+    return Around(wide, columns, same)
+
+
+def features(texts: Texts, question: Question, found: Sequence[Found], rows: Rows) -> Floats:
+    """The features of some rows, a column each in the order of `FEATURES`."""
+    near = around(texts, rows)
+    values = {**_of_words(texts, found, near), **_of_turns(texts, question, near)}
+    return np.stack([values[name] for name in FEATURES], axis=1) if len(rows) else np.zeros((0, len(FEATURES)))
+
+
+def _of_words(texts: Texts, found: Sequence[Found], near: Around) -> dict[str, Floats]:
+    """What the asked words say."""
+    weights = np.array([one.weight for one in found])
+    total = float(weights.sum()) or 1.0
+    counts = np.stack([_spread(texts.count, one.rows, one.counts, near.rows) for one in found]) * near.same
+    likes = np.stack([_likes(texts.count, one, near.rows) for one in found]) * near.same
+    likes = np.maximum(likes, counts > 0)
+    length = near.columns.length * near.same
+    own, own_length = counts[:, :, NEAR], length[:, NEAR]
+    asked = _asked_before(near)
+    mean = max(texts.words / texts.count, 1.0)
+
+    window = np.tile(np.array(WINDOW), (len(asked), 1)) / WINDOW[1]
+    window[asked, 0] = WINDOW_ASKED / WINDOW[1]
+    inner = slice(NEAR - 1, NEAR + 2)
+    shown, shown_length = (counts[:, :, inner] * window).sum(axis=2), (length[:, inner] * window).sum(axis=1)
+    all_round, all_length = counts.sum(axis=2), length.sum(axis=1)
+    nearness = np.tile(np.array(NEARNESS), (len(asked), 1))
+    nearness[asked, NEAR - 1] = NEARNESS_ASKED
+    everywhere = np.array([one.counts.sum() + 0.5 for one in found])[:, None] / max(texts.words, 1) * MIX[3]
+    language = MIX[0] * own / np.maximum(own_length, SHORT) + MIX[1] * shown / np.maximum(shown_length, 1.0)
+    language = np.log1p((language + MIX[2] * all_round / np.maximum(all_length, 1.0)) / everywhere)
+
+    def weighed(values: NDArray[Any]) -> Floats:
+        return np.asarray(weights @ values / total, np.float64)
+
+    values = {
+        "own": weighed(_bm25(own, own_length, mean)),
+        "cover": weighed(own > 0),
+        "near": weighed((likes * nearness).max(axis=2)),
+        "share": (own > 0).mean(axis=0),
+        "near_exact": weighed(((counts > 0) * nearness).max(axis=2)),
+        "window_cover": weighed(shown > 0),
+        "around": weighed(_bm25(all_round, all_length, mean * SPAN)),
+        "around_cover": weighed(all_round > 0),
+        "language": weighed(language) / 5,
+    }
+    bests = {f"{name}_best": _best(values[name]) for name in ("own", "near", "language")}
+    return {**values, **bests}
+
+
+def _of_turns(texts: Texts, question: Question, near: Around) -> dict[str, Floats]:
+    """What kind of text it is, where it stands, and whether that is what is asked for."""
+    columns = TextColumns(*(column[:, NEAR] for column in near.columns))  # type: ignore[arg-type]
+    mean = max(texts.words / texts.count, 1.0)
+    length = np.log1p(columns.length) - np.log1p(mean)
+    wants = question.wants
+
+    def has(trait: Trait, wanted: bool = True) -> Floats:
+        return ((columns.traits & int(trait)) > 0).astype(np.float64) * float(wanted)
+
+    def wrote(role: Role) -> Floats:
+        return np.asarray(columns.role == int(role), np.float64)
+
+    days = _days(columns.at_us, question.spans)
+    return {
+        "follows": _asked_before(near).astype(np.float64),
+        "speaker": np.isin(columns.speaker, named(texts.names("speaker"), question)).astype(np.float64),
+        "tool": np.isin(columns.tool, named(texts.names("tool"), question)).astype(np.float64),
+        "date_near": np.exp(-days / NEAR_DAYS),
+        "time_asked": has(Trait.TIME, wants.time),
+        "amount_asked": has(Trait.NUMBER, wants.amount),
+        "name_asked": has(Trait.NAME, wants.name),
+        "title_asked": has(Trait.TITLE, wants.title),
+        "error_asked": has(Trait.ERROR, wants.error),
+        "length": np.clip(length, -3.0, 3.0),
+        "first": 1.0 - near.same[:, NEAR - 1],
+        "asks": has(Trait.ASKS),
+        "self": has(Trait.SELF),
+        "code": has(Trait.CODE),
+        "user": wrote(Role.USER),
+        "assistant": wrote(Role.ASSISTANT),
+        "result": wrote(Role.TOOL),
+    }
+
+
+def _asked_before(near: Around) -> NDArray[np.bool_]:
+    """Whether the row before each is of the same sitting and ends with a question."""
+    asks: NDArray[np.bool_] = (near.columns.traits[:, NEAR - 1] & int(Trait.QUESTION)) > 0
+    return asks & (near.same[:, NEAR - 1] > 0)
+
+
+def _spread(count: int, rows: Rows, values: Floats, wanted: Rows) -> Floats:
+    """The values at some rows: nothing where a list has none."""
+    if len(rows) * DENSE > count:
+        dense = np.zeros(count)
+        dense[rows] = values
+        return dense[wanted]
+    if not len(rows):
+        return np.zeros(wanted.shape)
+    at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+    return np.where(rows[at] == wanted, values[at], 0.0)
+
+
+def _likes(count: int, one: Found, wanted: Rows) -> Floats:
+    """How alike the best other spelling of a needle is at some rows."""
+    best = np.zeros(wanted.shape)
+    for rows, alike in one.likes:
+        best = np.maximum(best, _spread(count, rows, np.full(len(rows), alike), wanted))
+    return best
+
+
+def _bm25(counts: Floats, length: Floats, mean: float) -> Floats:
+    return counts * (K1 + 1) / (counts + K1 * (1 - B + B * length / mean))
+
+
+def _best(values: Floats) -> Floats:
+    """Values against the greatest of them."""
+    greatest = float(values.max()) if len(values) else 0.0
+    return values / greatest if greatest > 0 else values
+
+
+def _days(at_us: NDArray[np.int64], spans: Sequence[tuple[int, int]]) -> Floats:
+    """How many days rows are from the nearest of some times; very many where there is none."""
+    best = np.full(len(at_us), 1e9)
+    for first, last in spans:
+        away = np.where(at_us < first, (first - at_us) * EARLY, np.where(at_us >= last, at_us - last + 1, 0)) / DAY_US
+        best = np.minimum(best, away)
+    return best

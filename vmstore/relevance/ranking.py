@@ -1,0 +1,46 @@
+"""An answer to a question, and the weights its scores were made with.
+
+The weights lie in `weights.json` beside the name of the recipe that learns them. A score is told with its version,
+and an old version stays: `score@1` is BM25 of the text alone (`vmstore/search/rank.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+VERSION = "score@2"
+CANDIDATES = 400  # rows that are scored for one question, where not more are asked for
+WEIGHTS = Path(__file__).with_name("weights.json")
+DIGITS = 9  # of a score, to which two are alike
+
+
+class ScoredRow(NamedTuple):
+    """A row with its score, and what each feature adds to it."""
+
+    row: int
+    score: float
+    parts: dict[str, tuple[float, float]]
+    """By feature: its value, and that times its weight."""
+
+
+class Ranked(NamedTuple):
+    """An answer: rows best first, and how many texts have any of the asked words."""
+
+    rows: list[ScoredRow]
+    total: int
+    version: str = VERSION
+
+
+@cache
+def weights(version: str = VERSION) -> dict[str, float]:
+    """What each feature weighs."""
+    told: dict[str, Any] = json.loads(WEIGHTS.read_text("utf-8"))
+    return {name: float(value) for name, value in told[version]["weights"].items()}
+
+
+def most_candidates(limit: int | None) -> int | None:
+    """How many rows are scored for an answer of some length."""
+    return None if limit is None else max(CANDIDATES, 2 * limit)

@@ -1,0 +1,54 @@
+"""The score of texts for a question: a weighted sum of their features, `score@2`, by numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vmstore.relevance.features import Floats, Rows, candidates, features, lookup
+from vmstore.relevance.measures import FEATURES
+from vmstore.relevance.query import WordQuery
+from vmstore.relevance.question import Question, question_of, spoken_names, words_of
+from vmstore.relevance.ranking import DIGITS, Ranked, ScoredRow, most_candidates, weights
+from vmstore.relevance.texts import Texts
+
+
+def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: int | None = None) -> Ranked:
+    """The texts that answer a query best, best first; `now_us` is when it is asked, by default at the last text."""
+    question = question_of(query, last_us(texts) if now_us is None else now_us)
+    if not texts.count or not question.needles:
+        return Ranked([], 0)
+    rows, values, total = scored(texts, question, most_candidates(limit))
+    known = weights()
+    weight = np.array([known[name] for name in FEATURES])
+    sums = np.round(values @ weight, DIGITS)
+    order = np.lexsort((rows, -sums))[:limit].tolist()
+    parts = (
+        {name: (one, by) for name, one, by in zip(FEATURES, value, value_by, strict=True) if one}
+        for value, value_by in zip(values[order].tolist(), (values[order] * weight).tolist(), strict=True)
+    )
+    told = zip(rows[order].tolist(), sums[order].tolist(), parts, strict=True)
+    return Ranked([ScoredRow(*one) for one in told], total)
+
+
+def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Floats, int]:
+    """The candidates for a question with their features, and how many texts have an asked word."""
+    spoken = spoken_names(texts, question)
+    found = lookup(texts, question, spoken)
+    rows, total = candidates(texts.count, found, question.sentence, most)
+    if spoken and spoken != (there := spoken & _speakers(texts, rows)):
+        # Some are named who say nothing among the candidates, or speak only later: they are words like others.
+        found = lookup(texts, question, there)
+        rows, total = candidates(texts.count, found, question.sentence, most)
+    return rows, features(texts, question, found, rows), total
+
+
+def _speakers(texts: Texts, rows: Rows) -> set[str]:
+    """The words of the names of those who wrote some rows."""
+    names = texts.names("speaker")
+    speakers = np.unique(texts.columns(rows.astype(np.int32)).speaker).tolist()
+    return {word for number in speakers for word in words_of(names[number])}
+
+
+def last_us(texts: Texts) -> int:
+    """When the last of some texts was written."""
+    return int(texts.columns(np.array([texts.count - 1], np.int32)).at_us[0]) if texts.count else 0

@@ -1,0 +1,87 @@
+"""Traits: what a text is like beside its words, as bits of one number.
+
+They are what a question can want of its answer: an amount where it asks how many, a name where it asks who, a
+time where it asks when; and what kind of text it is: one that asks, an error, code. An index keeps the number with
+the text, so that no text is read again to be scored. The words are English; signs and capitals are of any language.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntFlag
+from typing import Final
+
+VERSION: Final = 1
+CHARS_MAX: Final = 4_096  # of a text that are looked at: what stands further down says little about its kind
+
+
+class Trait(IntFlag):
+    """What a text may be like."""
+
+    QUESTION = 1  # it ends with a question mark, a caption after it set aside
+    ASKS = 2  # it has one
+    NUMBER = 4
+    NAME = 8  # a capital in the middle of a sentence
+    TITLE = 16  # something in quotes
+    TIME = 32
+    ERROR = 64
+    CODE = 128
+    SELF = 256  # its speaker speaks of themself
+
+
+MARKS: Final = "?？؟\u037e"  # the last one is Greek
+_NUMBERS: Final = (
+    "one two three four five six seven eight nine ten eleven twelve dozen once twice thrice couple few several "
+    "hundred hundreds thousand thousands million"
+)
+_TIMES: Final = (
+    "yesterday today tonight tomorrow ago recently lately since morning evening night weekend week weeks month months "
+    "year years day days monday tuesday wednesday thursday friday saturday sunday january february march april june "
+    "july august september october november december summer winter spring autumn last next"
+)
+_SELF: Final = "i me my mine we us our ours i'm i've i'd i'll we're we've we'd we'll"
+_ERRORS: Final = "error errors exception traceback failed failure fatal panic enoent eacces denied refused timeout"
+_LISTS: Final = tuple(
+    (trait, frozenset(words.split()))
+    for trait, words in ((Trait.NUMBER, _NUMBERS), (Trait.TIME, _TIMES), (Trait.SELF, _SELF), (Trait.ERROR, _ERRORS))
+)
+_WORDS: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_DIGIT: Final = re.compile(r"\d")
+_NAME: Final = re.compile(r"[^\W\d_a-z](?<=[^\W\d_A-Z] .|[,;:] .)[^\W\d_A-Z]")
+_TITLE: Final = re.compile('["“][^"”\n]{2,60}["”]')
+_CODE: Final = re.compile(r"\w\(\)|[{};]\n|=>|->|==|::|\w_\w")
+_NAMED_ERROR: Final = re.compile(r"[a-z](?:Error|Exception)\b")
+
+
+def traits(text: str) -> int:
+    """The traits of a text as the bits of a number."""
+    if len(text) > CHARS_MAX:
+        end, text = text[-256:], text[:CHARS_MAX]
+    else:
+        end = text
+    found = Trait(0)
+    if any(mark in text for mark in MARKS[:3]):
+        found |= Trait.ASKS
+    if _ends(end).endswith(tuple(MARKS)):
+        found |= Trait.QUESTION
+    if _DIGIT.search(text):
+        found |= Trait.NUMBER
+    if _NAME.search(text):
+        found |= Trait.NAME
+    if ('"' in text or "“" in text) and _TITLE.search(text):
+        found |= Trait.TITLE
+    if _CODE.search(text):
+        found |= Trait.CODE
+    if _NAMED_ERROR.search(text):
+        found |= Trait.ERROR
+    words = set(_WORDS.findall(text.lower().replace("’", "'")))
+    for trait, some in _LISTS:
+        if not some.isdisjoint(words):
+            found |= trait
+    return int(found)
+
+
+def _ends(text: str) -> str:
+    """A text without what follows its last words: room, and a caption in brackets on a line of its own."""
+    text = text.rstrip()
+    return text[: text.rindex("\n[")].rstrip() if text.endswith("]") and "\n[" in text else text
