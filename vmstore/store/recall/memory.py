@@ -16,7 +16,7 @@ from vmstore.store.recall.cold import others, weighed
 from vmstore.store.recall.overview import overview
 from vmstore.store.recall.periods import Bound, period
 from vmstore.store.recall.quotes import quotes
-from vmstore.store.recall.recall import QUERY_CHARS_MAX, Found, found, of_time, recalled, within, without
+from vmstore.store.recall.recall import QUERY_CHARS_MAX, FoundTexts, found, of_time, recalled, within, without
 from vmstore.store.recall.results import FoundPage, FoundPages, FoundQuotes, Overview, RecallAnswer
 from vmstore.views.reads.resolve_asof import basis
 
@@ -110,12 +110,12 @@ class SessionMemory:
             raise InputError(f"{self._session.name!r} has no user; a session gets one when it is created: user='ada'")
         with ns.asking():
             moments = others(ns, user, self._session._lane())
-        answer = found(ns, moments, query) if moments else Found([], f"{user!r} has no other session")
+        answer = found(ns, moments, query) if moments else FoundTexts([], f"{user!r} has no other session")
         recall = recalled(ns, moments, weighed(ns, answer, query, ns.clock.now()), tokens)
         self._note(Recaller.RECALL_USER, query, [], recall, None, {})
         return recall
 
-    def _found(self, moments: Moments, query: str) -> Found:
+    def _found(self, moments: Moments, query: str) -> FoundTexts:
         return without(found(self._session._ns, moments, query), self._session._untold)
 
     def _note(
@@ -132,7 +132,7 @@ class SessionMemory:
             lane = self._session._lane()
             return [(self._session.name, lane, basis(lane, one_moment(at, moment)).position)]
 
-    def _described(self, moments: Moments, answer: Found, kind: Modality | None, limit: int) -> FoundPages:
+    def _described(self, moments: Moments, answer: FoundTexts, kind: Modality | None, limit: int) -> FoundPages:
         ((name, lane, position),) = moments
         word = None if kind is None else kind.word
         wanted = [hit.page for hit in (answer.hits if kind else answer.hits[:limit])]
