@@ -1,7 +1,7 @@
 """Which pages answer a question by its words and by an embedder's closeness together, under the score that is asked.
 
-`score@1` and `score@2` are by words alone (`vmstore.search.rank`). Where closeness is at hand it is added: where a
-page lies between the worst and the best score by words, and its closeness times the weight it has
+`score@2` is the weighted sum of features, `score@1` BM25 alone. Where closeness is at hand it is added: a page's place
+between the worst and the best of them as a share, and its closeness times the weight it has
 (`vmstore.relevance.closeness`); pages that no word finds come in by their closeness alone.
 `rrf@1` fuses the rankings by tags, by words and by closeness. Without an embedder both do with what there is.
 """
@@ -16,8 +16,8 @@ from vmstore.core.page import PageType
 from vmstore.errors import InputError
 from vmstore.relevance import rrf
 from vmstore.relevance.words import Analyzer
-from vmstore.search.rank import SCORE, RankedPage, asked, ranked
-from vmstore.search.rank import SCORES as BY_WORDS
+from vmstore.search.rank import BM25, RankedPage, asked, ranked
+from vmstore.search.rank import SCORES as WORD_SCORES
 from vmstore.views.branch import Branch
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vmstore.search.moment import MomentTexts
     from vmstore.search.naive import NaiveTexts
 
-SCORES = (*BY_WORDS, rrf.SCORE)
+SCORES = (*WORD_SCORES, rrf.SCORE)
 CANDIDATES = 200  # of each ranking that are fused, where fewer answers are wanted
 Moments = Sequence[tuple[Branch, int]]
 
@@ -44,12 +44,12 @@ def answers(
     """
     if score is not None and score not in SCORES:
         raise InputError(f"there is no score {score!r:.40}; there are {', '.join(SCORES)}")
-    words = SCORE if score in (None, rrf.SCORE) else score
+    by = WORD_SCORES[0] if score is None or score == rrf.SCORE else score
     if closeness is None and score != rrf.SCORE:
-        return ranked(texts, question, limit, words)
+        return ranked(texts, question, limit, by)
     few = None if limit is None else max(limit, CANDIDATES)
     try:
-        by_words = ranked(texts, question, few, words)
+        by_words = ranked(texts, question, few, by)
     except InputError:  # it has no word
         if closeness is None:
             raise
@@ -59,7 +59,7 @@ def answers(
         scores = _fused(texts, moments, question, [hit.row for hit in by_words], near)
     else:
         assert closeness is not None, "there is something to add"
-        scores = _added(by_words, near, closeness)
+        scores = _added(by_words, near, closeness, by == BM25)
     known = {hit.row: hit for hit in by_words}
     pages = [
         hit._replace(score=value) if (hit := known.get(row)) is not None else page
@@ -77,12 +77,13 @@ def _pages(texts: MomentTexts | NaiveTexts, scores: dict[int, float]) -> Iterato
         yield RankedPage(value, row, int(lane), session, number, version, position, {})
 
 
-def _added(by_words: Sequence[RankedPage], near: Sequence[int], closeness: Closeness) -> dict[int, float]:
-    """The sum of both, by row."""
-    scores = [hit.score for hit in by_words]
-    worst = min(0.0, *scores) if scores else 0.0
-    span = max(scores, default=1.0) - worst or 1.0
-    shares = {hit.row: (hit.score - worst) / span for hit in by_words}
+def _added(
+    by_words: Sequence[RankedPage], near: Sequence[int], closeness: Closeness, from_zero: bool
+) -> dict[int, float]:
+    """The sum of both, by row; BM25 begins at zero, other scores at the worst there is."""
+    least = 0.0 if from_zero else min((hit.score for hit in by_words), default=0.0)
+    range_ = max((hit.score for hit in by_words), default=1.0) - least or 1.0
+    shares = {hit.row: (hit.score - least) / range_ for hit in by_words}
     rows = list(dict.fromkeys([*shares, *near]))
     close = closeness.of(rows)
     return {row: shares.get(row, 0.0) + closeness.weight * float(value) for row, value in zip(rows, close, strict=True)}

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from vmstore.search.moment import MomentTexts
     from vmstore.search.naive import NaiveTexts
 
-SCORES = ("score@2", "score@1")
-SCORE = SCORES[0]
+SCORE, BM25 = SCORES = ("score@2", "score@1")
 Parts = dict[str, tuple[float, float]]
 K1 = 1.2
 B = 0.75
@@ -58,7 +57,7 @@ def ranked(
     """The pages that answer a query, best first, by a score that is named; InputError where it asks for nothing."""
     if score not in SCORES:
         raise InputError(f"there is no score {score!r}; there are {', '.join(SCORES)}")
-    if score == "score@1":
+    if score == BM25:
         return by_words(texts, query, limit)
     asked(query, texts.analyzer)
     parsed = parse_query(query, texts.analyzer)

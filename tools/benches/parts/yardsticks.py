@@ -55,28 +55,28 @@ class Yardstick(NamedTuple):
 def locomo(path: Path | None = None, together: bool = False, observations: bool = False) -> list[Yardstick]:
     """Each conversation as of its last line, or all in one; asked the dataset's questions, or what it observed."""
     path = path or next((DATA / "locomo").glob("*.json"))
-    with vmstore.memory_store() as store:
-        store.import_file(path)
-        samples = json.loads(path.read_text("utf-8"))
-        moments, lines = [], []
-        for sample in samples:
-            session = store.session(sample["sample_id"])
-            pages = {page.hint: page for page in session.pages() if page.hint and LINE.fullmatch(page.hint)}
-            end = max(page.position for page in pages.values())
-            moments.append((session._lane(), end))
-            lines.append({hint: page.page for hint, page in pages.items()})
-        asked = _observed if observations else _asked
-        if together:
-            recalls: list[Recall] = []
-            texts = store._ns.texts(moments)
-            for number, (sample, known) in enumerate(zip(samples, lines, strict=True)):
-                recalls += _recalls(asked(sample), _rows(texts, known, number))
-            return [Yardstick("all conversations", texts, recalls)]
-        found = []
-        for sample, moment, known in zip(samples, moments, lines, strict=True):
-            texts = store._ns.texts([moment])
-            found.append(Yardstick(sample["sample_id"], texts, _recalls(asked(sample), _rows(texts, known, 0))))
-        return found
+    store = vmstore.memory_store()
+    store.import_file(path)
+    samples = json.loads(path.read_text("utf-8"))
+    moments, lines = [], []
+    for sample in samples:
+        session = store.session(sample["sample_id"])
+        pages = {page.hint: page for page in session.pages() if page.hint and LINE.fullmatch(page.hint)}
+        end = max(page.position for page in pages.values())
+        moments.append((session._lane(), end))
+        lines.append({hint: page.page for hint, page in pages.items()})
+    asked = _observed if observations else _asked
+    if together:
+        recalls: list[Recall] = []
+        texts = store._ns.texts(moments)
+        for number, (sample, known) in enumerate(zip(samples, lines, strict=True)):
+            recalls += _recalls(asked(sample), _rows(texts, known, number))
+        return [Yardstick("all conversations", texts, recalls)]
+    found = []
+    for sample, moment, known in zip(samples, moments, lines, strict=True):
+        texts = store._ns.texts([moment])
+        found.append(Yardstick(sample["sample_id"], texts, _recalls(asked(sample), _rows(texts, known, 0))))
+    return found
 
 
 def _rows(texts: Any, known: dict[str, str], lane: int) -> dict[str, int]:
@@ -116,20 +116,20 @@ def coding() -> list[Yardstick]:
         asked[scope].append((question, hashes.split(","), number % 2 == 0))
     found = []
     for name, files in SCOPES.items():
-        with vmstore.memory_store() as store:
-            for file in files:
-                store.import_file(ROOT / file if file.startswith("vmstore") else DATA / file)
-            sessions = [one.session for one in store.sessions() if name != "tau" or one.session.endswith("trial0")]
-            moments = [(session._lane(), session.info().position) for session in map(store.session, sessions)]
-            texts = store._ns.texts(moments)
-            rows: dict[str, list[int]] = {}
-            for row, text in enumerate(texts.texts(np.arange(texts.count))):
-                rows.setdefault(hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS], []).append(row)
-            recalls = [
-                Recall(question, tuple(sorted({row for one in hashes for row in rows.get(one, ())})), name, tuned)
-                for question, hashes, tuned in asked[name]
-            ]
-            found.append(Yardstick(name, texts, [one for one in recalls if one.rows]))
+        store = vmstore.memory_store()
+        for file in files:
+            store.import_file(ROOT / file if file.startswith("vmstore") else DATA / file)
+        sessions = [one.session for one in store.sessions() if name != "tau" or one.session.endswith("trial0")]
+        moments = [(session._lane(), session.info().position) for session in map(store.session, sessions)]
+        texts = store._ns.texts(moments)
+        rows: dict[str, list[int]] = {}
+        for row, text in enumerate(texts.texts(np.arange(texts.count))):
+            rows.setdefault(hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS], []).append(row)
+        recalls = [
+            Recall(question, tuple(sorted({row for one in hashes for row in rows.get(one, ())})), name, tuned)
+            for question, hashes, tuned in asked[name]
+        ]
+        found.append(Yardstick(name, texts, [one for one in recalls if one.rows]))
     return found
 
 
