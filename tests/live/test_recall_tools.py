@@ -197,3 +197,29 @@ def test_an_older_log_offers_what_it_did() -> None:
     from vmstore.vm.kernel.settings import decoded
 
     assert decoded(None, b"{}").recall_tools is False
+
+
+def test_what_recall_was_worth() -> None:
+    """A recall is worth what the answers of its turn or the next used of it, and costs the tokens that it gave."""
+    live = talk()
+    quote = live.memory.find_quote("raised its timeout to 30 seconds").quotes[0]
+    live.memory.recall("database")
+    assert [(one.recaller, one.searches, one.used, one.helped) for one in live.memory.worth()] == [
+        ("recall", 1, 0, 0),
+        ("find_quote", 1, 0, 0),
+    ]
+    live.pack()
+    live.assistant(f"It was 30 seconds [ref: {quote.page}].")
+    recalled, quoted = live.memory.worth()
+    assert (quoted.used, quoted.helped, quoted.tokens) == (1, 1, 0)
+    assert recalled.used == 0 < recalled.tokens
+    assert live.memory.worth(call=2) == []
+    late = talk()
+    late.memory.find_quote("raised its timeout to 30 seconds")
+    for _ in range(2):
+        late.pack()
+        late.assistant("Let me see.")
+        late.user("And?")
+    late.pack()
+    late.assistant(f"It was 30 seconds [ref: {quote.page}].")
+    assert [one.used for one in late.memory.worth()] == [0]

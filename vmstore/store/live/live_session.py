@@ -266,14 +266,8 @@ class Live(PageActions):
     ) -> Hits:  # fmt: skip
         """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
         hits = super().search(query, at, limit=limit, score=score, **moment)
-        if at is None and not moment and not self._ns.readonly:
-
-            def do(act: Act) -> None:
-                """Logs what was searched for and found."""
-                found = tuple(dict.fromkeys(self._number(act, hit.page) for hit in hits))
-                act.tell(Search(act.cell(query.encode("utf-8", "backslashreplace")), found, len(hits)))
-
-            self._act(do)
+        if at is None and not moment:
+            self._searched(Recaller.SEARCH, query, [int(hit.page[1:]) for hit in hits], len(hits), 0)
         return hits
 
     def _ranked(self, query: str, limit: int) -> tuple[list[tuple[int, float]], int]:

@@ -17,7 +17,8 @@ from vmstore.store.recall.overview import overview
 from vmstore.store.recall.periods import Bound, period
 from vmstore.store.recall.quotes import quotes
 from vmstore.store.recall.recall import QUERY_CHARS_MAX, FoundTexts, found, of_time, recalled, within, without
-from vmstore.store.recall.results import FoundPage, FoundPages, FoundQuotes, Overview, RecallAnswer
+from vmstore.store.recall.results import FoundPage, FoundPages, FoundQuotes, Overview, RecallAnswer, RecallWorth
+from vmstore.store.recall.worth import worth
 from vmstore.views.reads.resolve_asof import basis
 
 TOKENS = 1_000
@@ -114,6 +115,12 @@ class SessionMemory:
         recall = recalled(ns, moments, weighed(ns, answer, query, ns.clock.now()), tokens)
         self._note(Recaller.RECALL_USER, query, [], recall, None, {})
         return recall
+
+    def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
+        """What a live session's recalls were worth: by the way of asking, what they gave and what was used of it."""
+        with self._session._ns.asking():
+            lane = self._session._lane()
+            return worth(lane, basis(lane, one_moment(at, moment)).position)
 
     def _found(self, moments: Moments, query: str) -> FoundTexts:
         return without(found(self._session._ns, moments, query), self._session._untold)
