@@ -274,7 +274,7 @@ IS_NO_HABIT = (
     r"|just|all|now|only|always|want|to|and|or|in|on|at|of|for|with|from)"
 )
 NO_HABIT = (
-    r"(?:is|was|has|does|looks|seems|feels|says|fails|works|crashes|hangs|prints|shows|returns|takes|wants"
+    r"(?:is|was|has|does|costs|contains|weighs|looks|seems|feels|says|fails|works|crashes|hangs|prints|shows|returns|takes|wants"
     r"|thinks|reads|means|knows"
     r"|makes|sounds|tells|wants|likes|loves|hates|happens|appears|breaks|throws|raises|gives|this|its|his"
     r"|always|sometimes"
@@ -285,7 +285,7 @@ VERBS = (
     r"|set|change|wait\w*|check)"
 )
 JOINS = (
-    r"(?:to|into|in|on|with|by|from|at|through|over|via|as|under|every|each|a|an|the|only|no|\d|one|two|three"
+    r"(?:to|into|in|on|with|by|from|at|through|over|via|as|under|every|each|a|an|the|only|no|one|two|three"
     r"|four|five|six|ten)\b"
 )
 THING = (
@@ -320,7 +320,7 @@ HABITS = tuple(
         r"[a-z]{2,}(?<!ed)(?<!ing) (?!to\b)\S(?!.*\bat (?:work|home|school)\b)",
         # what a thing does, as a habit, or has been changed to
         rf"^(?:[\w' ]{{1,24}}[,:] )?{THING} (?:now |only "
-        rf"|always )?(?!{NO_HABIT}\b)[a-z]{{2,}}[a-rt-z]s (?:{JOINS}|(?-i:[A-Z\d]))",
+        rf"|always )?(?!{NO_HABIT}\b)[a-z]{{2,}}[a-rt-z]s (?:{JOINS}|(?-i:[A-Z]))",
         rf"^(?:[\w' ]{{1,24}}[,:] )?{THING}(?:'s| is| are| has been| have been| got| gets| was| were"
         rf"| will be)? (?:[a-z]{{3,}}ed"
         r"|cut|put|set) (?:down |up |back )?(?:to|until|till|into|onto|through) ",
