@@ -22,7 +22,8 @@ EXTRAS = (
 # Where an extra is at home: these need it to be imported at all.
 HOMES = (
     "vmstore.columns.",
-    *(f"vmstore.search.{name}" for name in ("draft", "folder", "index", "moment", "segment")),
+    *(f"vmstore.search.{name}" for name in ("draft", "folder", "index", "moment", "segment", "vectors")),
+    "vmstore.relevance.closeness",
     *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),
 )
 DEVELOPMENT = ("pytest", "hypothesis", "_pytest")

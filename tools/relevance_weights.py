@@ -24,8 +24,8 @@ from numpy.typing import NDArray  # noqa: E402
 from vmstore.relevance.measures import FEATURES  # noqa: E402
 from vmstore.relevance.query import parse_query  # noqa: E402
 from vmstore.relevance.question import question_of  # noqa: E402
-from vmstore.relevance.ranking import VERSION, WEIGHTS  # noqa: E402
 from vmstore.relevance.score import last_us, scored  # noqa: E402
+from vmstore.relevance.weights import VERSION, WEIGHTS  # noqa: E402
 
 Floats = NDArray[np.float64]
 CANDIDATES = 100  # texts a question is learned from, beside those that answer it

@@ -80,6 +80,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/vmql/execution/result.py", "pyarrow"),
         ("vmstore/relevance/likeness.py", "numpy"),
         ("vmstore/search/rank.py", "numpy"),
+        ("vmstore/search/rank.py", "vmstore"),
         ("vmstore/search/blend.py", "numpy"),
         ("vmstore/search/blend.py", "vmstore"),
         ("vmstore/namespace/namespace.py", "vmstore"),

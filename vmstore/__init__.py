@@ -128,6 +128,7 @@ if TYPE_CHECKING:
         Passage,
         RecallAnswer,
         RecalledText,
+        RecallWorth,
         Topic,
     )
     from vmstore.store.regions import Sharing
@@ -320,6 +321,7 @@ __all__ = [
     "RecallAnswer",
     "Passage",
     "RecalledText",
+    "RecallWorth",
     "FoundPages",
     "FoundPage",
     "FoundQuotes",
@@ -400,7 +402,7 @@ _HOMES = {
     "vmstore.store.debug": "Debug",
     "vmstore.store.recall.memory": "SessionMemory",
     "vmstore.store.recall.results": (
-        "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic"
+        "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic RecallWorth"
     ),
 }
 _MODULES = {

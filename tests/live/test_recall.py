@@ -48,7 +48,7 @@ def test_a_page_that_was_pinned_at_first_is_found() -> None:
         session.unpin(page)
         session.evict(page)
         assert "nine hours" not in session.pack().text
-        assert session.position_of(page) in dict(session._ranked("When does a session expire?", 5))
+        assert session.position_of(page) in dict(session._ranked("When does a session expire?", 5)[0])
 
 
 def test_what_a_page_said_before_weighs_nothing() -> None:
@@ -57,11 +57,11 @@ def test_what_a_page_said_before_weighs_nothing() -> None:
         session = store.session("talk", l0_tokens_max=BUDGET)
         page = session.attach(b"The zebra escaped. " * 90, "text/plain", name="notes.txt")
         session.user("I saw a zebra and a giraffe.")
-        assert next(found for found, _ in session._ranked("zebra escaped", 5)) == session.position_of(page)
+        assert next(found for found, _ in session._ranked("zebra escaped", 5)[0]) == session.position_of(page)
         session.update(page, "The giraffe slept.")
-        lived = session._ranked("zebra", 5), session._ranked("giraffe", 5)
+        lived = session._ranked("zebra", 5)[0], session._ranked("giraffe", 5)[0]
         store._ns.live.clear()
-        assert lived == (session._ranked("zebra", 5), session._ranked("giraffe", 5))
+        assert lived == (session._ranked("zebra", 5)[0], session._ranked("giraffe", 5)[0])
         assert session.position_of(page) in dict(lived[1]) and session.position_of(page) not in dict(lived[0])
 
 
@@ -189,9 +189,9 @@ def test_a_search_answers_with_what_is_not_seen_yet() -> None:
     with vmstore.memory_store() as store:
         session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
         session.user("When do sessions expire? I mean how sessions expire.")
-        first, *_ = (page for page, _ in session._ranked("sessions expire", 5))
+        first, *_ = (page for page, _ in session._ranked("sessions expire", 5)[0])
         here = session.look(lambda run: [page for page, held in run.state.here.items() if not held.level])
-        found = [page for page, _ in session._ranked("sessions expire nine hours", 10)]
+        found = [page for page, _ in session._ranked("sessions expire nine hours", 10)[0]]
         seen = [page in here for page in found]
         assert first and seen == sorted(seen) and True in seen
 

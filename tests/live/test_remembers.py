@@ -121,7 +121,7 @@ def test_the_model_finds_it_by_searching(store: vmstore.Store) -> None:
     session = later(store, prefetch=False)
     session.user("Hello.")
     assert not copies(session)
-    found = session._ranked("database billing", 5)
+    found = session._ranked("database billing", 5)[0]
     assert copies(session) and found[0][0] in session.look(lambda runtime: list(runtime.spoken.origins.values()))
 
 

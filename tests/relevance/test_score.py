@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import vmstore
 from vmstore.errors import InputError
-from vmstore.relevance import measures, naive, ranking, score
+from vmstore.relevance import measures, naive, score, weights
 from vmstore.relevance.query import parse_query
 from vmstore.search.naive import NaiveTexts
 from vmstore.search.rank import ranked
@@ -70,7 +70,7 @@ def both(session: Session, question: str, limit: int | None = None) -> tuple[Any
         return score.score(found, asked, limit=limit), naive.score(right, asked, limit=limit)
 
 
-def rounded(answer: ranking.Ranked) -> Any:
+def rounded(answer: weights.Ranked) -> Any:
     """An answer as far as two ways of adding agree."""
     rows = {
         one.row: (round(one.score, 6), {name: round(v, 6) for name, (v, _) in one.parts.items() if abs(v) > 1e-9})
@@ -118,7 +118,7 @@ def test_a_score_is_the_sum_of_what_its_features_add() -> None:
     assert found.version == "score@2" and len(found.rows) == 2
     for one in found.rows:
         assert one.score == pytest.approx(sum(by for _, by in one.parts.values()), abs=1e-6)
-    assert list(ranking.weights()) == list(measures.FEATURES)
+    assert list(weights.weights()) == list(measures.FEATURES)
 
 
 def test_the_line_after_a_question_answers_it() -> None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from vmstore.core.times import microseconds, moment_of
-from vmstore.relevance.times import times_in
+from vmstore.relevance.time.times import times_in
 
 Spans = list[tuple[datetime, datetime]]
 AT = microseconds(datetime(2023, 5, 25, 14, tzinfo=UTC))

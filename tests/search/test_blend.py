@@ -103,6 +103,32 @@ def test_how_much_is_embedded_is_told() -> None:
     assert store.session("s").search("cat").notes == []
 
 
+def test_the_tools_of_a_memory_recall_by_closeness() -> None:
+    """What a session's memory recalls for a prompt is found by closeness too, with its note."""
+    store = filled(embed=False)
+    store.embed(limit=4)
+    answer = store.session("s").memory.recall("rollout", tokens=200)
+    shown = {text.page for passage in answer.passages for text in passage.texts}
+    assert {"p3", "p5"} <= shown and answer.note == "4 of 5 texts have a vector of meanings@1"
+    store.embedder = None
+    assert store.session("s").memory.recall("rollout", tokens=200).passages == []
+
+
+def test_explain_says_how_much_is_embedded() -> None:
+    """EXPLAIN of a search says how many texts have vectors, or why it is answered by words."""
+    store = filled(embed=False)
+    text = "EXPLAIN SEARCH 'cat'"
+
+    def steps() -> list[str]:
+        return [row["detail"] for row in store.query(text, session="s").to_dicts() if row["step"] == "vectors"]
+
+    assert steps() == ["no text here has a vector of meanings@1 yet (`vmstore embed`): answered by words alone"]
+    store.embed()
+    assert steps() == ["5 of 5 texts have a vector of meanings@1"]
+    store.embedder = None
+    assert steps() == []
+
+
 def test_a_failing_embedder_leaves_the_words() -> None:
     """A search whose embedder fails or hangs is answered by words, and says so."""
     embedder = Recorder()

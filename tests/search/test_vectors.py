@@ -14,7 +14,7 @@ import vmstore
 from tests.embedders.test_store import Recorder, page
 from vmstore.core.vectors import Quantisation, packed_vector
 from vmstore.namespace.closeness import QuestionVector
-from vmstore.relevance.closeness import CLOSENESS_MAX, SPREAD, Closeness, RowVectors
+from vmstore.relevance.closeness import CLOSENESS_MAX, SPREAD, Closeness, RowVectors, VectorMatrix
 from vmstore.search.vectors import unpacked
 from vmstore.views.branch import NEVER, Branch
 
@@ -68,7 +68,7 @@ def test_a_row_is_as_close_as_its_closest_chunk(vectors: list[list[float]], data
     rows = np.array(data.draw(st.lists(st.integers(0, 9), min_size=len(vectors), max_size=len(vectors))), np.int64)
     matrix = np.array(vectors, np.float32)
     question = [0.5, -0.25, 1.0]
-    found = RowVectors(matrix, np.arange(len(matrix)), rows, 10, "m").to(question)
+    found = RowVectors(VectorMatrix(matrix), np.arange(len(matrix)), rows, 10, "m").to(question)
     for row in range(10):
         own = [float(np.dot(vector, question)) for vector, of in zip(vectors, rows, strict=True) if of == row]
         assert math.isclose(found.cosines(np.array([row]))[0], max(own, default=0.0), abs_tol=1e-4)
@@ -82,7 +82,31 @@ def test_vectors_are_unpacked_as_they_were_packed(form: Quantisation) -> None:
     """What was packed for the log comes back as numbers, vector by vector."""
     told = [[0.5, -1.0, 0.25], [0.0, 0.0, 0.0], [1.0, 0.125, -0.5]]
     packed = b"".join(packed_vector(vector, form) for vector in told)
-    assert np.allclose(unpacked(packed, form, 3), told, atol=0.005)
+    assert np.allclose(unpacked(packed, form, 3).plain().numbers, told, atol=0.005)
+
+
+def test_products_are_those_of_the_floats() -> None:
+    """Products made of bytes, some rows at a time, are those of the floats they stand for, of all rows or some."""
+    random = np.random.default_rng(0)
+    numbers = random.integers(-127, 128, (3_000, 5)).astype(np.int8)
+    scales = random.random(3_000).astype(np.float32)
+    question = random.random(5).astype(np.float32)
+    packed, some = VectorMatrix(numbers, scales), np.array([2_999, 0, 1_024, 7])
+    expected = (numbers * scales[:, None]) @ question
+    assert np.allclose(packed.dot(question), expected, atol=1e-2)
+    assert np.allclose(packed.dot(question, some), expected[some], atol=1e-2)
+    both = VectorMatrix(numbers[:0], scales[:0]).beside([packed, packed.plain()])
+    assert both.scales is None and np.allclose(both.dot(question), [*expected, *expected], atol=1e-2)
+    assert len(packed.beside([packed])) == 6_000 and packed.beside([packed]).scales is not None
+
+
+def test_vectors_of_both_forms_are_compared() -> None:
+    """Where some texts were embedded as int8 and some as float16 all are compared."""
+    store = filled()
+    page(store, "s", "deployment plans")
+    store.embed(quantisation="int8")
+    found, _ = close(store, "s", "deployment plans")
+    assert found is not None and list(found.nearest(1)) == [4] and found.vectors.embedded == 5
 
 
 @settings(max_examples=10, deadline=None)

@@ -42,6 +42,7 @@ CASES = [
     ("PAGES LIMIT ", set(), ()),
     ("PAGES; TURNS -- all\n ", TAIL, ("column", "function")),
     ("PAGES WHERE = = ", set(), ()),
+    ("SEARCH 'x' WITHIN 1000 ", {"TOKENS"}, ()),
 ]
 
 

@@ -116,9 +116,9 @@ def _ranked(one: Yardstick, question: str, weights: Any) -> Sequence[int]:
     from vmstore.relevance.measures import FEATURES
     from vmstore.relevance.query import parse_query
     from vmstore.relevance.question import question_of
-    from vmstore.relevance.ranking import CANDIDATES
-    from vmstore.relevance.ranking import weights as shipped
     from vmstore.relevance.score import last_us, scored
+    from vmstore.relevance.weights import CANDIDATES
+    from vmstore.relevance.weights import weights as shipped
 
     asked = question_of(parse_query(question, one.texts.analyzer), last_us(one.texts))
     if not asked.needles:

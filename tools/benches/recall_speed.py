@@ -7,14 +7,40 @@ frequent being English's own, so that a question in natural words meets lists as
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
+
+from bootstrap import ROOT
 
 from benches.parts import doors
+from benches.parts.rounds import LOWER, Bench, Goal, Row, cpu, percentile, row
 from vmstore.core.mutation import Create, Message
 from vmstore.core.page import Modality, PageType, Role, Slot
+
+SIZES = ((10_000, 1_000), (100_000, 3_000), (1_000_000, 10_000))  # pages: full, quick
+QUESTIONS = {100_000: 5, 1_000_000: 20}
+ASKED = 60
+NEW = ((1, 15, 2), (1_000, 4, 20))  # pages, how often, goal in ms
+MADE = Goal("text index made, pages a CPU second, {:,} pages", 30_000)
+BYTES = Goal("bytes of the text index for a page of 140, {:,} pages", 80, LOWER)
+QUESTION = Goal("a question in natural words, CPU ms p50, {:,} pages", better=LOWER)
+WORD = Goal("one rare word, CPU ms p50, {:,} pages", 0.5, LOWER)
+GROWTH = Goal("a question at the most pages, against one at a hundredth of them", 5, LOWER)
+SOON = Goal("first texts of a moment after {:,} new pages, CPU ms p50, {:,} pages")
+MEMORY = Goal("resident memory of a process that searches, MB, {:,} pages", 300, LOWER)
+ASKS = """
+import sys
+import vmstore
+with vmstore.open(sys.argv[1]) as store:
+    for question in sys.argv[2:]:
+        store.session("s0").search(question)
+    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS")))
+"""
 
 AT = 1_760_000_000_000_000  # microseconds since 1970
 AT_STEP = 41_000_000
@@ -112,3 +138,63 @@ def questions(seed: int, count: int) -> Iterator[str]:
     """So many questions in natural words."""
     chat = Chat(seed)
     return (chat.question() for _ in range(count))
+
+
+def speed(bench: Bench) -> Iterator[Row]:
+    """All rows, each size in a store of its own, in memory."""
+    medians = []
+    for full, quick in SIZES:
+        pages = bench.size(full, quick)
+        path = bench.memory / f"chat{pages}.vms"
+        written(path, pages)
+        with doors.opened(path) as store:
+            yield from _of(bench, store, path, pages, QUESTIONS.get(full))
+            medians.append(percentile(_asked(store, list(questions(8, ASKED))), 0.5))
+    yield row(GROWTH, [medians[-1] / medians[0]])
+
+
+def _of(bench: Bench, store: Any, path: Path, pages: int, goal: float | None) -> Iterator[Row]:
+    """The rows of one size; a store that was never searched."""
+    made = bench.time("vmstore", lambda: store.session("s0").search("time"))
+    yield row(_named(MADE, pages), [pages / made])
+    files = (path / "default" / "text").glob("*")
+    yield row(_named(BYTES, pages), [sum(file.stat().st_size for file in files) / pages])
+    rare = Chat(1).words[RARE * 8 : RARE * 8 + ASKED]
+    asked = Goal(QUESTION.name, "" if goal is None else goal, LOWER)
+    yield row(_named(asked, pages), [percentile(_asked(store, list(questions(7, ASKED))), 0.5)])
+    yield row(_named(WORD, pages), [percentile(_asked(store, rare), 0.5)])
+    if sys.platform == "linux":
+        command = [sys.executable, "-c", ASKS, str(path), *questions(9, 20)]
+        kilobytes = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        yield row(_named(MEMORY, pages), [int(kilobytes) / 1_024])
+    yield from _followed(store, pages)
+
+
+def _followed(store: Any, pages: int) -> Iterator[Row]:
+    """How soon a moment's texts are there after something was written."""
+    chat, session, at = Chat(99), store.session("s0"), AT + AT_STEP * pages
+    for new, times, most in NEW:
+        taken = []
+        for _ in range(times):
+            for first in range(0, new, PAGES_A_COMMIT):
+                at += AT_STEP
+                tell(session, [chat.line() for _ in range(min(PAGES_A_COMMIT, new - first))], at)
+            store.admin.follow()
+            taken.append(1e3 * _cpu(lambda: doors.texts(session).postings("time")))
+        yield row(Goal(SOON.name.format(new, pages), most, LOWER), [percentile(taken, 0.5)])
+
+
+def _asked(store: Any, texts: Sequence[str]) -> list[float]:
+    """How long each search of the session took, in milliseconds."""
+    session = store.session("s0")
+    return [1e3 * _cpu(lambda text=text: session.search(text)) for text in texts]
+
+
+def _cpu(act: Callable[[], Any]) -> float:
+    started = cpu()
+    act()
+    return cpu() - started
+
+
+def _named(goal: Goal, pages: int) -> Goal:
+    return goal._replace(name=goal.name.format(pages))

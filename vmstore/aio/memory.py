@@ -11,7 +11,7 @@ from vmstore.core.asof import Moment, When
 from vmstore.store.recall import memory as sync_memory
 from vmstore.store.recall.memory import OVERVIEW_TOKENS, TOKENS
 from vmstore.store.recall.periods import Bound
-from vmstore.store.recall.results import FoundPages, FoundQuotes, Overview, RecallAnswer
+from vmstore.store.recall.results import FoundPages, FoundQuotes, Overview, RecallAnswer, RecallWorth
 
 
 @described_by(sync_memory.SessionMemory)
@@ -59,3 +59,7 @@ class SessionMemory:
     async def recall_user(self, query: str, *, tokens: int = TOKENS) -> RecallAnswer:
         """See `vmstore.SessionMemory.recall_user`."""
         return await self._worker.do(partial(self._sync.recall_user, query, tokens=tokens))
+
+    async def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
+        """See `vmstore.SessionMemory.worth`."""
+        return await self._worker.do(partial(self._sync.worth, at, **moment))

@@ -45,6 +45,18 @@ class Signal(WordEnum):
     NEXT = 7  # it stands after a page that was asked for
 
 
+class Recaller(WordEnum):
+    """How an agent asked what it remembers."""
+
+    SEARCH = 0  # its handle's search, or the model's search_pages
+    RECALL = 1
+    SEARCH_PAGES = 2
+    FIND_QUOTE = 3
+    REMEMBER_WHEN = 4
+    RECALL_ALL = 5
+    RECALL_USER = 6  # of the user's other sessions
+
+
 class Denial(WordEnum):
     """Why a fault is not served."""
 
@@ -230,12 +242,17 @@ class Cite(Mutation, frozen=True, array_like=True, tag=32):
 
 
 class Search(Mutation, frozen=True, array_like=True, tag=60):
-    """The agent searched its pages: a cell with the query, what was found, how much there was."""
+    """The agent searched its pages: a cell with the query, what was found, how much there was.
+
+    `recaller` is how it was asked, `tokens` what was given of it in words.
+    """
 
     NUMBER: ClassVar[int] = 60
     query: CellRef
     found: tuple[int, ...] = ()
     total: int = 0
+    recaller: int = 0
+    tokens: int = 0
 
 
 class Recall(Mutation, frozen=True, array_like=True, tag=61):

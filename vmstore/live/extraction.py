@@ -24,7 +24,7 @@ from vmstore.vm.recall.topics import TOPIC, topics
 CLAIM_IMPORTANCE = 950_000  # in parts per million
 HEARD = 6  # messages before, whose questions an answer may be to
 SUMMARY_CHARS = 600
-FINDER = "claims@1"
+FINDER = "claims@2"
 EVIDENCE_CHARS_MAX = 120
 
 

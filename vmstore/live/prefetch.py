@@ -10,14 +10,16 @@ import math
 from collections.abc import Sequence
 
 from vmstore.core.decision import Cause, Signal, Use
+from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Evict, Reference, Search
 from vmstore.core.page import PageType
 from vmstore.core.text.stems import terms
 from vmstore.live.extraction import last, texts
 from vmstore.live.messages import LoggedMessage
-from vmstore.live.recall.index import RecallMatch
+from vmstore.live.recall.index import RecallMatch, apart
 from vmstore.live.runtime import Act
 from vmstore.vm import signals
+from vmstore.vm.claims import quotes
 
 TELLING = 3  # terms of a message that says itself what it is about
 WORK = 2  # messages before, that say what is worked on
@@ -28,6 +30,8 @@ ECHO = 0.5  # what a claim was found in, beside what no claim tells
 SHARE, CUT, WISHES_MAX = 0.2, 0.2, 64  # of what is asked, by weight, that a page has; of the best score; pages
 CUT_OF_DONE = 0.6  # the same of what was done or printed, and says not how something is to be
 SHARE_OF_WORK, CUT_OF_WORK, FEW = 0.4, 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
+KIN, KIN_SAID_MAX = 16, 48  # statements that share with the message what few others have; what more state is not few
+NEWEST = 3  # statements that a claim gives way to
 FOLLOWED = 32  # of the best answers to a search, of which is looked for what changed them
 
 
@@ -56,8 +60,8 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
             act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
 
 
-def look_for(act: Act, query: str, pages_max: int) -> list[RecallMatch]:
-    """The pages that answer the model's search best, what it sees already last; logged with what was found."""
+def look_for(act: Act, query: str, pages_max: int) -> tuple[list[RecallMatch], int]:
+    """The pages that answer the model's search best, what it sees already last, and how many do; logged."""
     found: dict[int, RecallMatch] = {}
     ranked = _ranked(act, signals.asked(query), signals.asks_for_the_past(query))
     for one in (*(_followed(act, one) for one in ranked[:FOLLOWED]), *ranked[FOLLOWED:]):
@@ -67,7 +71,7 @@ def look_for(act: Act, query: str, pages_max: int) -> list[RecallMatch]:
     best = sorted(found.values(), key=lambda one: one.page in seen)[:pages_max]
     query_cell = act.cell(query.encode("utf-8", "backslashreplace"))
     act.tell(Search(query_cell, tuple(one.page for one in best), len(found)))
-    return best
+    return best, len(found)
 
 
 def _ranked(
@@ -98,17 +102,64 @@ def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, but: frozenset
     A claim in the prompt that something later may say otherwise of gives way to what it was found in, and that.
     """
     share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
-    fitting = [one for one in ranked if one.share >= share and act.index.tells(one.page)]
+    telling = [one for one in ranked if act.index.tells(one.page)]
+    fitting = [one for one in telling if one.share >= share]
     first = max((one.score for one in fitting), default=0.0)
     best = [one for one in fitting if one.score >= cut * first and (act.index.decides(one.page) or _near(one, first))]
     best = best[:most]
-    wished = frozenset(one.page for one in best)
+    kin = _kin(act, telling) if asks else []
+    wished = {
+        one.page: one for one in (*best, *(one for one in kin if one.page not in frozenset(o.page for o in best)))
+    }
     stand = [one for one in ranked if one.page not in wished and _stands(act, one.page)]
-    found = [_followed(act, one, but) for one in (*best, *stand)]
+    found = [_followed(act, one, but) for one in (*wished.values(), *stand)]
+    loose = _loose(act, kin)
+    found = [_outrun(act, one, loose) for one in found]
     for one in found:
         if one.after and act.state.pages[one.page].type is PageType.CLAIM:
             _give_way(act, one.page)
     return [one for one in found if one.page in wished or one.after]
+
+
+def _kin(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
+    """What was decided of each thing a message names, whatever else the message asks with.
+
+    A question in other words than the decision's shares with it the name of what it is about alone.
+    """
+    kin: dict[int, RecallMatch] = {}
+    stating = [one for one in ranked if act.index.decides(one.page)]
+    for term in dict.fromkeys(term for one in stating for term in one.terms):
+        if act.index.stated(term) <= KIN_SAID_MAX:
+            of = [one for one in stating if term in one.terms]
+            kin |= {one.page: one for one in of[:KIN]}
+    return list(kin.values())
+
+
+def _loose(act: Act, kin: Sequence[RecallMatch]) -> list[tuple[RecallMatch, str]]:
+    """The statements that no claim was found in and that may say of a thing how it is now, each with the thing."""
+    claimed = act.spoken.claimed()
+    loose = [one for one in kin if act.index.turns(one.page) and one.page not in claimed]
+    things = [(one, quotes.named(_text(act, one.page))) for one in loose]
+    return [(one, thing) for one, thing in things if thing]
+
+
+def _outrun(act: Act, one: RecallMatch, loose: Sequence[tuple[RecallMatch, str]]) -> RecallMatch:
+    """A claim with the newest such statements that answer what is asked at least as well, and name no other thing."""
+    if one.after or act.state.pages[one.page].type is not PageType.CLAIM:
+        return one
+    asked, topic = frozenset(one.terms), act.spoken.topic(one.page)
+    newer = [
+        other.page
+        for other, thing in loose
+        if other.page > one.page and asked <= frozenset(other.terms) and not apart(topic, thing)
+    ]
+    return one._replace(after=tuple(sorted(newer)[-NEWEST:]))
+
+
+def _text(act: Act, page: int) -> str:
+    form = act.state.pages[page].forms[0]
+    content = b"" if form is None else act.forms.of(form.position)
+    return "" if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")
 
 
 def _near(one: RecallMatch, first: float) -> bool:

@@ -45,6 +45,7 @@ def made_of(settings: KernelSettings, leaves: Sequence[PromptPage], shape: str, 
         paging=Paging[settings.paging.upper()],
         policies=policies(settings),
         memo=memo,
+        recall=settings.recall_tools,
     )
 
 

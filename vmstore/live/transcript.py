@@ -284,6 +284,10 @@ class Transcript:
             name = next((one for one in self.claims if page in self.sources.get(self._claimed[one], ())), None)
         return "" if name is None else self.claims[name].topic
 
+    def claimed(self) -> frozenset[int]:
+        """The pages that some claim was found in, whether it holds or not."""
+        return frozenset(source for page in self._stated for source in self.sources.get(page, ()))
+
     def claims_of(self, page: int) -> list[int]:
         """The claims that hold and were found in a page."""
         return [number for name in self.claims if page in self.sources.get(number := self._claimed[name], ())]

@@ -32,7 +32,7 @@ from vmstore.errors import (
     StoreError,
     VmstoreError,
 )
-from vmstore.log.port import Log
+from vmstore.log.port import Log, Progress
 from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
@@ -316,6 +316,15 @@ class Namespace(after_fork.Owner):
         """The text index where it holds anything, in its folder or in memory, and can be read."""
         lies = self.views_folder is not None and (self.views_folder / TEXT).is_dir()
         return self.text_index if lies else self._index
+
+    def rebuild_text(self, progress: Progress | None = None) -> int:
+        """Makes the text index anew; the ordinal reached. InputError where the extra that it needs is not installed."""
+        index = self.text_index
+        if index is None:
+            raise InputError("the text index needs numpy: pip install 'vmstore[search]'")
+        with self.asking() as ordinal:
+            index.rebuild(progress)
+            return ordinal
 
     def text_problem(self) -> str | None:
         """What is wrong with the text index, where there is one that can be asked."""

@@ -133,7 +133,10 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A page that answers a search: how well (BM25, comparable within one answer), and where its words begin."""
+    """A page that answers a search: how well (comparable within one answer), and the line where it does.
+
+    `marks` are where in that line the words stand that were asked for: begin and end of each.
+    """
 
     session: str
     page: str
@@ -141,10 +144,14 @@ class Hit(msgspec.Struct, frozen=True):
     version: int
     position: int
     text: str
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 class Hits(list[Hit]):
-    """The answers of a search, best first; `notes` say what is to be known of them, as of an embedder that failed."""
+    """The answers of a search, best first.
+
+    `notes` say what is to be known of them, as of a quote that was not closed, or of an embedder that failed.
+    """
 
     def __init__(self, hits: Iterable[Hit] = (), notes: Sequence[str] = ()) -> None:
         super().__init__(hits)

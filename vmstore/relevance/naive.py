@@ -14,8 +14,8 @@ from vmstore.core.page import Role
 from vmstore.relevance import measures as m
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Needle, Question, named, needles_of, question_of, spoken_names, words_of
-from vmstore.relevance.ranking import DIGITS, Ranked, ScoredRow, most_candidates, weights
 from vmstore.relevance.traits import Trait
+from vmstore.relevance.weights import DIGITS, Ranked, ScoredRow, most_candidates, weights
 
 
 class FoundNeedle(NamedTuple):

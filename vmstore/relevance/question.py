@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from vmstore.relevance.likeness import likeness
 from vmstore.relevance.likeness import typos as typos_between
 from vmstore.relevance.query import Asked, AskedKind, WordQuery
-from vmstore.relevance.times import times_in
+from vmstore.relevance.time.times import times_in
 
 NEEDLES_MAX = 24  # of a question: what is longer is a page, and its rarest words say enough
 PART_WEIGHT = 0.4  # of a part of a name, beside the name as a whole
@@ -163,6 +163,7 @@ _WANTS = tuple(
         r"\b(?:who|whom|whose|where|which)\b|\bnamed?\b|\bnames\b|\bcalled\b"
         r"|\bwhat (?:city|cities|country|countries|states?|places?|brand|team|company|car|artists?|authors?)\b",
         r"\b(?:books?|movies?|films?|songs?|games?|series|album|titles?|called|named|quotes?|posters?|signs?|says?)\b",
-        r"\b(?:errors?|exceptions?|fail(?:s|ed|ure|ing)?|crash\w*|broken?|bug|warnings?|traceback)\b|\w(?:error|exception)\b",
+        r"\b(?:errors?|exceptions?|fail(?:s|ed|ure|ing)?|crash\w*|broken?|bug|warnings?|traceback)\b"
+        r"|\w(?:error|exception)\b",
     )
 )

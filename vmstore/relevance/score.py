@@ -8,8 +8,8 @@ from vmstore.relevance.features import Floats, Rows, candidates, features, looku
 from vmstore.relevance.measures import FEATURES
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Question, question_of, spoken_names, words_of
-from vmstore.relevance.ranking import DIGITS, Ranked, ScoredRow, most_candidates, weights
 from vmstore.relevance.texts import Texts
+from vmstore.relevance.weights import DIGITS, Ranked, ScoredRow, most_candidates, weights
 
 
 def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: int | None = None) -> Ranked:

@@ -63,11 +63,11 @@ class Texts(Protocol):
         ...
 
     def terms_from(self, prefix: str, limit: int) -> list[str]:
-        """Known terms that begin so; at this moment no row may have one of them."""
+        """The terms of these rows that begin so, those of the most rows first."""
         ...
 
     def terms_like(self, word: str, limit: int) -> list[str]:
-        """Known terms within a typo of a word, or that share most of its runs of four characters."""
+        """The terms of these rows within a typo of a word, or that share most of its runs of four characters."""
         ...
 
     def columns(self, rows: Numbers) -> TextColumns:

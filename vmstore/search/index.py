@@ -200,6 +200,14 @@ class TextIndex:
         self._folder.remove()
         return mark, []
 
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Makes all of it anew; waits for whoever writes there."""
+        if self._folder is not None and self._lock is not None:
+            with self._lock.taken():
+                self._folder.remove()
+        self._tail = IndexTail(0, 0, 0, [])
+        self._reached(progress)
+
     # ---- erasure
 
     def scrub(self) -> None:

@@ -72,6 +72,12 @@ class Placing:
         seen = rows >= 0
         return rows[seen], counts[seen]
 
+    def frequencies(self, first: int, count: int) -> list[int]:
+        """How many rows have each of some terms that follow each other."""
+        if self._whole:
+            return self.segment.frequencies(first, count)
+        return [len(self.postings(number)[0]) for number in range(first, first + count)]
+
 
 class MomentTexts:
     """The texts in force at a moment of some lanes; see `vmstore.relevance.texts.Texts`."""
@@ -81,6 +87,7 @@ class MomentTexts:
         self._segments = segments
         self._read = read
         self._postings: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._like: dict[str, list[str]] = {}
         runs: list[RowRun] = []
         layers: list[tuple[set[int], list[RowRun]]] = []  # lanes that share a session stand in several
         rows = [0]
@@ -136,39 +143,46 @@ class MomentTexts:
         return rows, counts
 
     def terms_from(self, prefix: str, limit: int) -> list[str]:
-        """Known terms that begin so, the most frequent first; at this moment no row may have one of them."""
+        """The terms of these rows that begin so, those of the most rows first."""
         begin = prefix.encode("utf-8", "surrogatepass")
         found: dict[bytes, int] = {}
-        for segment in self._near:
-            for number, term in segment.beginning(begin):
-                found[term] = found.get(term, 0) + segment.frequency(number)
-        return _first(found, limit)
+        for placing in self._placings:
+            first, terms = placing.segment.beginning(begin)
+            for term, many in zip(terms, placing.frequencies(first, len(terms)), strict=True):
+                if many:
+                    found[term] = found.get(term, 0) + many
+        order = sorted(found, key=lambda term: (-found[term], term))
+        return [term.decode("utf-8", "surrogatepass") for term in order[:limit]]
 
     def terms_like(self, word: str, limit: int) -> list[str]:
-        """Known terms within a typo of a word, or that share most of its runs of four characters.
+        """The terms of these rows within a typo of a word, or that share most of its runs of four characters.
 
         One typo leaves one half of a word as it is: only terms with the same beginning or end are compared.
         """
         if len(word) < LIKE_CHARS_MIN:
             return []
-        half = len(word) // 2
-        found: dict[bytes, tuple[int, int]] = {}
-        for segment in self._near:
-            terms = {term for _, term in segment.beginning(word[:half].encode("utf-8", "surrogatepass"))}
-            terms.update(segment.ending(word[half:].encode("utf-8", "surrogatepass")))
-            for term in terms:
-                text = term.decode("utf-8", "surrogatepass")
-                like = 0 if near(word, text) else 1
-                if text != word and (not like or gram_share(word, text) > LIKE_SHARE):
-                    many = found.get(term, (like, 0))[1] + segment.frequency(segment.number(term))
-                    found[term] = like, many
-        order = sorted(found, key=lambda term: (found[term][0], -found[term][1], term))
-        return [term.decode("utf-8", "surrogatepass") for term in order[:limit]]
+        found = self._like.get(word)
+        if found is None:
+            if len(self._like) >= POSTINGS_MAX:
+                self._like.clear()
+            found = self._like[word] = self._alike(word)
+        return found[:limit]
 
-    @property
-    def _near(self) -> list[TextSegment]:
-        """The segments that hold any row."""
-        return list({id(placing.segment): placing.segment for placing in self._placings}.values())
+    def _alike(self, word: str) -> list[str]:
+        begin, end = (
+            half.encode("utf-8", "surrogatepass") for half in (word[: len(word) // 2], word[len(word) // 2 :])
+        )
+        known = {word: False}
+        found: dict[str, int] = {}
+        for placing in self._placings:
+            segment = placing.segment
+            for term in {*segment.beginning(begin)[1], *segment.ending(end)}:
+                text = term.decode("utf-8", "surrogatepass")
+                if text not in known:
+                    known[text] = near(word, text) or gram_share(word, text) > LIKE_SHARE
+                if known[text] and (many := placing.frequencies(segment.number(term), 1)[0]):
+                    found[text] = found.get(text, 0) + many
+        return sorted(found, key=lambda text: (not near(word, text), -found[text], text))
 
     # ---- rows
 
@@ -258,11 +272,6 @@ class MomentTexts:
 
 
 _NONE = np.empty(0, np.int32)
-
-
-def _first(found: dict[bytes, int], limit: int) -> list[str]:
-    order = sorted(found, key=lambda term: (-found[term], term))
-    return [term.decode("utf-8", "surrogatepass") for term in order[:limit]]
 
 
 def _pages(segment: TextSegment, docs: Array, positions: Array) -> tuple[Array, Array]:

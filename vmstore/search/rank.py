@@ -17,7 +17,7 @@ from vmstore.relevance.query import WordQuery, parse_query
 from vmstore.relevance.words import Analyzer
 
 if TYPE_CHECKING:
-    from vmstore.relevance.ranking import Ranked
+    from vmstore.relevance.weights import Ranked
     from vmstore.search.moment import MomentTexts
     from vmstore.search.naive import NaiveTexts
 

@@ -171,16 +171,18 @@ class TextSegment:
         at = held.find(b"\n%s\n" % term)
         return -1 if at < 0 else block * BLOCK + held.count(b"\n", 0, at) + 1
 
-    def beginning(self, prefix: bytes) -> Iterator[tuple[int, bytes]]:
-        """The terms that begin so, in order, each with its number."""
-        block = max(bisect_left(self._firsts, prefix) - 1, 0)
-        while block < len(self._firsts):
-            for number, term in enumerate(self._block(block).split(b"\n")[:-1], block * BLOCK):
-                if term.startswith(prefix):
-                    yield number, term
-                elif term > prefix:
-                    return
-            block += 1
+    def beginning(self, prefix: bytes) -> tuple[int, list[bytes]]:
+        """The terms that begin so, in order, and the number of the first."""
+        first = max(bisect_left(self._firsts, prefix) - 1, 0)
+        last = first
+        while last < len(self._firsts) and self._firsts[last][: len(prefix)] <= prefix:
+            last += 1
+        held = bytes(self.terms[self._blocks[first] : self._blocks[last]]).split(b"\n")[:-1]
+        start = bisect_left(held, prefix)
+        end = start
+        while end < len(held) and held[end].startswith(prefix):
+            end += 1
+        return first * BLOCK + start, held[start:end]
 
     def ending(self, suffix: bytes) -> Iterator[bytes]:
         """The terms that end so, in order."""
@@ -188,7 +190,7 @@ class TextSegment:
         while (at := held.find(wanted, at + 1)) >= 0:
             yield held[held.rfind(b"\n", 0, at) + 1 : at + len(suffix)]
 
-    @property
+    @cached_property
     def _all(self) -> bytes:
         return bytes(self.terms[: self._blocks[-1]])
 
@@ -203,6 +205,15 @@ class TextSegment:
         if number in self._bits:
             return self._bits[number]
         return int(self._ends[number]) - (int(self._ends[number - 1]) if number else 0)
+
+    def frequencies(self, first: int, count: int) -> list[int]:
+        """How many texts have each of some terms that follow each other."""
+        ends = self._ends[max(first - 1, 0) : first + count].astype(np.int64)
+        found: list[int] = (np.diff(ends) if first else _sizes(ends)).tolist()
+        for number, many in self._bits.items():
+            if first <= number < first + count:
+                found[number - first] = many
+        return found
 
     def having(self, number: int) -> Array:
         """The texts that have a term, in order."""

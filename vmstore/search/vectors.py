@@ -1,12 +1,12 @@
 """The vectors of a namespace in memory, as the log has them, and those of the texts in force at a moment.
 
 They are read when a question first needs them and as they come; where anything is erased all are let go of and read
-again, so nothing of what was erased stays. Up to `EXACT_MAX` a question is compared with every one of them.
+again, so nothing of what was erased stays. A question is compared with every one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import apsw
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vmstore.core.vectors import Quantisation, vector_bytes
 from vmstore.log.port import Log
-from vmstore.relevance.closeness import RowVectors
+from vmstore.relevance.closeness import RowVectors, VectorMatrix
 from vmstore.views.branch import Branch, BranchRange
 from vmstore.views.stored_cells import read_cells
 
@@ -51,9 +51,9 @@ class ModelVectors:
         self._asked = (model, dimension)
         self._ordinal = 0
         self._ends: dict[int, int] = {}  # by session, up to where it was read
-        self._blocks: list[NDArray[np.float32]] = []
+        self._blocks: list[VectorMatrix] = []
         self._places: list[tuple[int, int, int]] = []  # of each vector: session, position, content
-        self.matrix = np.zeros((0, dimension), np.float32)
+        self.matrix = VectorMatrix(np.zeros((0, dimension), np.int8), np.zeros(0, np.float32))
         self.session = self.position = self.content = np.zeros(0, np.int64)
         self._order = np.zeros(0, np.int64)
 
@@ -65,7 +65,7 @@ class ModelVectors:
             self._read(session)
         self._ordinal = ordinal
         if self._blocks:
-            self.matrix = np.concatenate([self.matrix, *self._blocks])
+            self.matrix = self.matrix.beside(self._blocks)
             places = np.array(self._places, np.int64).reshape(-1, 3)
             self.session = np.concatenate([self.session, places[:, 0]])
             self.position = np.concatenate([self.position, places[:, 1]])
@@ -134,13 +134,12 @@ def _owners(own: Sequence[BranchRange], contents: Numbers) -> Numbers:
     return np.where(at >= 0, sessions[np.maximum(at, 0)], 0)
 
 
-def unpacked(packed: bytes, quantisation: int, dimension: int) -> NDArray[np.float32]:
+def unpacked(packed: bytes, quantisation: int, dimension: int) -> VectorMatrix:
     """Vectors as they are kept, as numbers."""
     if quantisation == Quantisation.FLOAT16:
-        return np.frombuffer(packed, "<f2").reshape(-1, dimension).astype(np.float32)
+        return VectorMatrix(np.frombuffer(packed, "<f2").reshape(-1, dimension).astype(np.float32))
     rows = np.frombuffer(packed, np.uint8).reshape(-1, vector_bytes(quantisation, dimension))
-    scales = rows[:, :4].copy().view("<f4")
-    return np.asarray(rows[:, 4:].view(np.int8) * scales, np.float32)
+    return VectorMatrix(rows[:, 4:].view(np.int8), rows[:, :4].copy().view("<f4")[:, 0])
 
 
 class VectorTable:
@@ -165,10 +164,6 @@ class VectorTable:
     def forget(self) -> None:
         """Lets go of every vector."""
         self._models.clear()
-
-    def models(self) -> Iterable[tuple[str, int]]:
-        """The models at hand."""
-        return self._models.keys()
 
 
 _VECTORS = """SELECT position, content, chunks, quantisation, cell, commitment FROM vectors

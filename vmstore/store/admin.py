@@ -21,6 +21,7 @@ from vmstore.namespace.folder import sizes
 from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
 from vmstore.namespace.resolve import page_named
 from vmstore.namespace.results import RecordedCall
+from vmstore.search.place import TEXT
 from vmstore.store.host import StoreHost
 from vmstore.store.session import Session
 from vmstore.store.sessions import Sessions
@@ -134,17 +135,19 @@ class Admin:
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
         """Forgets one view, or all, and folds the log again; the positions reached.
 
-        `columns` are the column segments; with all they are cut again where there are any.
+        `columns` are the column segments, `text` is the text index; with all they are made again where there are any.
         """
         columns = self._store._columns
         with self._ns.lock:
             if (access := self._ns.let.access) is not None:  # who may read no more is told of no region
                 access.change()
-            if view != VIEW:
+            if view not in (VIEW, TEXT):
                 self._ns.let.projection.rebuild(view, progress)
             positions = self._ns.let.projection.positions()
             if view == VIEW or (view is None and columns.usable):
                 positions[VIEW] = columns.rebuild(progress)
+            if view == TEXT or (view is None and self._ns.text_index_made is not None):
+                positions[TEXT] = self._ns.rebuild_text(progress)
             return positions
 
     def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:

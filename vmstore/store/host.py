@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vmstore.core.asof import AsOf
+from vmstore.core.decision import Recaller
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import SessionInfo
@@ -65,5 +66,9 @@ class SessionHost(Protocol):
         ...
 
     def _lane(self) -> Branch: ...
+
+    def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None: ...
+
+    def _untold(self, pages: Sequence[int]) -> frozenset[int]: ...
 
     def _resolve(self, lane: Branch, reference: str | int, when: AsOf) -> tuple[int, ResolvedMoment]: ...

@@ -148,6 +148,11 @@ class OpenQueryHost:
         with self._ns.asking():
             return self._ns.texts(moments)
 
+    def ask(self, question: str) -> None:
+        """Has the embedder asked about a question, where one was handed in; the answer is remembered."""
+        if self._ns.embedder is not None:
+            self._ns.closeness.question(question)
+
     def closeness(self, question: str, moments: Sequence[tuple[Branch, int]], texts: Any) -> tuple[Any, str | None]:
         """How close the texts of some lanes are to a question; nothing where no embedder was handed in."""
         if self._ns.embedder is None:

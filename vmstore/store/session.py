@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
@@ -10,6 +10,7 @@ from vmstore.core.address import MOMENTS, page_name, parse
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Call, Head, Moment, Position, When, one_moment
 from vmstore.core.clock import within
+from vmstore.core.decision import Recaller
 from vmstore.core.page import Origin
 from vmstore.engine.batch import Batch, HandBatch
 from vmstore.engine.head import NewSession
@@ -113,6 +114,13 @@ class Session(Aliased):
     def debug(self) -> Debug:
         """How its memory worked: faults, the first moment a predicate holds, replays under other settings."""
         return Debug(self)
+
+    def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
+        """Takes what was recalled; a recorded session logs nothing of who looks at it."""
+
+    def _untold(self, pages: Sequence[int]) -> frozenset[int]:
+        """Those of some pages that recall tells nobody."""
+        return frozenset()
 
     def _lane(self) -> Branch:
         """What the session sees, which is settled where it begins."""

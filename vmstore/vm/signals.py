@@ -70,7 +70,9 @@ def likely(text: str) -> float:
     """How likely a message is looked for later, beside another that says as much: a decision, no question or task."""
     said = read(text)
     asks = said.rstrip().endswith("?") and "." not in said.rstrip("?. \n")[:-1]
-    if asks or cues.TASK.match(said) or cues.WORK.match(said):
+    if led := cues.CLAUSE.match(said):
+        said = said[led.end() :]
+    if asks or cues.TASK.match(said) or cues.WORK.match(said) or cues.ERRAND_LAST.search(said):
         return ASKS
     return 1 + TOLD * min(3, len({found[0].casefold() for found in TELLS.finditer(said)}))
 

@@ -145,6 +145,10 @@ class Host(Protocol):
         """The texts in force at the moments of some lanes, as `vmstore.relevance.texts.Texts`."""
         ...
 
+    def ask(self, question: str) -> None:
+        """Has the embedder asked about what is searched for, before the views are held: it may take its time."""
+        ...
+
     def closeness(self, question: str, moments: Sequence[tuple[Branch, int]], texts: Any) -> tuple[Any, str | None]:
         """How close the texts of some lanes are to a question by an embedder; what is to be told beside the answer."""
         ...

@@ -34,6 +34,7 @@ from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.session import Session
 from vmstore.store.store import Store
+from vmstore.views.branch import Branch
 from vmstore.views.projection import PROJECTORS, Projection
 from vmstore.views.projectors.lineage import walk
 
@@ -128,6 +129,14 @@ _MUTATIONS: dict[type, Callable[[Any, Any], Mutation]] = {
     Replied: _replied,
     Turned: _turned,
 }
+
+
+def texts(session: Session) -> Any:
+    """What a search of a session sees at its head: the texts in force, with their postings."""
+    ns = session._ns
+    with ns.asking():
+        key = ns.key(session.name)
+        return ns.texts([(Branch(ns.views, key or 0), session.info().position)])
 
 
 # ---- the log alone

@@ -20,7 +20,7 @@ from vmstore.vm.claims import quotes
 from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.tool_calls import tool_called
-from vmstore.vm.protocol.tools import VM_TOOLS
+from vmstore.vm.protocol.tools import memory_tools
 from vmstore.vm.recall.postings import WINDOW_CHARS, Postings
 
 ANSWER_CHARS_MAX = 120  # a shorter message says little without what it answers
@@ -104,7 +104,8 @@ class RecallIndex:
 
     def _add(self, held: ManagedPage, text: str, forms: ContentCache, state: State) -> None:
         called = tool_called(text) if held.role == Role.ASSISTANT else ""
-        if called in VM_TOOLS or (held.answers < held.page and held.answers in self._unfit):
+        own = memory_tools(state.settings is not None and state.settings.recall_tools)
+        if called in own or (held.answers < held.page and held.answers in self._unfit):
             if held.message:
                 self._unfit[held.page] = None
             return
@@ -150,6 +151,14 @@ class RecallIndex:
         """Whether a page says how something is to be, which may have changed since: no report, no question or task."""
         return page in self._turns or (page in self._said and page not in self._place)
 
+    def stated(self, term: str) -> int:
+        """How many statements have a term."""
+        return self._turns.frequency(term)
+
+    def turns(self, page: int) -> bool:
+        """Whether a statement has a word of deciding or of change."""
+        return page in self._turning
+
     def tells(self, page: int) -> bool:
         """Whether a page is worth bringing back: it says something, or a tool printed it."""
         return page in self._stating or page in self._told
@@ -171,8 +180,8 @@ class RecallIndex:
             shared, turns = frozenset(match.terms), number in self._turning
             weight = sum(weights.get(term, 0.0) for term in match.terms)
             whole = len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least))
-            part = turns and not values.isdisjoint(shared) and not of.isdisjoint(shared)
-            if whole or (part and topic_of(number) in ("", topic)):
+            part = not values.isdisjoint(shared) and not of.isdisjoint(shared)
+            if whole or (part and not apart(topic, topic_of(number))):
                 near.append((turns, weight, number))
         return tuple(sorted(number for _, _, number in sorted(near)[-LATER_MAX:]))
 
@@ -206,6 +215,12 @@ class RecallIndex:
         if place is None or not 0 <= place + step < len(self._order):
             return 0
         return self._order[place + step]
+
+
+def apart(one: str, other: str) -> bool:
+    """Whether two topics are of different things: each has a term that the other has not."""
+    these, those = frozenset(terms(one)), frozenset(terms(other))
+    return bool(these - those and those - these)
 
 
 def _is_text(held: ManagedPage, spoken: Transcript) -> bool:

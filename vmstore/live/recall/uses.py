@@ -17,7 +17,7 @@ from vmstore.live.transcript import Transcript
 from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.tool_calls import arguments_in, tool_called
-from vmstore.vm.protocol.tools import VM_TOOLS
+from vmstore.vm.protocol.tools import memory_tools
 from vmstore.vm.recall.used_pages import HOLDERS_MAX, WORD, names_of, runs_of
 
 CHARS_MAX = 200_000  # of a page or an answer
@@ -106,7 +106,9 @@ class UseDetector:
     def _is_memory(self, page: int) -> bool:
         """Whether a page calls the memory's own tools or is answered by them: what they answer stands in pages."""
         call = page if self._asks(page) else self._state.pages[page].answers
-        return bool(call) and tool_called(self._text(call) or "") in VM_TOOLS
+        settings = self._state.settings
+        own = memory_tools(settings is not None and settings.recall_tools)
+        return bool(call) and tool_called(self._text(call) or "") in own
 
     def _text(self, page: int) -> str | None:
         held = self._state.pages[page]

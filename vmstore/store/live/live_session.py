@@ -16,7 +16,7 @@ from vmstore.core.address import page_name
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When, one_moment
 from vmstore.core.clock import within
-from vmstore.core.decision import FaultReason
+from vmstore.core.decision import FaultReason, Recaller
 from vmstore.core.draft import TokenUsage
 from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
@@ -41,7 +41,7 @@ from vmstore.store.live.copy_page import here, remembered, take
 from vmstore.store.live.driver import Streamed, calling, hearing, plain_tools, runnable, texts
 from vmstore.store.live.edits import delete, flush, link, unlink, update
 from vmstore.store.live.kept_values import keep, kept_at, kept_now, value_of
-from vmstore.store.live.memory_tools import MemoryTools, ToolResult
+from vmstore.store.live.memory_tools import MemoryTools, ToolResult, unfit
 from vmstore.store.live.options import LiveOptions
 from vmstore.store.live.page_names import titled
 from vmstore.store.live.prompt import Prompt
@@ -266,27 +266,36 @@ class Live(PageActions):
     ) -> Hits:  # fmt: skip
         """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
         hits = super().search(query, at, limit=limit, score=score, **moment)
-        if at is None and not moment and not self._ns.readonly:
-
-            def do(act: Act) -> None:
-                """Logs what was searched for and found."""
-                found = tuple(dict.fromkeys(self._number(act, hit.page) for hit in hits))
-                act.tell(Search(act.cell(query.encode("utf-8", "backslashreplace")), found, len(hits)))
-
-            self._act(do)
+        if at is None and not moment:
+            self._searched(Recaller.SEARCH, query, [int(hit.page[1:]) for hit in hits], len(hits), 0)
         return hits
 
-    def _ranked(self, query: str, limit: int) -> list[tuple[int, float]]:
-        """Searches by stems, windows and neighbours for the model: pages and scores, best first; logged."""
+    def _ranked(self, query: str, limit: int) -> tuple[list[tuple[int, float]], int]:
+        """Searches by stems, windows and neighbours for the model: pages and scores, and how many there are; logged."""
         brought = remembered(self, query, 1)
 
-        def do(act: Act) -> list[RecallMatch]:
+        def do(act: Act) -> tuple[list[RecallMatch], int]:
             """Ranks pages for the query."""
             take(act, brought)
             return prefetch.look_for(act, query, limit)
 
-        found = self._act(do)
-        return [(one.page, one.score) for one in found]
+        found, total = self._act(do)
+        return [(one.page, one.score) for one in found], total
+
+    def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
+        """Logs what the agent recalled of its own session: what was found, and how many tokens of it were given."""
+
+        def do(act: Act) -> None:
+            """Logs the question and the answer."""
+            cell = act.cell(query.encode("utf-8", "backslashreplace"))
+            act.tell(Search(cell, tuple(dict.fromkeys(pages)), total, int(recaller), tokens))
+
+        if not self._ns.readonly:
+            self._act(do)
+
+    def _untold(self, pages: Sequence[int]) -> frozenset[int]:
+        """Those of some pages that recall tells nobody: retracted ones, values, and what the memory itself answered."""
+        return self.look(lambda runtime: frozenset(page for page in pages if unfit(runtime, page)))
 
     def _looks_elsewhere(self) -> bool:
         """Whether a message brings in what the user's other sessions hold."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from vmstore.core.draft import TokenUsage
-from vmstore.core.page import Modality, PageType, Tier
+from vmstore.core.page import Modality, PageType, Role, Tier
 from vmstore.errors import InputError, RefusedError, UnknownError, VmstoreError
 from vmstore.live.pack import SHAPES
 from vmstore.live.prompt_pages import PromptPages
@@ -17,11 +17,15 @@ from vmstore.namespace.results import Hit as StoreHit
 from vmstore.providers import assembled, plain, shape_of_body
 from vmstore.store.live.driver import FailedCall
 from vmstore.store.live.prompt import Prompt
+from vmstore.store.recall.envelopes import overview_told, quotes_told, recall_told
+from vmstore.store.recall.memory import SessionMemory
 from vmstore.store.session import Session
 from vmstore.vm.protocol.dialects.dialect import ToolCall
 from vmstore.vm.protocol.escape import dumps, finite
 from vmstore.vm.protocol.loop import Answer, DeniedFault, ReceivedResponse
+from vmstore.vm.protocol.tool_calls import tool_called
 from vmstore.vm.protocol.tool_results import LoadedPage, SearchHit, SearchResults
+from vmstore.vm.protocol.tools import memory_tools
 from vmstore.vm.signals import asked
 
 T = TypeVar("T")
@@ -47,6 +51,8 @@ class ToolTarget(Protocol):
     def join(self, child: Any, *, call: str) -> object: ...
     def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> FaultAnswer: ...
     def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
+    @property
+    def memory(self) -> SessionMemory: ...
     def look(self, see: Callable[[Runtime], T]) -> T: ...
 
 
@@ -62,7 +68,7 @@ class MemoryTools:
     """Answers the memory tools of one live session; each answer is logged with what was decided.
 
     `take` logs a response, `results` what tools answer by the ids of their calls, as one commit; `ranked` searches
-    for the model: pages and scores, best first; `now` is the time.
+    for the model: pages and scores, best first, and how many there are; `now` is the time.
     """
 
     def __init__(
@@ -70,7 +76,7 @@ class MemoryTools:
         live: ToolTarget,
         take: Callable[..., object],
         results: Callable[[Sequence[ToolResult]], object],
-        ranked: Callable[[str, int], list[tuple[int, float]]],
+        ranked: Callable[[str, int], tuple[list[tuple[int, float]], int]],
         now: Callable[[], int],
         shape: str,
     ) -> None:
@@ -152,8 +158,9 @@ class MemoryTools:
         """The pages that match best."""
         self.settle()
         if modality is None and asked(query):
-            ranked = self._ranked(query, limit)
+            ranked, total = self._ranked(query, limit)
         else:
+            total = self._live.memory._counted(query, modality)
             gone = self._live.look(lambda runtime: len(runtime.state.retracted.pages))
             hits = self._live.search(query, limit=limit + gone if modality is None else SEARCHED_MAX + gone)
             ranked = [(int(hit.page[1:]), hit.score) for hit in hits]
@@ -169,13 +176,45 @@ class MemoryTools:
                 if modality in (None, held.modality):
                     tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
                     found.append(SearchHit(made.of(held, 0, tier, words=False), round(score / best * 1_000_000)))
-            return SearchResults(found[:limit], min(len(found), limit if modality is None else SEARCHED_MAX))
+            return SearchResults(found[:limit], max(total, len(found)))
 
         return self._live.look(leaves)
+
+    def recall(self, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a tool answers that only reads: it changes nothing that is in the prompt, and is logged as a search."""
+        self.settle()
+        memory = self._live.memory
+        if tool == "find_quote":
+            return quotes_told(memory.find_quote(given["text"]))
+        if tool == "recall_all":
+            return overview_told(memory.recall_all(tokens=given["tokens"]))
+        bounds = {name: given.get(name) for name in ("preset", "start", "end")}
+        query = given.get("query") or None
+        return recall_told(memory.remember_when(query, tokens=given["tokens"], **bounds))
+
+    def recalls(self) -> bool:
+        """Whether the session's settings offer the tools that only read."""
+        settings = self._live.look(lambda runtime: runtime.state.settings)
+        return settings is not None and settings.recall_tools
 
     def left(self) -> tuple[int, int]:
         """The faults and the tokens of faults that this turn has left."""
         return self._live.look(lambda runtime: runtime.state.left())
+
+
+def unfit(runtime: Runtime, page: int) -> bool:
+    """Whether recall tells nobody of a page: it was retracted, is a value, or is what the memory itself answered."""
+    held = runtime.state.pages.get(page)
+    if held is None:
+        return False
+    if page in runtime.state.retracted or held.type is PageType.VALUE:
+        return True
+    call = held if held.role == Role.ASSISTANT else runtime.state.pages.get(held.answers)
+    form = None if call is None or held.role not in (Role.ASSISTANT, Role.TOOL) else call.forms[0]
+    if form is None:
+        return False
+    text = runtime.forms.of(form.position)
+    return isinstance(text, bytes) and tool_called(text.decode("utf-8", "replace")) in memory_tools(True)
 
 
 WORDS = {shape: word for word, shape in reversed(SHAPES.items())}

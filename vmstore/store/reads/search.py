@@ -9,16 +9,15 @@ from vmstore.core.address import page_name
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Hit, Hits
-from vmstore.relevance.words import Analyzer, TokenForm
+from vmstore.relevance.excerpt import excerpt
+from vmstore.relevance.query import parse_query
 from vmstore.search.blend import answers
-from vmstore.search.rank import asked
 from vmstore.views.branch import Branch
 
 if TYPE_CHECKING:
     from vmstore.namespace.closeness import QuestionVector
 
-SNIPPET_CHARS = 100
-LEAD_CHARS = 20  # of a snippet, before the word that was found
+SHOWN_CHARS = 120  # of a text, in one line
 
 
 Moments = Sequence[tuple[str, Branch, int]]
@@ -54,41 +53,11 @@ def search(
         texts = ns.texts(lanes)
         closeness, note = ns.closeness.of(question, lanes, texts) if question is not None else (None, None)
         hits = answers(texts, lanes, query, limit, closeness=closeness, score=score)
-        wanted = words_of(query, texts.analyzer)
+        asked = parse_query(query, texts.analyzer)
         lines = texts.texts([hit.row for hit in hits])
+        shown = [excerpt(line, asked, texts.analyzer, SHOWN_CHARS) for line in lines]
         found = [
-            Hit(
-                moments[hit.lane][0],
-                page_name(hit.page),
-                round(hit.score, 6),
-                hit.version,
-                hit.position,
-                snippet(line, wanted, texts.analyzer),
-            )
-            for hit, line in zip(hits, lines, strict=True)
+            Hit(moments[hit.lane][0], page_name(hit.page), round(hit.score, 6), hit.version, hit.position, *line)
+            for hit, line in zip(hits, shown, strict=True)
         ]
-        return Hits(found, [] if note is None else [note])
-
-
-def words_of(query: str, analyzer: Analyzer) -> set[str]:
-    """The terms that a snippet looks for; none of a query without a word."""
-    try:
-        return set(asked(query, analyzer))
-    except InputError:
-        return set()
-
-
-def snippet(text: str, wanted: set[str], analyzer: Analyzer) -> str:
-    """One line around the first word that was looked for."""
-    parts, forms = text.split(), analyzer.forms
-    at = next((n for n, part in enumerate(parts) if any(_has(form, wanted) for form in forms(part))), 0)
-    start = at
-    while start > 0 and len(" ".join(parts[start - 1 : at])) <= LEAD_CHARS:
-        start -= 1
-    line = " ".join(parts[start : start + SNIPPET_CHARS])
-    cut = line[:SNIPPET_CHARS]
-    return ("…" if start else "") + cut + ("…" if len(line) > len(cut) else "")
-
-
-def _has(form: TokenForm, wanted: set[str]) -> bool:
-    return not wanted.isdisjoint(form.terms) or not wanted.isdisjoint(form.stops)
+        return Hits(found, asked.notes if note is None else [*asked.notes, note])

@@ -10,7 +10,7 @@ from vmstore.core.page import PageType
 from vmstore.namespace.namespace import Namespace
 from vmstore.search.passages import page_facts
 from vmstore.store.reads.search import Moments
-from vmstore.store.recall.recall import Found, types_of
+from vmstore.store.recall.recall import FoundTexts, types_of
 from vmstore.views.branch import NEVER, Branch
 
 RECENCY, LIKENESS, ANCHOR = 0.5, 0.3, 0.2
@@ -29,7 +29,7 @@ def others(ns: Namespace, user: str, lane: Branch) -> Moments:
     return [(name, Branch(ns.views, key).alone(), position) for key, name, position in rows if key not in own]
 
 
-def weighed(ns: Namespace, answer: Found, query: str, now_us: int) -> Found:
+def weighed(ns: Namespace, answer: FoundTexts, query: str, now_us: int) -> FoundTexts:
     """The hits by .5 of their recency, .3 of their likeness, .2 of how much hangs on them; five summaries at most.
 
     Recency decays by a tenth a day. What hangs on a page is its importance; where the question is about who asks,
@@ -52,7 +52,7 @@ def weighed(ns: Namespace, answer: Found, query: str, now_us: int) -> Found:
     summaries = [hit for hit, type_ in hits if type_ == PageType.SUMMARY][:SUMMARIES]
     chosen = {(hit.lane.session, hit.page) for hit in summaries}
     kept = [hit for hit, type_ in hits if type_ != PageType.SUMMARY or (hit.lane.session, hit.page) in chosen]
-    return Found(kept, answer.note)
+    return FoundTexts(kept, answer.note)
 
 
 _SESSIONS = "SELECT session, name, position FROM sessions WHERE user = ? AND hidden = 0 ORDER BY session"

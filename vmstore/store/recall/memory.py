@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack
 
 from vmstore.core.asof import Moment, When, one_moment
+from vmstore.core.decision import Recaller
 from vmstore.core.page import Modality, Tier
 from vmstore.errors import InputError
 from vmstore.namespace.page_rows import described
@@ -14,8 +16,9 @@ from vmstore.store.recall.cold import others, weighed
 from vmstore.store.recall.overview import overview
 from vmstore.store.recall.periods import Bound, period
 from vmstore.store.recall.quotes import quotes
-from vmstore.store.recall.recall import Found, found, of_time, recalled, within
-from vmstore.store.recall.results import FoundPage, FoundPages, FoundQuotes, Overview, RecallAnswer
+from vmstore.store.recall.recall import QUERY_CHARS_MAX, FoundTexts, found, of_time, recalled, within, without
+from vmstore.store.recall.results import FoundPage, FoundPages, FoundQuotes, Overview, RecallAnswer, RecallWorth
+from vmstore.store.recall.worth import worth
 from vmstore.views.reads.resolve_asof import basis
 
 TOKENS = 1_000
@@ -25,7 +28,10 @@ HINT_CHARS = 80
 
 
 class SessionMemory:
-    """What a session remembers: `session.memory`. Nothing asked here changes what is in the prompt."""
+    """What a session remembers: `session.memory`. Nothing asked here changes what is in the prompt.
+
+    What a live session asks of now is logged as a search, with what it was given.
+    """
 
     def __init__(self, session: SessionHost) -> None:
         self._session = session
@@ -34,9 +40,10 @@ class SessionMemory:
         self, query: str, at: When | None = None, *, tokens: int = TOKENS, **moment: Unpack[Moment]
     ) -> RecallAnswer:
         """What answers a query, best first, each with what was said beside it, in at most so many tokens."""
-        with self._session._ns.asking():
-            moments = self._moments(at, moment)
-            return recalled(self._session._ns, moments, found(self._session._ns, moments, query), tokens)
+        moments = self._moments(at, moment)
+        recall = recalled(self._session._ns, moments, self._found(moments, query), tokens)
+        self._note(Recaller.RECALL, query, pages_of(recall), recall, at, moment)
+        return recall
 
     def search_pages(
         self, query: str, at: When | None = None, *, modality: str | None = None, limit: int = 5,
@@ -48,15 +55,25 @@ class SessionMemory:
             raise InputError(f"{modality!r:.60} is no modality; there are {', '.join(m.word for m in Modality)}")
         if type(limit) is not int or not 1 <= limit <= PAGES_MAX:
             raise InputError(f"limit {limit!r:.60} is no number of pages from 1 to {PAGES_MAX}")
-        with self._session._ns.asking():
-            moments = self._moments(at, moment)
-            return self._described(moments, found(self._session._ns, moments, query), kind, limit)
+        moments = self._moments(at, moment)
+        pages = self._described(moments, self._found(moments, query), kind, limit)
+        self._note(Recaller.SEARCH_PAGES, query, [page.page_id for page in pages.results], pages, at, moment)
+        return pages
+
+    def _counted(self, query: str, modality: Modality | None) -> int:
+        """How many pages answer a query now; nobody is told that it was asked."""
+        moments = self._moments(None, {})
+        try:
+            return self._described(moments, self._found(moments, query), modality, 1).total_available
+        except InputError:
+            return 0
 
     def find_quote(self, text: str, at: When | None = None, **moment: Unpack[Moment]) -> FoundQuotes:
         """Where something was said in these words, then where most of them were: twenty at most, exact ones first."""
-        with self._session._ns.asking():
-            moments = self._moments(at, moment)
-            return quotes(self._session._ns, moments, found(self._session._ns, moments, text), text)
+        moments = self._moments(at, moment)
+        answer = quotes(self._session._ns, moments, self._found(moments, text), text)
+        self._note(Recaller.FIND_QUOTE, text, [quote.page for quote in answer.quotes], answer, at, moment)
+        return answer
 
     def remember_when(
         self, query: str | None = None, at: When | None = None, *, preset: str | None = None,
@@ -68,18 +85,23 @@ class SessionMemory:
         """
         ns = self._session._ns
         asked = period(preset, start, end, ns.clock.now())
-        with ns.asking():
-            moments = self._moments(at, moment)
-            answer = of_time(ns, moments, asked) if query is None else within(ns, found(ns, moments, query), asked)
-            recall = recalled(ns, moments, answer, tokens, earliest_first=True, windows=query is not None)
+        moments = self._moments(at, moment)
+        if query is None:
+            answer = without(of_time(ns, moments, asked), self._session._untold)
+        else:
+            answer = within(ns, self._found(moments, query), asked)
+        recall = recalled(ns, moments, answer, tokens, earliest_first=True, windows=query is not None)
+        self._note(Recaller.REMEMBER_WHEN, query or "", pages_of(recall), recall, at, moment)
         return _timed(recall, asked.from_us, asked.to_us)
 
     def recall_all(
         self, at: When | None = None, *, tokens: int = OVERVIEW_TOKENS, **moment: Unpack[Moment]
     ) -> Overview:
         """All that the session is about, oldest first: summaries and topics, in at most so many tokens."""
-        with self._session._ns.asking():
-            return overview(self._session._ns, self._moments(at, moment), tokens)
+        all_of_it = overview(self._session._ns, self._moments(at, moment), tokens, self._session._untold)
+        pages = [page for topic in all_of_it.topics for page in topic.pages]
+        self._note(Recaller.RECALL_ALL, "", pages, all_of_it, at, moment)
+        return all_of_it
 
     def recall_user(self, query: str, *, tokens: int = TOKENS) -> RecallAnswer:
         """What the other sessions of the session's user hold of a query, the recent and the important first."""
@@ -89,17 +111,40 @@ class SessionMemory:
             raise InputError(f"{self._session.name!r} has no user; a session gets one when it is created: user='ada'")
         with ns.asking():
             moments = others(ns, user, self._session._lane())
-            answer = found(ns, moments, query) if moments else Found([], f"{user!r} has no other session")
-            return recalled(ns, moments, weighed(ns, answer, query, ns.clock.now()), tokens)
+        answer = found(ns, moments, query) if moments else FoundTexts([], f"{user!r} has no other session")
+        recall = recalled(ns, moments, weighed(ns, answer, query, ns.clock.now()), tokens)
+        self._note(Recaller.RECALL_USER, query, [], recall, None, {})
+        return recall
+
+    def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
+        """What a live session's recalls were worth: by the way of asking, what they gave and what was used of it."""
+        with self._session._ns.asking():
+            lane = self._session._lane()
+            return worth(lane, basis(lane, one_moment(at, moment)).position)
+
+    def _found(self, moments: Moments, query: str) -> FoundTexts:
+        return without(found(self._session._ns, moments, query), self._session._untold)
+
+    def _note(
+        self, recaller: Recaller, query: str, pages: Sequence[str], answer: Told, at: When | None, moment: Moment
+    ) -> None:
+        """Tells a live session what it recalled; of the past nobody recalls anything."""
+        if at is None and not moment:
+            tokens = getattr(answer, "tokens", 0)
+            numbers = [int(page[1:]) for page in pages]
+            self._session._searched(recaller, query[:QUERY_CHARS_MAX], numbers, answer.total_available, tokens)
 
     def _moments(self, at: When | None, moment: Moment) -> Moments:
-        lane = self._session._lane()
-        return [(self._session.name, lane, basis(lane, one_moment(at, moment)).position)]
+        with self._session._ns.asking():
+            lane = self._session._lane()
+            return [(self._session.name, lane, basis(lane, one_moment(at, moment)).position)]
 
-    def _described(self, moments: Moments, answer: Found, kind: Modality | None, limit: int) -> FoundPages:
+    def _described(self, moments: Moments, answer: FoundTexts, kind: Modality | None, limit: int) -> FoundPages:
         ((name, lane, position),) = moments
         word = None if kind is None else kind.word
-        pages = described(lane, position, [hit.page for hit in (answer.hits if kind else answer.hits[:limit])])
+        wanted = [hit.page for hit in (answer.hits if kind else answer.hits[:limit])]
+        with self._session._ns.asking():
+            pages = described(lane, position, wanted)
         fitting = [page for page in pages if word in (None, page.modality)]
         scores = {hit.page: hit.score for hit in answer.hits}
         best = max(scores.values(), default=1.0) or 1.0
@@ -120,6 +165,14 @@ class SessionMemory:
         if kind is not None and answer.hits and not fitting:
             note = f"of {len(answer.hits)} pages that answer the query none is {word}"
         return FoundPages(results, len(fitting) if kind else answer.total, note)
+
+
+Told = RecallAnswer | FoundPages | FoundQuotes | Overview
+
+
+def pages_of(recall: RecallAnswer) -> list[str]:
+    """The pages that were found, the best passage's first; those beside them are not among them."""
+    return [text.page for passage in recall.passages for text in passage.texts if text.found]
 
 
 def _timed(recall: RecallAnswer, from_us: int | None, to_us: int | None) -> RecallAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
@@ -34,19 +34,22 @@ class _Stretch(NamedTuple):
     at: int
 
 
-def overview(ns: Namespace, moments: Moments, tokens: int) -> Overview:
+def overview(
+    ns: Namespace, moments: Moments, tokens: int, untold: Callable[[Sequence[int]], frozenset[int]]
+) -> Overview:
     """What sessions are about within a budget: every topic first, then as much of their texts as there is room for.
 
     Where not even the topics fit, the latest are told.
     """
     budget(tokens)
     with ns.asking():
-        topics = [
-            topic
-            for name, lane, position in moments
-            for stretch in _stretches(name, lane, position)
-            if (topic := _topic(ns, stretch, position)) is not None
+        stretches = [
+            (found, position) for name, lane, position in moments for found in _stretches(name, lane, position)
         ]
+    out = untold([page for stretch, _ in stretches for page in (*stretch.pages, stretch.summary)])
+    with ns.asking():
+        made = (_topic(ns, stretch, position, out) for stretch, position in stretches)
+        topics = [topic for topic in made if topic is not None]
     topics.sort(key=lambda topic: (topic.at_us, topic.session, topic.turns))
     left, told = tokens, dict[int, Topic]()
     for place in reversed(range(len(topics))):
@@ -68,9 +71,10 @@ def overview(ns: Namespace, moments: Moments, tokens: int) -> Overview:
     return Overview([told[place] for place in sorted(told)], tokens - left, len(topics), len(topics) - len(told), note)
 
 
-def _topic(ns: Namespace, stretch: _Stretch, position: int) -> Topic | None:
+def _topic(ns: Namespace, stretch: _Stretch, position: int, out: Container[int]) -> Topic | None:
     positions = {stretch.lane.session: position}
     wanted = (stretch.summary,) if stretch.summary else stretch.pages
+    wanted = tuple(page for page in wanted if page not in out)
     texts = dict(texts_of(ns.log, stretch.lane, positions, wanted))
     spoken = [texts[page] for page in wanted if texts.get(page, "").strip()]
     if not spoken:

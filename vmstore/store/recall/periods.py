@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from vmstore.core.text.suggest import suggest
 from vmstore.core.times import iso, microseconds
 from vmstore.errors import InputError
-from vmstore.relevance.times import times_in
+from vmstore.relevance.time.times import times_in
 
 PRESETS: Final = (
     "today", "yesterday", "this_week", "last_week", "last_7_days", "this_month", "last_month", "last_30_days",

@@ -10,7 +10,7 @@ from vmstore.core.text.tokenizer import words
 from vmstore.namespace.namespace import Namespace
 from vmstore.search.passages import RankedText, folded, page_facts
 from vmstore.store.reads.search import Moments
-from vmstore.store.recall.recall import Found
+from vmstore.store.recall.recall import FoundTexts
 from vmstore.store.recall.results import FoundQuote, FoundQuotes
 from vmstore.views.reads.annotations import notes_of
 
@@ -20,7 +20,7 @@ LEAD_CHARS = 80  # of an excerpt, before what was found
 _ROLES = {int(role): role.word for role in Role}
 
 
-def quotes(ns: Namespace, moments: Moments, answer: Found, text: str) -> FoundQuotes:
+def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> FoundQuotes:
     """The best quotes of some hits, those that hold the text as it is first; what is said twice is told once."""
     wanted = _plain(text)
     names = {lane.session: name for name, lane, _ in moments}

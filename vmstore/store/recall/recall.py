@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
 from vmstore.core.page import PageType, Role
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
-from vmstore.relevance.times import times_in
+from vmstore.relevance.time.times import times_in
 from vmstore.search.passages import (
     RankedText,
     page_facts,
@@ -28,7 +28,7 @@ TEXTS_MAX = 10_000  # of a time that no words narrow: more fit no budget
 _ROLES = {int(role): role.word for role in Role}
 
 
-class Found(NamedTuple):
+class FoundTexts(NamedTuple):
     """The texts that answer a query, best first, and what was done where it is not what was asked."""
 
     hits: list[RankedText]
@@ -49,7 +49,7 @@ def budget(tokens: int) -> int:
     return tokens
 
 
-def found(ns: Namespace, moments: Moments, query: str) -> Found:
+def found(ns: Namespace, moments: Moments, query: str) -> FoundTexts:
     """The texts that answer a query; where it has no word, those that hold it as it is written."""
     if not isinstance(query, str):
         raise InputError(f"a query is a text, and {query!r:.60} is none")
@@ -73,13 +73,22 @@ def found(ns: Namespace, moments: Moments, query: str) -> Found:
             note = "the query has no word, so texts that hold it as it is written were looked for"
     if not hits:
         note = "; ".join(part for part in (note, "no page answers the query; ask with other words") if part)
-    return Found(hits, note, total)
+    return FoundTexts(hits, note, total)
+
+
+def without(answer: FoundTexts, untold: Callable[[Sequence[int]], frozenset[int]]) -> FoundTexts:
+    """The hits but for those that are told nobody."""
+    out = untold([hit.page for hit in answer.hits])
+    hits = [hit for hit in answer.hits if hit.page not in out] if out else answer.hits
+    if hits or not answer.hits:
+        return FoundTexts(hits, answer.note, max(0, answer.total - len(answer.hits) + len(hits)))
+    return FoundTexts([], "what answers was taken back or is what the memory answered before", 0)
 
 
 def recalled(
     ns: Namespace,
     moments: Moments,
-    answer: Found,
+    answer: FoundTexts,
     tokens: int,
     *,
     earliest_first: bool = False,
@@ -112,7 +121,7 @@ def _passage(passage: Any, names: dict[int, str], best: float) -> Passage:
     return Passage(names[passage.lane.session], texts[0].at_us, relevance, texts, passage.copies)
 
 
-def within(ns: Namespace, answer: Found, asked: Period) -> Found:
+def within(ns: Namespace, answer: FoundTexts, asked: Period) -> FoundTexts:
     """The hits that were said in a time, or that name a time in it."""
     with ns.asking():
         facts = page_facts(answer.hits, 0)
@@ -126,10 +135,10 @@ def within(ns: Namespace, answer: Found, asked: Period) -> Found:
     if answer.hits and not hits:
         among = f"{answer.total} pages" if answer.total == len(answer.hits) else f"the best {len(answer.hits)} pages"
         note = f"of {among} that answer the query none is of that time; ask for another"
-    return Found(hits, note)
+    return FoundTexts(hits, note)
 
 
-def of_time(ns: Namespace, moments: Moments, asked: Period) -> Found:
+def of_time(ns: Namespace, moments: Moments, asked: Period) -> FoundTexts:
     """All that was said in a time by user and assistant, the first said the best."""
     hits: list[RankedText] = []
     with ns.asking():
@@ -140,7 +149,7 @@ def of_time(ns: Namespace, moments: Moments, asked: Period) -> Found:
         facts = page_facts(hits, 0)
     hits.sort(key=lambda hit: (facts[hit.lane.session, hit.page].at, hit.lane.session, hit.page))
     note = "" if hits else "nothing was said in that time; ask for another"
-    return Found([hit._replace(score=1.0 / (1 + place)) for place, hit in enumerate(hits)], note)
+    return FoundTexts([hit._replace(score=1.0 / (1 + place)) for place, hit in enumerate(hits)], note)
 
 
 def _said(lane: Branch, position: int, asked: Period) -> list[int]:

@@ -108,3 +108,18 @@ class Overview(msgspec.Struct, frozen=True):
     total_available: int
     left_out: int = 0
     note: str = ""
+
+
+class RecallWorth(msgspec.Struct, frozen=True):
+    """What one way of asking was worth: how often it was asked, the pages and tokens it gave, and what came of them.
+
+    `used` are the pages that an answer of that turn or the next cited, quoted, reused or loaded; `helped` how many
+    of the `searches` gave at least one such page.
+    """
+
+    recaller: str
+    searches: int
+    pages: int
+    used: int
+    helped: int
+    tokens: int

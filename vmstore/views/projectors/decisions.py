@@ -46,7 +46,8 @@ class Decision(NamedTuple):
     `kind` is its number; `cause` the position that brought it about; `word` the number of the word
     its kind tells: what a reference is the sign of, why a fault is denied, what makes a page give
     way, who holds it, in which tier it was, whether it was corrected, which place a search found it
-    at, which segment it stands for, how full the prompt is. `reason` and `signal` are a reference's.
+    at, which segment it stands for, how full the prompt is. `reason` and `signal` are a reference's; a search's
+    `reason` is how it was asked.
     """
 
     position: int
@@ -123,9 +124,9 @@ class DecisionsProjector(Projector):
         self._add(fact, m.NUMBER, m.page)
 
     def on_search(self, fact: Fact, m: Search) -> None:
-        """Adds each page the agent found, by its place; 0 where it found none."""
+        """Adds each page the agent found, by its place; 0 where it found none; how it asked, and what it was given."""
         for place, page in enumerate(dict.fromkeys(m.found or (0,)), 1):
-            self._add(fact, m.NUMBER, page, word=place)
+            self._add(fact, m.NUMBER, page, word=place, tokens=m.tokens or None, reason=m.recaller or None)
 
     def on_segment(self, fact: Fact, m: Segment) -> None:
         """Adds the page that stands for what ended."""

@@ -206,13 +206,12 @@ class _Finder:
     def _keep(
         self, one: quotes.Quote, sources: tuple[int, ...], confidence: int, earlier: KnownClaim | None = None
     ) -> None:
-        wanted = key_of(one.topic)
         name = name_of(one.topic)
-        earlier = earlier or next((k for k in self._known[::-1] if key_of(k.topic) == wanted or k.name == name), None)
-        earlier = earlier or self._replaced(one.text)
+        earlier = earlier or self._replaced(one.text, one.topic)
         if earlier is None and one.reverses:
             told = frozenset(terms(one.text))
-            near = {k.name: k for k in self._known if key_of(k.topic) and set(terms(k.topic)) <= told}
+            near = {k.name: k for k in self._known if (of := frozenset(terms(k.topic))) and of <= told}
+            near = {name: k for name, k in near.items() if " " in k.topic or quotes.addresses(one.text, k.topic)}
             earlier = next(iter(near.values())) if len(near) == 1 else None
         text = f"Decision: {one.text}"[:TEXT_CHARS_MAX]
         if earlier is not None and earlier.text.casefold() == text.casefold():
@@ -231,7 +230,12 @@ class _Finder:
     def _offer(self, said: ClaimSource, phrase: Phrase) -> None:
         """Keeps the first offer of a message: what comes after it are alternatives."""
         if self._offered is None or self._offered.page != said.page:
-            topic = phrase.choices[0].topic or phrase.topic or (self._asked.topic if self._asked else "")
+            topic = (
+                phrase.choices[0].topic
+                or phrase.topic
+                or (self._asked.topic if self._asked else "")
+                or quotes.named(said.text)
+            )
             self._offered = _Open(said.page, said.role, phrase.choices[:1], topic, MESSAGES_OPEN + 1)
 
     def _is_answer(self, said: ClaimSource) -> bool:
@@ -273,7 +277,7 @@ class _Finder:
     ) -> None:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
-        earlier = self._earlier(topic, phrase) or self._replaced(said.text)
+        earlier = self._earlier(topic, phrase) or self._replaced(said.text, topic)
         if phrase.swaps and earlier is None:
             return  # to put one thing in the place of another is a task, unless the other was decided
         if not topic and phrase.reverses and earlier is not None:
@@ -308,9 +312,29 @@ class _Finder:
             return next((one for one in newest if wanted and _within(wanted, key_of(one.text))), None)
         return newest[0] if phrase.reverses and newest else None
 
-    def _replaced(self, text: str) -> KnownClaim | None:
-        """The claim of which a text says what takes its place."""
-        return next((one for one in self._known[::-1] if quotes.replaces(text, one.topic, one.text)), None)
+    def _replaced(self, text: str, topic: str) -> KnownClaim | None:
+        """The claim whose place a text takes: it says so, or is of the same topic; of several the one named most."""
+        newest = self._known[::-1]
+        said = [one for one in newest if quotes.replaces(text, one.topic, one.text)]
+        said = said or [one for one in newest if len(key_of(one.topic)) > 1 and quotes.addresses(text, one.topic)]
+        said = said or [one for one in newest if self._is_of(text, topic, one)]
+        return max(said, key=lambda one: len(key_of(one.topic)), default=None)
+
+    def _is_of(self, text: str, topic: str, known: KnownClaim) -> bool:
+        """Whether a text of a topic is of the same as a claim."""
+        wanted = key_of(topic)
+        of = key_of(known.topic)
+        same = wanted == of or (wanted == key_of(_head(known.topic)) and quotes.addresses(text, topic))
+        return bool(wanted) and same and quotes.agree(text, known.topic, known.text)
+
+
+_BEHIND = re.compile(r"\s(?:for|of|in|on|at|to|from|with)\s")
+
+
+def _head(topic: str) -> str:
+    """What a topic is called for short: "deadline" of "deadline for the essay", "tier" of "free tier"."""
+    first, *behind = _BEHIND.split(topic, maxsplit=1)
+    return first if behind else first.split()[-1]
 
 
 def _before(heard: Sequence[ClaimSource], role: Role) -> tuple[ClaimSource | None, ClaimSource | None]:

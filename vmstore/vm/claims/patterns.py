@@ -25,6 +25,12 @@ class SpeechAct(IntEnum):
 
 CASE = re.IGNORECASE
 QUOTED = re.compile(r"\"(?:[^\s\"]{1,60}\s+){3}[^\"]{0,1000}\"|“(?:[^\s”]{1,60}\s+){3}[^”]{0,1000}”")
+UTTERED = re.compile(r"(?:(?<=^)|(?<=\s))(?:um+|uh+|er+m?|hm+|okay so|ok so|right so|yeah about|well)[,.]?\s+", CASE)
+IN_FULL = {
+    "lets": "let's", "dont": "don't", "doesnt": "doesn't", "thats": "that's", "im": "I'm", "gonna": "going to",
+    "wont": "won't", "cant": "can't", "isnt": "isn't", "pls": "please",
+}  # fmt: skip
+HASTE = re.compile(rf"\b(?:{'|'.join(IN_FULL)})\b", CASE)
 ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s)?")
 
 # What a thing is taken with: a claim says "use" for all of these.
@@ -209,7 +215,7 @@ AUXILIARY = re.compile(
 )
 RECALLED = re.compile(
     r"\b(?:did (?:we|i|you)|have we|had we|what was|which was|were we|was it|as we|remember|remind|recall"
-    r"|we (?:decided|agreed|chose|picked|said|discussed))\b",
+    r"|we (?:decided|agreed|chose|picked|said|discussed)|as (?:discussed|decided|planned|before))\b",
     CASE,
 )
 UNSURE = re.compile(

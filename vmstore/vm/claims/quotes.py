@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from vmstore.core.text.stems import terms
 from vmstore.vm.claims import cues, patterns
-from vmstore.vm.claims.sentences import spoken
+from vmstore.vm.claims.sentences import plainly, spoken
 from vmstore.vm.recall.text_pieces import bounded, sentences, without_controls
 from vmstore.vm.recall.topics import topics
 
 CHARS_MAX = 280  # of what is quoted
+WHOLE_CHARS = (
+    180  # a message up to so long that says one thing is quoted whole: its reason or its value may stand apart
+)
 ANSWER_WORDS_MAX = 14
 NOTED_CHARS_MAX = 12
 CHOICE_WORDS_MAX = 9
@@ -26,6 +30,7 @@ SPOKEN_CHARS_MAX = 1_200  # in a longer message decisions are few, and what was 
 TOPIC_WORDS_MAX = 8
 CHANGEABLE = 12  # decisions, the newest, that a change may be of which names only what they were
 WAS_CHARS = 90
+ADDRESS_CHARS_MAX = 60
 
 
 class Quote(NamedTuple):
@@ -46,7 +51,10 @@ def answered(text: str, offered: str, asked: str, *, may_choose: bool = True) ->
     chosen = _chosen(said, offered, offer) if may_choose else ""
     if chosen:
         return _quote(f"{chosen} ({_asking(offer, before)})", f"{before} {offer}", chosen)
-    brief = may_choose and (len(said.split()) <= BRIEF_WORDS or len(set(terms(said)) - set(terms(offer))) <= 1)
+    new = set(terms(said)) - set(terms(offer))
+    brief = may_choose and (
+        len(new) <= 1 if len(said.split()) > BRIEF_WORDS else not new or bool(set(terms(said)) - new)
+    )
     agrees = (cues.AGREES.search(said) and cues.PROPOSES.search(offer)) or brief
     if _is_a_task(offer) or (
         " or " in (sentences(offer) or [""])[-1] and not re.search(r"\bi lean|vote\b", offer, cues.CASE)
@@ -84,13 +92,21 @@ def stated(text: str) -> list[Quote]:
             continue
         forms = (
             (*cues.STATES, *cues.PLAIN)
-            if len(told) <= cues.PLAIN_WORDS_MAX and not cues.TROUBLE.search(whole)
+            if len(told) <= cues.PLAIN_WORDS_MAX and not cues.TROUBLE.search(_without_reason(sentence))
             else cues.STATES
         )
-        if match := next((match for form in forms if (match := form.search(sentence))), None):
+        if number == len(said) - 1 and len(forms) > len(cues.STATES):
+            forms = (*forms, *cues.HABITS)
+        if match := _matched(forms, sentence):
             named = {name: value or "" for name, value in match.groupdict().items()}
             lead = ""
-            topic = _subject(named.get("s", ""), sentence) or (_about(sentence) if cues.FOR.search(sentence) else "")
+            if ":" in sentence and cues.CHANGES.search(named.get("s", "")):  # "correction: …" is no thing
+                named["s"] = ""
+            topic = (
+                _subject(named.get("s", ""), sentence)
+                or _topic(named.get("t", ""))
+                or (_about(sentence) if cues.FOR.search(sentence) else "")
+            )
             if not topic:  # what it is about was said just before, or in no words of its own
                 lead = said[number - 1] if number and not said[number - 1].endswith(("!", "?")) else ""
                 topic = _about(f"{lead} {sentence}" if lead else sentence)
@@ -98,7 +114,19 @@ def stated(text: str) -> list[Quote]:
                 continue
             reverses = cues.REVERSES.search(" ".join(said[max(0, number - 1) : number + 1])) is not None
             found.append(Quote(f"{lead} {sentence}".strip()[:CHARS_MAX], topic, False, reverses))
+    if len(found) == 1 and len(whole) <= WHOLE_CHARS and "\n" not in text.strip():
+        return [found[0]._replace(text=whole)]
     return found
+
+
+def _matched(forms: Sequence[re.Pattern[str]], sentence: str) -> re.Match[str] | None:
+    """The first of some forms that a sentence has, else what it says behind a reason."""
+    parts = [sentence]
+    if led := cues.CLAUSE.match(sentence):
+        parts.append(sentence[led.end() :])
+    elif so := cues.SO.search(sentence):
+        parts.append(sentence[so.end() :])
+    return next((match for part in parts for form in forms if (match := form.search(part))), None)
 
 
 def acknowledged(answer: str, said: str) -> Quote | None:
@@ -109,7 +137,7 @@ def acknowledged(answer: str, said: str) -> Quote | None:
         return None
     if note.start() > NOTED_CHARS_MAX and cues.WORK.match(told):  # what was done is told, and nothing taken note of
         return None
-    if "?" in told or not 1 < len(told.split()) <= 25 or cues.UNSURE.search(told):
+    if "?" in told or not 1 < len(told.split()) <= 25 or cues.UNSURE.search(told) or _decides_nothing(told):
         return None
     found = cues.LABEL.match(told) or cues.LAYS_DOWN.search(told)
     named = [value for value in found.groupdict().values() if value] if found else []
@@ -120,35 +148,74 @@ def acknowledged(answer: str, said: str) -> Quote | None:
 def changed(text: str, known: Sequence[tuple[str, str]]) -> tuple[Quote, int] | None:
     """What takes the place of an earlier decision, and of which of the known, newest first by topic and text.
 
-    It has words of a change, and names what the decision is of, or else what it was.
+    It has words of a change, and names what the decision is of, or else what it was; of several that it names
+    the one it says most of.
     """
     said = _plain(text)
-    doubted = cues.DOUBTED.search(said) or cues.TASK.match(said) or cues.WORK.match(said)
+    doubted = cues.DOUBTED.search(said) or cues.OTHERS.match(said) or _sets_a_task(said)
     if said.endswith("?") or not 1 < len(said.split()) <= 40 or doubted:
         return None
     turns = cues.CHANGES.search(said) is not None
     named = set(terms(said))
+    best: tuple[tuple[int, int, int], int] | None = None
     for number, (topic, before) in enumerate(known):
-        of = set(terms(topic))
-        gives_way = (turns and of and of <= named) or replaces(said, topic, before)
-        if gives_way and named - of - values(topic, before):
-            return _change(said, topic, before), number
-    subjects = [set(terms(found[1])) for form in (cues.OF, cues.SUBJECT) for found in form.finditer(said)]
+        of, old = set(terms(topic)), values(topic, before)
+        whole = of <= named and (len(of) > 1 or addresses(said, topic))
+        gives_way = (turns and of and whole and agree(said, topic, before)) or replaces(said, topic, before)
+        if gives_way and named - of - old:
+            rank = (len(of & named) + 2 * bool(old & named), len(of), -number)
+            best = max(best, (rank, number)) if best else (rank, number)
+    if best is not None:
+        return _change(said, *known[best[1]]), best[1]
+    subjects = _subjects(said)
+    decided = {term for topic, _ in known for term in terms(topic)}
+    things = [thing for found in cues.NAMED.finditer(said) if not decided.isdisjoint(thing := set(terms(found[1])))]
     for number, (topic, before) in enumerate(known[:CHANGEABLE] if turns else ()):
         of, old = set(terms(topic)), values(topic, before)
-        fits = old & named and not any(of - subject and subject - of - old for subject in subjects)
+        others = (*subjects, *things) if len(of) > 1 else subjects
+        fits = old & named and not any(of - subject and subject - of - old for subject in others)
         if (fits or (number == 0 and len(named) <= 2)) and named - old - of:  # it names no other subject
             return _change(said, topic, before), number
     return None
 
 
 def replaces(text: str, topic: str, before: str) -> bool:
-    """Whether a text names the whole topic of a claim and what it was, and has a word of giving way."""
+    """Whether a text says what takes the place of a claim: it names what it was, and the topic or a part of it."""
     named, of = set(terms(text)), set(terms(topic))
-    if len(of) < 2 or not of <= named:
+    if len(of) < 2 or of.isdisjoint(named):
         return False
     was = set(terms(before.removeprefix("Decision: "))) - of
-    return cues.GIVES_WAY.search(text) is not None and not was.isdisjoint(named)
+    if of <= named:
+        return cues.GIVES_WAY.search(text) is not None and not was.isdisjoint(named)
+    subjects = [*_subjects(text), *(set(terms(found[1])) for found in cues.NAMED.finditer(text))]
+    return _gone(text, was) and not any(of - other and other - of - was for other in subjects)
+
+
+def _subjects(text: str) -> list[set[str]]:
+    """What a text speaks of, by its terms."""
+    return [set(terms(found[1])) for form in (cues.OF, cues.SUBJECT) for found in form.finditer(text)]
+
+
+def _gone(text: str, was: set[str]) -> bool:
+    """Whether a text names a value as what is no more: with a word for that."""
+    gone = (terms(found[1] or found[2]) for found in cues.NO_MORE.finditer(text))
+    return any(words and words[0] in was for words in gone)
+
+
+def addresses(text: str, topic: str) -> bool:
+    """Whether a text speaks of a topic itself, in its words: of no part of it, and of nothing that is longer called."""
+    form = _address(topic)
+    return form is not None and form.search(_plain(text)) is not None
+
+
+@lru_cache(maxsize=1_024)
+def _address(topic: str) -> re.Pattern[str] | None:
+    said = topic.split()
+    if not terms(topic) or len(topic) > ADDRESS_CHARS_MAX:
+        return None
+    one = len(said) == 1
+    before = r"(?:\A|[.:;,!?] |\b(?:the|our|my|all|every|for|on|of|as|about) )" if one else r"(?<![\w-])"
+    return re.compile(before + r"\W+".join(map(re.escape, said)) + cues.ENDS, cues.CASE)
 
 
 def values(topic: str, text: str) -> set[str]:
@@ -161,6 +228,20 @@ def values(topic: str, text: str) -> set[str]:
 def _change(said: str, topic: str, before: str) -> Quote:
     was = before.removeprefix("Decision: ").split(" (of ")[0][:WAS_CHARS]
     return Quote(f"{said} (of {topic}; before: {was})", topic, False, True)
+
+
+def _without_reason(sentence: str) -> str:
+    """A sentence up to where it says why."""
+    led = cues.CLAUSE.match(sentence)
+    return cues.WHY.split(sentence[led.end() if led else 0 :], maxsplit=1)[0]
+
+
+def _sets_a_task(said: str) -> bool:
+    """Whether a message says what is to be done next, at its beginning or its end."""
+    return (
+        any(form.match(said) for form in (cues.TASK, cues.WORK, cues.LOOKING))
+        or cues.ERRAND_LAST.search(said) is not None
+    )
 
 
 def _is_a_task(offer: str) -> bool:
@@ -176,7 +257,9 @@ def _ends_open(offer: str) -> bool:
 def _decides_nothing(sentence: str) -> bool:
     """Whether it only speaks of a decision, or of what somebody does next."""
     doubted = patterns.DOUBTED.match(sentence) and not cues.AFTER_TALK.match(sentence)
-    told = doubted or patterns.RECALLED.search(sentence) or cues.TASK.match(sentence)
+    if led := cues.CLAUSE.match(sentence):  # "now that it is up, list its routes" says what its second half does
+        return _decides_nothing(sentence[led.end() :])
+    told = doubted or cues.OTHERS.match(sentence) or patterns.RECALLED.search(sentence) or cues.TASK.match(sentence)
     if told or sentence.rstrip(".! ").endswith(", it is"):
         return True
     begun = cues.BEGINS.match(sentence)
@@ -190,7 +273,7 @@ def _quote(text: str, about: str, chosen: str = "") -> Quote | None:
 
 def _plain(text: str) -> str:
     bare = "\n".join(bounded(without_controls(text), 4_000)).replace("’", "'").replace("`", "").replace("**", "")
-    return " ".join(bare.split())
+    return plainly(" ".join(bare.split()))
 
 
 def _chosen(said: str, offered: str, offer: str) -> str:
@@ -249,10 +332,31 @@ def _proposal(offer: str) -> str:
 
 
 def _about(text: str) -> str:
-    """What a sentence is about: what stands after `for` or before the verb, else its topics."""
-    if found := cues.FOR.search(text):
-        return _topic(found[1])
-    return " ".join(topics(text, 3))
+    """What a sentence is about: what stands after `for` or behind an article, else its topics; not its reason."""
+    return named(text) or " ".join(topics(text, 3))
+
+
+def named(text: str) -> str:
+    """The thing that a text names as what it is about; nothing where it names none."""
+    for part in dict.fromkeys((_without_reason(text), text)):
+        for form in (cues.FOR, cues.NAMED, cues.BESIDE):
+            if thing := next((thing for one in form.finditer(part) if (thing := _topic(one[1]))), ""):
+                return thing
+    return ""
+
+
+def agree(text: str, topic: str, before: str) -> bool:
+    """Whether a text may be of the same as a claim of the topic: it says nothing else of it, nor of another thing.
+
+    One thing has many sides: "the shop opens at nine" takes no place of "the shop stands in Rome".
+    """
+    of, old = set(terms(topic)), values(topic, before)
+    if not old.isdisjoint(terms(text)) or (len(of) > 1 and addresses(text, topic)):
+        return True
+    new, known = (_without_reason(_plain(one).removeprefix("Decision: ")) for one in (text, before))
+    frames = [set(terms(one)) - of - values(topic, one) for one in (new, known)]
+    things = [{term for found in cues.NAMED.finditer(one) for term in terms(found[1])} - of for one in (new, known)]
+    return not any(all(both) and both[0].isdisjoint(both[1]) for both in (frames, things))
 
 
 def _subject(subject: str, sentence: str) -> str:
@@ -260,13 +364,18 @@ def _subject(subject: str, sentence: str) -> str:
     end = sentence.find(subject) + len(subject)
     subject = cues.MODAL.sub("", subject)
     behind = cues.OF.search(sentence, end) if not cues.DEFINITE.match(subject) else None
-    return _topic(subject if behind is None else behind[1])
+    return (_topic(behind[1]) if behind is not None else "") or _topic(subject)
 
 
 def _topic(text: str) -> str:
-    words = text.strip(" ,.:;=-").split()[:TOPIC_WORDS_MAX]
-    if words and words[0].casefold() in cues.NO_TOPIC:
+    text = re.split(r"(?:\b(?:so|and|then|but)|[.!;])\s", text, flags=cues.CASE)[-1]
+    if about := cues.CALLED.match(text := text.strip(" ,.:;=-")):
+        text = text[about.end() :]
+    words = text.split()[:TOPIC_WORDS_MAX]
+    if words and words[0].casefold().partition("'")[0] in cues.NO_TOPIC:
         return ""
     while words and words[0].casefold() in cues.LEADING:
         words = words[1:]
+    while len(words) > 1 and words[-1].casefold() in cues.NO_TOPIC:
+        words = words[:-1]
     return " ".join(words) if terms(" ".join(words)) else ""

@@ -64,8 +64,13 @@ def spoken(text: str) -> list[str]:
     for piece in pieces(patterns.QUOTED.sub("…", without_controls(text))):
         if piece.kind in (PieceKind.SENTENCE, PieceKind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
             bare = patterns.ITEM.sub("", piece.text).replace("**", "").replace("`", "").replace("’", "'")
-            found.append(" ".join(bare.split()))
+            found.append(plainly(" ".join(bare.split())))
     return found
+
+
+def plainly(text: str) -> str:
+    """A text without what is only uttered, and with the apostrophes that are left out in haste."""
+    return patterns.HASTE.sub(lambda word: patterns.IN_FULL[word[0].casefold()], patterns.UTTERED.sub("", text))
 
 
 def read(sentence: str) -> Phrase:

@@ -52,6 +52,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     Pressure shows pages at `compress_level` before they leave, and the summaries of the last `prefetch_depth`
     segments are wished for. A segment ends by itself after an answer once more than `segment_tokens_max` were
     said in it; 0 never.
+    With `recall_tools` the model is offered find_quote, remember_when and recall_all beside the two it pages with.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     """
 
@@ -85,6 +86,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     recall_tokens_max: int = 2_048
     returned_tokens_max: int = 512
     arrivals_last: bool = True
+    recall_tools: bool = False
 
     @property
     def room(self) -> int:

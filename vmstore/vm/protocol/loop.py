@@ -18,8 +18,16 @@ from vmstore.vm.protocol.citation_filter import unmarked
 from vmstore.vm.protocol.dialects.dialect import Dialect, ToolCall
 from vmstore.vm.protocol.escape import dumps, name_of
 from vmstore.vm.protocol.messages import dialect
-from vmstore.vm.protocol.tool_results import Budget, LoadedPage, SearchResults, page_result, refusal, search_result
-from vmstore.vm.protocol.tools import VM_TOOLS, arguments_of
+from vmstore.vm.protocol.tool_results import (
+    Budget,
+    LoadedPage,
+    SearchResults,
+    page_result,
+    recall_result,
+    refusal,
+    search_result,
+)
+from vmstore.vm.protocol.tools import RECALL_TOOLS, arguments_of, memory_tools
 
 ROUNDS_MAX = 10
 CALLS_MAX = 16  # memory calls answered in one round; a model that asks for more is told to come again
@@ -78,6 +86,14 @@ class ManagedSession(Protocol):
 
     def search(self, query: str, modality: Modality | None, limit: int) -> SearchResults:
         """The pages that match best."""
+        ...
+
+    def recall(self, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a tool answers that only reads, as JSON; raises InputError for what cannot be asked."""
+        ...
+
+    def recalls(self) -> bool:
+        """Whether the model is offered the tools that only read."""
         ...
 
     def left(self) -> tuple[int, int]:
@@ -167,7 +183,8 @@ def rounds(
                 session.result(call, _refused(session, 0, "no_rounds_left", NO_ROUNDS))
             session.settle()
             return RunResult(ROUNDS if calls else ANSWERED, said.text, count, request, body)
-        pending = tuple(one for one in calls if one.tool in offered and one.tool not in (*VM_TOOLS, *own))
+        answered = (*memory_tools(session.recalls()), *own)
+        pending = tuple(one for one in calls if one.tool in offered and one.tool not in answered)
         was_refused = count >= rounds_max and len(pending) < len(calls)
         count += not was_refused
         desk = _Desk(session, offered, -1 if was_refused else rounds_max - count)
@@ -230,6 +247,7 @@ class _Desk:
     def __init__(self, session: ManagedSession, offered: Sequence[str], left: int) -> None:
         self._session = session
         self._offered = offered
+        self._known = memory_tools(session.recalls())
         self._rounds = left
         self._calls = 0
 
@@ -238,13 +256,15 @@ class _Desk:
         self._calls += 1
         if self._rounds < 0 and call.tool in self._offered:
             return self._no("no_rounds_left", NO_ROUNDS)
-        if call.tool not in VM_TOOLS or call.tool not in self._offered:
+        if call.tool not in self._known or call.tool not in self._offered:
             known = ", ".join(self._offered) or "none"
             return self._no("unknown_tool", f"there is no tool {call.tool[:80]!r}; the tools are: {known}")
         if self._calls > CALLS_MAX:
             return self._no("too_many_calls", f"only {CALLS_MAX} calls are answered at once; ask again, for less")
         try:
             given = arguments_of(call.tool, call.arguments)
+            if call.tool in RECALL_TOOLS:
+                return recall_result(self._session.recall(call.tool, given), self._budget())
             return self._fault(**given) if call.tool == "page_fault" else self._search(**given)
         except InputError as error:
             return self._no("bad_arguments", str(error))

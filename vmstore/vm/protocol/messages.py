@@ -49,6 +49,7 @@ def messages(
     paging: Paging = Paging.RUNTIME,
     policies: Policies | None = None,
     memo: Memo | None = None,
+    recall: bool = False,
 ) -> Messages:
     """The pages as messages in their order, after what instructs and the rules, which no later page changes.
 
@@ -63,5 +64,5 @@ def messages(
         lambda: developer_message(rules=rules, paging=paging, policies=stated, instructions=instructions),
     )
     speaks = dialect(shape)
-    tools = memo.of(("tools", shape, rules), lambda: speaks.tools(short=rules is Rules.SHORT))
+    tools = memo.of(("tools", shape, rules, recall), lambda: speaks.tools(short=rules is Rules.SHORT, recall=recall))
     return Messages(speaks.request(front, talk.turns, memo), tools if may_fault(rules, paging) else [], talk.left)

@@ -83,6 +83,11 @@ def search_result(found: SearchResults, budget: Budget | None = None) -> dict[st
     return _with({"results": results, "total_available": found.total}, budget)
 
 
+def recall_result(answer: dict[str, Any], budget: Budget | None = None) -> dict[str, Any]:
+    """The envelope of what a tool recalled that only reads."""
+    return _with(answer, budget)
+
+
 def refusal(code: str, message: str, budget: Budget | None = None) -> dict[str, Any]:
     """The envelope of what cannot be done, and why."""
     return _with({"error": {"code": code, "message": message}}, budget)

@@ -1,4 +1,4 @@
-"""The two tools a model pages with, as JSON Schema has them: their definitions and what counts as a right call."""
+"""The tools a model pages and recalls with, as JSON Schema has them: definitions, and what counts as a right call."""
 
 from __future__ import annotations
 
@@ -22,9 +22,26 @@ SCHEMAS: Final[tuple[str, ...]] = (
     "search_result",
     "refusal",
     "abi",
+    "find_quote",
+    "remember_when",
+    "recall_all",
 )
 VM_TOOLS: Final[tuple[str, ...]] = ("page_fault", "search_pages")
+RECALL_TOOLS: Final[tuple[str, ...]] = ("find_quote", "remember_when", "recall_all")
+"""Tools that only read: a session offers them where its setting `recall_tools` says so."""
+_EXAMPLES: Final = {
+    "page_fault": '{"page_id": "p17", "target_level": 2}',
+    "search_pages": '{"query": "the database decision"}',
+    "find_quote": '{"text": "we take Postgres"}',
+    "remember_when": '{"query": "the deploy", "preset": "last_week"}',
+    "recall_all": '{"tokens": 2000}',
+}
 KINDS: dict[str, type] = {"string": str, "integer": int}
+
+
+def memory_tools(recall: bool) -> tuple[str, ...]:
+    """The names of the tools that the memory answers itself, those that only read among them if `recall`."""
+    return (*VM_TOOLS, *RECALL_TOOLS) if recall else VM_TOOLS
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -102,4 +119,4 @@ def _checked(tool: str, name: str, value: Any, told: Mapping[str, Any]) -> Any:
 
 
 def _example(tool: str) -> str:
-    return '{"page_id": "p17", "target_level": 2}' if tool == "page_fault" else '{"query": "the database decision"}'
+    return _EXAMPLES[tool]

@@ -99,8 +99,8 @@ class Postings:
         if not count or not self._length:
             return {}
         mean = self._length / count
-        rare = [term for term in asked if 0 < self._frequency(term) * COMMON <= max(count, FEW)]
-        told = rare or [term for term in asked if common and self._frequency(term)]
+        rare = [term for term in asked if 0 < self.frequency(term) * COMMON <= max(count, FEW)]
+        told = rare or [term for term in asked if common and self.frequency(term)]
         scores: dict[int, float] = {}
         having: dict[int, list[str]] = {}
         for term in told:
@@ -123,10 +123,11 @@ class Postings:
 
     def weight(self, term: str) -> float:
         """How much a term tells, by how few windows have it."""
-        count, frequency = self._count, self._frequency(term)
+        count, frequency = self._count, self.frequency(term)
         return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
-    def _frequency(self, term: str) -> int:
+    def frequency(self, term: str) -> int:
+        """How many windows have a term."""
         known = self._having.get(term)
         return len(known[0]) if known else 0
 

@@ -61,6 +61,7 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
         noted = probe.noted[0] if probe.noted else None
         rows: list[Row] = [(0, "answer", show(inner), None, count, took)]
         rows += list(_steps(query, noted, statement.analyze)) if noted is not None else []
+        rows += [(1, "vectors", note, None, None, None) for note in probe.notes]
         scope = query.scope(Tail(), wide=True)
         return query.select(
             python_rows.PLAN, (), Tail(), scope, make=rows_of(rows), kind="explain", basis=result.basis or scope.basis

@@ -47,6 +47,7 @@ class Query:
         self.began = self.world.ticks()
         self.following: str | None = None
         self.dry = False
+        self.notes: list[str] = []  # what is to be known of the answer
         self.noted: list[PlannedStatement] | None = None  # where a statement is only explained: what would be run
 
     def scope(self, tail: Tail, *, wide: bool = False) -> Scope:

@@ -32,11 +32,12 @@ FoundRow = tuple[int, int, float | None, int]
 """Who wrote a page, the page, its score, and its place where the order is not that of the scores."""
 
 
-def best(scope: Scope, query: str) -> list[FoundRow]:
-    """Each page that answers the words, with an embedder by closeness too."""
+def best(scope: Scope, query: str, notes: list[str]) -> list[FoundRow]:
+    """Each page that answers the words, with an embedder by closeness too, of which is noted how much has vectors."""
     moments = _moments(scope)
     texts = scope.world.texts(moments)
-    closeness, _ = scope.world.closeness(query, moments, texts)
+    closeness, note = scope.world.closeness(query, moments, texts)
+    notes += [note or closeness.told] if note is not None or closeness is not None else []
     hits = answers(texts, moments, query, closeness=closeness)
     return [(moments[hit.lane][0].owner(hit.page), hit.page, hit.score, 0) for hit in hits]
 

@@ -359,6 +359,7 @@ def _told(query: Query, of: Relation, listed: list[Row]) -> Result:
 def search(query: Query, statement: SearchQuery) -> Result:
     """Pages that hold words, the best first."""
     words = str(given(statement.query, query.params))
+    query.world.ask(words)
     with query.world.asking():
         scope = query.scope(statement.tail)
         with faults_at(statement.query.span, "no-words"):
@@ -368,7 +369,7 @@ def search(query: Query, statement: SearchQuery) -> Result:
 
 def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> list[FoundRow]:
     """What a search found, all of it, or what so many tokens have room for: of what WHERE lets through alone."""
-    found = best(scope, words)
+    found = best(scope, words, query.notes)
     if statement.within is None:
         return found
     tokens = given(statement.within, query.params)

@@ -170,7 +170,7 @@ COMMANDS = (
         "keep",
         "fold the views from the log again",
         "Forgets the views, or one of them, and folds them again from the log, which is the only truth.\n"
-        "--view columns cuts the column segments again.",
+        "--view columns cuts the column segments again, --view text makes the text index anew.",
         ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
         rebuild,
         (add_store, _add_view),

@@ -29,15 +29,15 @@ class Anthropic:
                 messages[-1] = {**messages[-1], "content": [*before, ends]}
         return {"system": instructions, "messages": messages} if instructions else {"messages": messages}
 
-    def tools(self, *, short: bool = False) -> list[Any]:
-        """`tools` with the two schemas."""
+    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
+        """`tools` with their schemas."""
         return [
             {
                 "name": definition["name"],
                 "description": definition["description"],
                 "input_schema": definition["parameters"],
             }
-            for definition in definitions(short=short)
+            for definition in definitions(short=short, recall=recall)
         ]
 
     def names(self, tools: Sequence[Any]) -> list[str]:

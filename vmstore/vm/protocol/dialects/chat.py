@@ -27,9 +27,9 @@ class Chat:
         head = [memo.of(("head", self._instructing, instructions), lambda: system)] if instructions else []
         return {"messages": head + [message for some in all_drawn(memo, turns, _messages) for message in some]}
 
-    def tools(self, *, short: bool = False) -> list[Any]:
-        """`tools` with the two functions."""
-        return [{"type": "function", "function": definition} for definition in definitions(short=short)]
+    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
+        """`tools` with their functions."""
+        return [{"type": "function", "function": definition} for definition in definitions(short=short, recall=recall)]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""

@@ -24,9 +24,9 @@ class Gemini:
         system = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
         return {**system, "contents": contents}
 
-    def tools(self, *, short: bool = False) -> list[Any]:
-        """`tools` with the two function declarations."""
-        return [{"functionDeclarations": definitions(short=short)}]
+    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
+        """`tools` with their function declarations."""
+        return [{"functionDeclarations": definitions(short=short, recall=recall)}]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""

@@ -23,9 +23,9 @@ class Responses:
         system = {"instructions": instructions} if instructions else {}
         return {**system, "input": [item for turn in turns for item in drawn(memo, turn, _items)]}
 
-    def tools(self, *, short: bool = False) -> list[Any]:
-        """`tools` with the two functions."""
-        return [{"type": "function", **definition} for definition in definitions(short=short)]
+    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
+        """`tools` with their functions."""
+        return [{"type": "function", **definition} for definition in definitions(short=short, recall=recall)]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""

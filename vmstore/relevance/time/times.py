@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
 from vmstore.core.times import microseconds, moment_of
-from vmstore.relevance.expressions import STARTS, ExpressionReader
-from vmstore.relevance.time_sentence import Expression
+from vmstore.relevance.time.expressions import STARTS, ExpressionReader
+from vmstore.relevance.time.time_sentence import Expression
 
 CHARS_MAX: Final = 1_000_000  # of a text; what stands after them is not read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from vmstore.relevance.time_words import IS, NOT_PARTICIPLES, WAS, WILL
+from vmstore.relevance.time.time_words import IS, NOT_PARTICIPLES, WAS, WILL
 
 WINDOW = 30  # words to each side of the place
 _ENDS: Final = frozenset(".!?;\n")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
-from vmstore.relevance.intervals import DAY, MONTHS, PARTS, Interval, hours, midnight, time_of_day
-from vmstore.relevance.tense import tense
-from vmstore.relevance.time_words import NUMBERS, SHORT_MONTHS, VAGUE
+from vmstore.relevance.time.intervals import DAY, MONTHS, PARTS, Interval, hours, midnight, time_of_day
+from vmstore.relevance.time.tense import tense
+from vmstore.relevance.time.time_words import NUMBERS, SHORT_MONTHS, VAGUE
 
 YEARS = range(1900, 2101)
 

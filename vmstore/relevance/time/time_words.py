@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from vmstore.relevance.intervals import DAYS, MONTHS, SEASONS
+from vmstore.relevance.time.intervals import DAYS, MONTHS, SEASONS
 
 _LISTS: Final = {
     "tens": "twenties thirties forties fifties sixties seventies eighties nineties",

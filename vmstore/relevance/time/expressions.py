@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from vmstore.relevance import intervals
-from vmstore.relevance.intervals import (
+from vmstore.relevance.time import intervals
+from vmstore.relevance.time.intervals import (
     DAY,
     DAYS,
     MONTHS,
@@ -27,8 +27,8 @@ from vmstore.relevance.intervals import (
     weekend,
     years,
 )  # fmt: skip
-from vmstore.relevance.time_sentence import Expression, TimeSentence
-from vmstore.relevance.time_words import (
+from vmstore.relevance.time.time_sentence import Expression, TimeSentence
+from vmstore.relevance.time.time_words import (
     AFTER_A_DAY,
     AT,
     BESIDE,

@@ -1,0 +1,69 @@
+"""What the recall tools answer a model: the same as Python gets, as plain JSON with days in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vmstore.core.times import iso
+from vmstore.store.recall.results import FoundQuotes, Overview, RecallAnswer
+
+
+def quotes_told(found: FoundQuotes) -> dict[str, Any]:
+    """The answer of find_quote."""
+    quotes = [
+        {
+            "page_id": quote.page,
+            "session": _day(quote.session_at_us),
+            "role": quote.role,
+            "match": quote.match,
+            "excerpt": quote.excerpt,
+            "tags": quote.tags,
+        }
+        for quote in found.quotes
+    ]
+    return _noted({"quotes": quotes, "total_available": found.total_available}, found.note)
+
+
+def recall_told(recall: RecallAnswer) -> dict[str, Any]:
+    """The answer of remember_when."""
+    passages = [
+        {
+            "session": _day(passage.at_us),
+            "texts": [{"page_id": text.page, "role": text.role, "text": text.text} for text in passage.texts],
+            **({"copies": passage.copies} if passage.copies else {}),
+        }
+        for passage in recall.passages
+    ]
+    answer: dict[str, Any] = {"passages": passages, "total_available": recall.total_available}
+    if recall.left_out:
+        answer["left_out"] = recall.left_out
+    for name, at in (("from", recall.from_us), ("to", recall.to_us)):
+        if at is not None:
+            answer[name] = iso(at)
+    return _noted(answer, recall.note)
+
+
+def overview_told(overview: Overview) -> dict[str, Any]:
+    """The answer of recall_all."""
+    topics = [
+        {
+            "topic": topic.topic,
+            "turns": list(topic.turns),
+            "session": _day(topic.at_us),
+            "pages": topic.pages,
+            **({"text": topic.text} if topic.text else {}),
+        }
+        for topic in overview.topics
+    ]
+    answer: dict[str, Any] = {"topics": topics, "total_available": overview.total_available}
+    if overview.left_out:
+        answer["left_out"] = overview.left_out
+    return _noted(answer, overview.note)
+
+
+def _day(at_us: int) -> str:
+    return iso(at_us)[:10]
+
+
+def _noted(answer: dict[str, Any], note: str) -> dict[str, Any]:
+    return {**answer, "note": note} if note else answer
