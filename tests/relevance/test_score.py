@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,3 +174,10 @@ def test_what_is_excluded_or_required_is_so() -> None:
         session = talk(store, told)
         assert {hit.text for hit in session.search('"red car"')} == {"the red car", "the red car is old"}
         assert {hit.text for hit in session.search("car red -old")} == {"the red car", "a car that is red"}
+
+
+def test_the_spec_lists_every_feature() -> None:
+    """The table of features in the spec is that of the code, in its words."""
+    spec = (Path(__file__).resolve().parents[2] / "specs" / "search.md").read_text("utf-8")
+    for name, meaning in measures.FEATURES.items():
+        assert f"| `{name}` | {meaning} |" in spec
