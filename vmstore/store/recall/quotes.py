@@ -8,7 +8,9 @@ from vmstore.core.address import page_name
 from vmstore.core.page import Role
 from vmstore.core.text.tokenizer import words
 from vmstore.namespace.namespace import Namespace
+from vmstore.relevance.words import Analyzer
 from vmstore.search.passages import RankedText, folded, page_facts
+from vmstore.search.place import analyzer
 from vmstore.store.reads.search import Moments
 from vmstore.store.recall.recall import FoundTexts
 from vmstore.store.recall.results import FoundQuote, FoundQuotes
@@ -25,7 +27,7 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
     wanted = _plain(text)
     names = {lane.session: name for name, lane, _ in moments}
     positions = {lane.session: position for _, lane, position in moments}
-    hits, _ = folded(answer.hits)
+    hits, _ = folded(_saying(answer.hits, text, wanted, analyzer(ns.language)))
     ordered = sorted(hits, key=lambda hit: wanted not in _plain(hit.text))[:QUOTES_MAX]  # stable: by score within
     best = max((hit.score for hit in ordered), default=1.0) or 1.0
     with ns.asking():
@@ -48,6 +50,18 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
             )
         )
     return FoundQuotes(found, answer.total, answer.note)
+
+
+def _saying(hits: list[RankedText], text: str, wanted: str, words_of: Analyzer) -> list[RankedText]:
+    """The hits that have a word of a text; all where none has, as those that were found in spite of a typo."""
+    terms = _terms(text, words_of)
+    saying = [hit for hit in hits if wanted in _plain(hit.text) or not terms.isdisjoint(_terms(hit.text, words_of))]
+    return saying or hits
+
+
+def _terms(text: str, words_of: Analyzer) -> set[str]:
+    forms = words_of.forms(text)
+    return {term for form in forms for term in form.terms} or {term for form in forms for term in form.stops}
 
 
 def excerpt(text: str, wanted: str, is_exact: bool) -> str:
