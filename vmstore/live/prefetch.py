@@ -28,6 +28,7 @@ ECHO = 0.5  # what a claim was found in, beside what no claim tells
 SHARE, CUT, WISHES_MAX = 0.2, 0.2, 64  # of what is asked, by weight, that a page has; of the best score; pages
 CUT_OF_DONE = 0.6  # the same of what was done or printed, and says not how something is to be
 SHARE_OF_WORK, CUT_OF_WORK, FEW = 0.4, 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
+WORTH = 256  # tokens a page may take that has all of what is asked; what has a part of it as large a part of them
 FOLLOWED = 32  # of the best answers to a search, of which is looked for what changed them
 
 
@@ -51,8 +52,10 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
         told = _signal(act, one, signal)
         act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=told, evidence=act.cell(_why(one))))
     for summary in act.spoken.summaries[-settings.prefetch_depth :] if settings.prefetch_depth else ():
+        held = act.state.pages[summary]
         gone = summary not in act.state.here and summary not in act.state.retracted
-        if gone and summary not in {wish.page for wish in wishes}:
+        useful = held.used_turn >= held.entered  # or it came back the last time for nothing
+        if gone and useful and summary not in {wish.page for wish in wishes}:
             act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
 
 
@@ -95,29 +98,31 @@ def _ranked(
 def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, but: frozenset[int]) -> list[RecallMatch]:
     """The best of them that have enough of what is asked, with what may have changed them since.
 
-    A claim in the prompt that something later may say otherwise of gives way to what it was found in, and that.
+    What is written costs 1.25 a token and a tenth at each call after it, so a page that has little of what is asked
+    may not take much; a claim is always worth it. Where the message asks, a claim in the prompt that something later
+    may say otherwise of gives way to what it was found in, and that: what stood behind it has to be written anew.
     """
     share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
     fitting = [one for one in ranked if one.share >= share and act.index.tells(one.page)]
     first = max((one.score for one in fitting), default=0.0)
     best = [one for one in fitting if one.score >= cut * first and (act.index.decides(one.page) or _near(one, first))]
-    best = best[:most]
-    wished = frozenset(one.page for one in best)
-    stand = [one for one in ranked if one.page not in wished and _stands(act, one.page)]
-    found = [_followed(act, one, but) for one in (*best, *stand)]
-    for one in found:
+    found = [_followed(act, one, but) for one in best[:most] if _pays(act, one)]
+    for one in found if asks else ():
         if one.after and act.state.pages[one.page].type is PageType.CLAIM:
             _give_way(act, one.page)
-    return [one for one in found if one.page in wished or one.after]
+    return found
+
+
+def _pays(act: Act, one: RecallMatch) -> bool:
+    """Whether a page is worth its tokens for what it has of what is asked."""
+    held = act.state.pages[one.page]
+    form = held.forms[0]
+    return held.type is PageType.CLAIM or (form is not None and form.tokens <= WORTH * one.share)
 
 
 def _near(one: RecallMatch, first: float) -> bool:
     """Whether what was done or printed is as good an answer as what is decided."""
     return one.share >= SHARE_OF_WORK and one.score >= CUT_OF_DONE * first
-
-
-def _stands(act: Act, page: int) -> bool:
-    return page in act.state.here and act.state.pages[page].type is PageType.CLAIM
 
 
 def _followed(act: Act, one: RecallMatch, but: frozenset[int] = frozenset()) -> RecallMatch:

@@ -39,6 +39,7 @@ class WhatIf(TypedDict, total=False):
     recall_tokens_max: int
     arrivals_last: bool
     returned_tokens_max: int
+    behaviour: int
 
 
 class LiveSettings(WhatIf, total=False):
