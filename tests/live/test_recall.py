@@ -248,3 +248,19 @@ def test_a_summary_that_came_back_for_nothing_is_not_wished_for_again() -> None:
             wished.append(summary in session.pack().pages)
             session.assistant("Yes.")
         assert wished == [True, False, True]
+
+
+def test_a_question_in_other_words_finds_what_was_decided_of_its_thing() -> None:
+    """It shares with the decision the name of the thing alone, which many messages have, and the rest with others."""
+    with vmstore.memory_store() as store:
+        live = store.live_session("s", l0_tokens_max=1_500)
+        said = ["Let's take Borg for the forum backup."]
+        numbers = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+        said += [f"restic saves copies of the ledger{number} every night" for number in numbers]
+        said += [f"Count the errors of the forum on line {n}." for n in range(40)]
+        for text in said:
+            live.user(text)
+            live.pack()
+            live.assistant("Noted. " + "platform " * 30)
+        live.user("Who saves copies of the forum every night?")
+        assert "Borg" in str(live.pack().request)
