@@ -8,7 +8,9 @@ from vmstore.core.address import page_name
 from vmstore.core.page import Role
 from vmstore.core.text.tokenizer import words
 from vmstore.namespace.namespace import Namespace
+from vmstore.relevance.words import Analyzer
 from vmstore.search.passages import RankedText, folded, page_facts
+from vmstore.search.place import analyzer
 from vmstore.store.reads.search import Moments
 from vmstore.store.recall.recall import FoundTexts
 from vmstore.store.recall.results import FoundQuote, FoundQuotes
@@ -26,6 +28,7 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
     names = {lane.session: name for name, lane, _ in moments}
     positions = {lane.session: position for _, lane, position in moments}
     hits, _ = folded(answer.hits)
+    hits = _speaking(hits, text, analyzer(ns.language)) or hits
     ordered = sorted(hits, key=lambda hit: wanted not in _plain(hit.text))[:QUOTES_MAX]  # stable: by score within
     best = max((hit.score for hit in ordered), default=1.0) or 1.0
     with ns.asking():
@@ -63,6 +66,14 @@ def excerpt(text: str, wanted: str, is_exact: bool) -> str:
         start = line.find(" ", start, at) + 1 or start
     cut = line[start : start + EXCERPT_CHARS]
     return ("…" if start else "") + cut + ("…" if start + len(cut) < len(line) else "")
+
+
+def _speaking(hits: list[RankedText], text: str, rules: Analyzer) -> list[RankedText]:
+    """The hits that hold a word of the text; what only stands beside one is no quote."""
+    forms = rules.forms(text)
+    wanted = {term for form in forms for term in form.terms} or {term for form in forms for term in form.stops}
+    held = ((hit, rules.forms(hit.text)) for hit in hits)
+    return [hit for hit, own in held if any(not wanted.isdisjoint((*form.terms, *form.stops)) for form in own)]
 
 
 def _plain(text: str) -> str:
