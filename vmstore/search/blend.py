@@ -1,8 +1,8 @@
 """Which pages answer a question by its words and by an embedder's closeness together, under the score that is asked.
 
-`score@2` is the weighted sum of features, `score@1` BM25 alone. Where closeness is at hand it is added: a page's place
-between the worst and the best of them as a share, and its closeness times the weight it has
-(`vmstore.relevance.closeness`); pages that no word finds come in by their closeness alone.
+`score@2` is the weighted sum of features, `score@1` BM25 alone. Where closeness is at hand it is added: a page's share
+of the best score, and its closeness times the weight it has (`vmstore.relevance.closeness`); pages that no word finds
+come in by their closeness alone.
 `rrf@1` fuses the rankings by tags, by words and by closeness. Without an embedder both do with what there is.
 """
 
@@ -16,8 +16,8 @@ from vmstore.core.page import PageType
 from vmstore.errors import InputError
 from vmstore.relevance import rrf
 from vmstore.relevance.words import Analyzer
-from vmstore.search.rank import BM25, RankedPage, asked, ranked
 from vmstore.search.rank import SCORES as WORD_SCORES
+from vmstore.search.rank import RankedPage, asked, ranked
 from vmstore.views.branch import Branch
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def answers(
         scores = _fused(texts, moments, question, [hit.row for hit in by_words], near)
     else:
         assert closeness is not None, "there is something to add"
-        scores = _added(by_words, near, closeness, by == BM25)
+        scores = _added(by_words, near, closeness)
     known = {hit.row: hit for hit in by_words}
     pages = [
         hit._replace(score=value) if (hit := known.get(row)) is not None else page
@@ -77,11 +77,9 @@ def _pages(texts: MomentTexts | NaiveTexts, scores: dict[int, float]) -> Iterato
         yield RankedPage(value, row, int(lane), session, number, version, position, {})
 
 
-def _added(
-    by_words: Sequence[RankedPage], near: Sequence[int], closeness: Closeness, from_zero: bool
-) -> dict[int, float]:
-    """The sum of both, by row; BM25 begins at zero, other scores at the worst there is."""
-    least = 0.0 if from_zero else min((hit.score for hit in by_words), default=0.0)
+def _added(by_words: Sequence[RankedPage], near: Sequence[int], closeness: Closeness) -> dict[int, float]:
+    """The sum of both, by row; a share begins at zero, or at the worst hit where that is below it."""
+    least = min(0.0, *(hit.score for hit in by_words), 0.0)
     range_ = max((hit.score for hit in by_words), default=1.0) - least or 1.0
     shares = {hit.row: (hit.score - least) / range_ for hit in by_words}
     rows = list(dict.fromkeys([*shares, *near]))
