@@ -21,6 +21,7 @@ TYPO_WEIGHT = 0.8
 SENTENCE = 4  # words, from which on a question is one
 PREFIX_MAX = 64  # terms that begin so
 KNOWN_MAX = 256  # terms that begin so or are written alike, of any moment
+SPELLED_ROWS_MAX = 200  # texts that have a word; what more have is taken as it is written
 LIKE_MAX = 12  # other spellings of a word that are looked for
 LIKE_SHARE = 0.4  # of their runs of four characters, for two words to be spellings of one
 EXACT = frozenset({AskedKind.IDENTIFIER, AskedKind.PATH, AskedKind.HASH})
@@ -122,7 +123,10 @@ def needles_of(texts: Terms, question: Question, spoken: frozenset[str]) -> list
 
 
 def _spelled(texts: Terms, needle: Needle) -> Needle:
-    """A needle with the terms that begin so, and its other spellings; what no text of the moment has is left out."""
+    """A needle with the terms that begin so, and its other spellings; what no text of the moment has is left out.
+
+    A word that many texts have is spelled as it should be: other spellings are looked for where it is rare.
+    """
     if needle.prefixes:
         begun = (term for prefix in needle.prefixes for term in texts.terms_from(prefix, KNOWN_MAX))
         there = (term for term in dict.fromkeys(begun) if len(texts.postings(term)[0]))
@@ -130,6 +134,8 @@ def _spelled(texts: Terms, needle: Needle) -> Needle:
     if needle.exact or not needle.terms:
         return needle
     word = needle.terms[0]
+    if len(texts.postings(word)[0]) > SPELLED_ROWS_MAX:
+        return needle
     others = [term for term in texts.terms_like(word, KNOWN_MAX) if term not in needle.terms]
     counts = {term: len(texts.postings(term)[0]) for term in others}
     others = [term for term in others if counts[term]]
