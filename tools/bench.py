@@ -56,6 +56,7 @@ NAMES = (
     "redact",
     "page",
     "recall",
+    "search",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30
