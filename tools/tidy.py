@@ -78,7 +78,6 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/engine/redaction.py", "vmstore"),
         ("vmstore/vmql/planner/times.py", "dateparser"),
         ("vmstore/vmql/execution/result.py", "pyarrow"),
-        ("vmstore/relevance/likeness.py", "numpy"),
         ("vmstore/search/rank.py", "numpy"),
         ("vmstore/search/rank.py", "vmstore"),
         ("vmstore/search/blend.py", "numpy"),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from vmstore.maintenance.backup import backup, restore
     from vmstore.maintenance.doctor import doctor
     from vmstore.maintenance.embedding_worker import EmbeddingWorker
+    from vmstore.maintenance.embeddings import embedded
     from vmstore.namespace.reports import (
         ArchivedSession,
         ArchiveReport,
@@ -312,6 +313,7 @@ __all__ = [
     "HttpEmbedder",
     "HashGrams",
     "EmbeddingWorker",
+    "embedded",
     "EmbedderError",
     # parts of a session
     "Lineage",
@@ -398,6 +400,7 @@ _HOMES = {
     "vmstore.embedders.hash_grams": "HashGrams",
     "vmstore.embedders.embedder": "Embedder FunctionEmbedder",
     "vmstore.maintenance.embedding_worker": "EmbeddingWorker",
+    "vmstore.maintenance.embeddings": "embedded",
     "vmstore.store.wire": "Wire",
     "vmstore.store.debug": "Debug",
     "vmstore.store.recall.memory": "SessionMemory",

@@ -165,13 +165,27 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     NamespacePolicy: {"subject": SMALL, "name": REF, "value": st.none() | REF},
 }  # fmt: skip
 CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
-CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "principal", "by", "who", "value"}
+CELLS |= {
+    "tags",
+    "untags",
+    "anchors",
+    "title",
+    "told",
+    "evidence",
+    "query",
+    "principal",
+    "by",
+    "who",
+    "value",
+    "model",
+    "vectors",
+}
 POSITIONS = {
     (Link, "source"),
     (Unlink, "source"),
     (Cite, "by"),
     (Redact, "by"),
-    *((kind, "content") for kind in (FaultIn, Prefetch, Evict)),
+    *((kind, "content") for kind in (Embed, FaultIn, Prefetch, Evict)),
 }  # of pages and of what is shown
 ANY = st.one_of([st.builds(kind, **fields) for kind, fields in FIELDS.items()])
 LATER_NUMBERS = st.integers(0, 2**32).filter(lambda n: n not in {kind.NUMBER for kind in KINDS})

@@ -130,7 +130,7 @@ def test_an_update_is_embedded_anew() -> None:
         batch.add(Update(2, 2, batch.cell(b"the dog"), 7, 2))
     assert store.embed().contents == 1
     assert [row[0] for row in rows(store)].count("p2") == 2
-    assert store.embedded()[0].embedded == store.embedded()[0].texts == 4
+    assert [(one.embedded, one.texts) for one in vmstore.embedded(store)] == [(4, 4)]
 
 
 def test_secrets_go_to_no_embedder() -> None:
@@ -302,7 +302,7 @@ def test_a_live_session_is_embedded_beside_its_writer() -> None:
     """A worker embeds what a live session says while it goes on, and its decisions are decided again as they were."""
     store = vmstore.memory_store(embedder=Recorder())
     live = store.live_session("live", l0_tokens_max=4_000)
-    with store.embed_as_written(interval_s=60) as worker:
+    with vmstore.EmbeddingWorker(store, interval_s=60) as worker:
         for turn in range(4):
             live.user(f"question {turn} about the harbour and its ships")
             live.pack()
@@ -333,7 +333,7 @@ def test_a_worker_goes_on_after_a_failure() -> None:
     """A worker whose embedder fails says so and tries again; stopped, it asks no more."""
     embedder = Recorder(lambda texts, found: 1 / 0)
     store = filled(embedder)
-    with store.embed_as_written(interval_s=0.01) as worker:
+    with vmstore.EmbeddingWorker(store, interval_s=0.01) as worker:
         assert worker.wake(20) and "ZeroDivisionError" in (worker.error or "")
         embedder.wrong = None
         assert worker.wake(20) and worker.error is None
@@ -341,7 +341,7 @@ def test_a_worker_goes_on_after_a_failure() -> None:
     page(store, "s", "later")
     assert not worker.wake(0.05) or embedder.calls == calls
     with pytest.raises(InputError, match="interval_s"):
-        store.embed_as_written(interval_s=0)
+        vmstore.EmbeddingWorker(store, interval_s=0)
 
 
 def test_wrong_arguments_are_named(store_path: Path) -> None:

@@ -11,10 +11,11 @@ from tests.live.small import PROSE, call
 from tests.replay.told import Life
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Cause, FaultReason, Use
-from vmstore.core.mutation import Create, Evict, Message, Reference
-from vmstore.core.page import Level, Modality, Role
+from vmstore.core.mutation import Create, Evict, FaultDenied, Message, Reference
+from vmstore.core.page import Level, Modality, PageType, Role
 from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
+from vmstore.vm.kernel.eviction import EvictionPlan
 from vmstore.vm.kernel.settings import BEFORE, KernelSettings, decoded
 from vmstore.vm.policies.demand import Demand1
 
@@ -53,14 +54,15 @@ def test_batches_void_less(store: Store) -> None:
     assert batched.debug.check().ok and single.debug.check().ok
 
 
-def test_a_call_leaves_with_its_result(store: Store) -> None:
-    """No request has room taken by a call whose result is out, for such a call is not sent."""
-    session = worked(store, "s")
-    here = set(session.pack().pages)
-    pages = {page.page: page for page in session.pages()}
-    calls = [page for name, page in pages.items() if name in here and page.role == "assistant"]
-    results = [page for name, page in pages.items() if name in here and page.role == "tool"]
-    assert session.stats().evictions > 20 and calls and len(results) >= len(calls)
+@pytest.mark.parametrize("soft", [0.2, 0.3, 0.4, 0.6])
+def test_a_call_leaves_with_its_result(store: Store, soft: float) -> None:
+    """No request has room taken by a call whose result is out, wherever a batch begins: such a call is not sent."""
+    session = worked(store, "s", mark_soft=soft)
+    session.pack()
+    here = session.runtime().current().here
+    calls = {page for page, held in here.items() if held.role == Role.ASSISTANT}
+    assert session.stats().evictions > 20 and calls
+    assert calls <= {held.answers for held in here.values()}
 
 
 def test_what_came_back_is_shown_before_it_goes(store: Store) -> None:
@@ -114,6 +116,7 @@ def test_older_logs_let_pages_go_as_they_did() -> None:
     told = decoded(None, b'{"l0_tokens_max":3000}')
     assert (told.batches, told.mark_soft, told.mark_hard) == (False, 0.7, 0.85)
     assert told.recall_tokens_max > 10**8 and told.returned_tokens_max > 10**8
+    assert told.behaviour == 1
     assert BEFORE.batches is not KernelSettings().batches
 
 
@@ -135,17 +138,21 @@ def test_a_long_page_that_was_used_comes_back_short(use: Use, most: int) -> None
     assert (life.state.here[other].tokens, life.state.here[other].level) == (400, 0), "a short one comes whole"
 
 
-def test_a_tool_call_that_was_used_comes_back_whole() -> None:
-    """Of a tool call nothing but the whole is one, so it comes back however long it is."""
-    life = Life(20_000, returned_tokens_max=512, batches=True)
+@pytest.mark.parametrize(
+    ("behaviour", "use", "comes"), [(1, Use.QUOTE, True), (2, Use.QUOTE, False), (2, Use.ASKED, True)]
+)
+def test_a_long_call_that_was_used_comes_back_where_it_is_asked_for(behaviour: int, use: Use, comes: bool) -> None:
+    """Of a tool call nothing but the whole is one, so a long one comes if asked for; older logs brought it back."""
+    life = Life(20_000, returned_tokens_max=512, batches=True, behaviour=behaviour)
     message = life.tell(Message(Role.ASSISTANT, 2, 0))
     asked = life.tell(Create(0, Modality.STRUCTURED, Role.ASSISTANT, message, 0, 0, 8_000, 2_000))
     life.act(pack=True)
     life.tell(Evict(asked, Cause.ASKED, 2_000))
     life.act(pack=True)
-    life.tell(Reference(asked, Use.QUOTE, 1))
+    life.tell(Reference(asked, use, 1))
     life.act(pack=True)
-    assert life.state.here[asked].tokens == 2_000
+    assert (asked in life.state.here) is comes
+    assert any(isinstance(one, FaultDenied) for commit in life.commits for _, one in commit.mutations) is not comes
 
 
 @pytest.mark.parametrize("policy", ["default", "lru"])
@@ -165,3 +172,13 @@ def test_what_was_just_said_is_shown_whole(policy: str, batches: bool) -> None:
             shown[last] = [int(page.level) for page in session.pages(role="user") if page.tier == 0][-3:]
             assert session.debug.check().ok
     assert shown[True] == [0, 0, 0] and shown[False] != [0, 0, 0]
+
+
+def test_what_was_decided_to_go_is_not_shortened_as_it_arrives() -> None:
+    """A page no call has shown yet that leaves for room has that one decision, and no form is made of it."""
+    life = Life(20_000, batches=True, compress=False, bare=True)
+    file = life.tell(Create(PageType.ARTIFACT, Modality.TEXT, Role.TOOL, 0, 0, 0, 12_000, 3_000))
+    plan = EvictionPlan(life.state)
+    assert plan.make(1_000, 500, Cause.PRESSURE)
+    plan.arrive(100)
+    assert [one.page for one in plan.decided if isinstance(one, Evict)] == [file] and not plan.requests

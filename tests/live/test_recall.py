@@ -20,6 +20,9 @@ def talk(store: vmstore.Store, first: list[tuple[str, str]], turns: int = 40, **
         session.user(user)
         session.pack()
         session.assistant(assistant)
+    for page in session.pages(tier="L0"):
+        if page.type == "transcript" and page.role != "system" and page.created_turn <= len(first):
+            session.evict(page.page)  # a batch leaves what stands first where it is: it is cheap to keep
     return session
 
 
@@ -214,3 +217,50 @@ def test_a_task_is_not_wished_for() -> None:
         first = [("List the open tickets of the archive.", "Done."), ("The archive closes at nine.", "Noted.")]
         text = shown(talk(store, first), "When does the archive close?")
         assert "at nine" in text and "open tickets" not in text
+
+
+def test_a_long_page_comes_back_for_what_it_has_of_the_question() -> None:
+    """A page that is long beside what it has of the question stays out, and a short one that says as much comes."""
+    long = "The sessions expire after nine hours. " + "Nobody has looked at any clock of the hall since. " * 60
+    for said, comes in ((long, False), ("The sessions expire after nine hours.", True)):
+        with vmstore.memory_store() as store:
+            session = talk(store, [(said, "Noted.")])
+            assert "nine hours" not in session.pack().text
+            assert ("nine hours" in shown(session, "When does a session expire, at noon?")) is comes
+
+
+def test_a_summary_that_came_back_for_nothing_is_not_wished_for_again() -> None:
+    """The summary of a segment comes back with a message once, and again only where it was used meanwhile."""
+    with vmstore.memory_store() as store:
+        session = store.live_session("talk", l0_tokens_max=BUDGET)
+        session.user("Which train goes to the coast?")
+        session.pack()
+        session.assistant("The one at noon, from the last platform.")
+        session.segment("The coast", summary="The coast: nothing was booked.")
+        summary = "summary_1"
+        wished = []
+        for used in (False, False, True):
+            if used:
+                session.page_fault(summary)
+            if summary in session.pack().pages:
+                session.evict(summary)
+            session.user("Whatever.")
+            wished.append(summary in session.pack().pages)
+            session.assistant("Yes.")
+        assert wished == [True, False, True]
+
+
+def test_a_question_in_other_words_finds_what_was_decided_of_its_thing() -> None:
+    """It shares with the decision the name of the thing alone, which many messages have, and the rest with others."""
+    with vmstore.memory_store() as store:
+        live = store.live_session("s", l0_tokens_max=1_500)
+        said = ["Let's take Borg for the forum backup."]
+        numbers = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+        said += [f"restic saves copies of the ledger{number} every night" for number in numbers]
+        said += [f"Count the errors of the forum on line {n}." for n in range(40)]
+        for text in said:
+            live.user(text)
+            live.pack()
+            live.assistant("Noted. " + "platform " * 30)
+        live.user("Who saves copies of the forum every night?")
+        assert "Borg" in str(live.pack().request)

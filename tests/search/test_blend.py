@@ -75,7 +75,8 @@ def test_without_an_embedder_nothing_changes() -> None:
     embedded.embedder = None
     for query in ("cat", "the", "orders on friday", "nothing"):
         one, other = (store.session("s").search(query) for store in (plain, embedded))
-        assert list(one) == list(other) and one.notes == other.notes
+        assert [hit.page for hit in one] == [hit.page for hit in other] and one.notes == other.notes
+        assert all(math.isclose(a.score, b.score, abs_tol=1e-4) for a, b in zip(one, other, strict=True))
 
 
 def test_a_question_without_a_word_is_answered_by_closeness() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import cycle
 from typing import Any
 
 from benches.parts import doors, peers, records
 from benches.parts.rounds import HIGHER, Bench, Goal, MissingError, Row, ratios, row, wall
-from benches.parts.story import deeds_of
+from benches.parts.story import Story, commits, deeds_of
+from benches.parts.text import Texts
 
 ONE = Goal("durable commits of 1, against raw append+fdatasync", "0.7 where flushes are fast, 0.9 where slow", HIGHER)
 ONE_PEER = Goal("durable commits of 1, against eventsourcing's SQLite recorder", 1.4, HIGHER)
@@ -17,8 +19,9 @@ HUNDRED = Goal("durable commits of 100, against an in-place raw log", 0.25, HIGH
 THOUSAND = Goal("durable commits of 1000, against an in-place raw log", 0.25, HIGHER)
 LOG = Goal("CPU of the log append, 1000 a commit, against sqlite3 rows of 7 columns", 1.5, HIGHER)
 CALL = Goal("CPU of the public call, 1000 a commit, against sqlite3 rows of 7 columns", 1.1, HIGHER)
+CALL_ON = Goal("the same, 300,000 mutations on end with the folds of views that its writer makes")
 CALL_PEER = Goal("CPU of the public call, 1000 a commit, against chuk's log in memory", 4.5, HIGHER)
-GOALS = (ONE, ONE_PEER, HUNDRED, THOUSAND, LOG, CALL, CALL_PEER)
+GOALS = (ONE, ONE_PEER, HUNDRED, THOUSAND, LOG, CALL, CALL_ON, CALL_PEER)
 
 BLOCKS = {1: 12, 100: 5, 1000: 3}  # commits in a row, so that the floor before and after stands close
 
@@ -129,8 +132,28 @@ def _cpu(bench: Bench) -> Iterator[Row]:
     times = {name: taken[1:] for name, taken in times.items()}
     yield row(LOG, ratios(times["sqlite3"], times["log"]))
     yield row(CALL, ratios(times["sqlite3"], times["vmstore"]))
+    yield _on_end(bench)
     if "chuk" in times:
         yield row(CALL_PEER, ratios(times["chuk"], times["vmstore"]))
+
+
+def _on_end(bench: Bench) -> Row:
+    """A writer whom nobody asks: once many mutations wait it folds them itself, in some of its calls."""
+    size, count = bench.size(1000, 200), bench.size(300, 4)
+    taken = {"vmstore": 0.0, "sqlite3": 0.0}
+    rows = peers.Rows(bench.memory / "rows-on.db")
+    with doors.opened(bench.memory / "on.vms") as store:
+        session = store.session("s", create=True)
+        acts: dict[str, Callable[[Any, Any], None]] = {
+            "vmstore": lambda deeds, _: doors.write(session, deeds),
+            "sqlite3": lambda _, told: rows.append(told),
+        }
+        for deeds in commits(Story(4, Texts(4)), size * count, size):
+            told = [records.record(deed, content=True) for deed in deeds]
+            for name, act in acts.items():
+                taken[name] += bench.time(name, partial(act, deeds, told))
+    rows.close()
+    return row(CALL_ON, [taken["sqlite3"] / taken["vmstore"]])
 
 
 def _times(count: int, turns: Turns, act: Callable[[Any], None]) -> Callable[[], None]:

@@ -25,7 +25,7 @@ from vmstore.core.asof import AsOf, Moment, When
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
-from vmstore.namespace.reports import Backup, EmbeddedShare, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
+from vmstore.namespace.reports import Backup, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
 from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
 from vmstore.views.projection import Progress
 from vmstore.vmql.syntax.nodes import Statement
@@ -33,7 +33,6 @@ from vmstore.vmql.syntax.nodes import Statement
 if TYPE_CHECKING:
     from vmstore.aio.live import Live
     from vmstore.embedders.embedder import Embedder
-    from vmstore.maintenance.embedding_worker import EmbeddingWorker
     from vmstore.namespace.effects import Agree
     from vmstore.namespace.encryption import Key
     from vmstore.seals.seal import Seal
@@ -290,14 +289,6 @@ class Store(Aliased):
             "progress": progress,
         }
         return await self._worker.do(partial(self._store.embed, **told), sessions)
-
-    async def embedded(self) -> list[EmbeddedShare]:
-        """See `vmstore.Store.embedded`."""
-        return await self._worker.do(self._store.embedded)
-
-    async def embed_as_written(self, *, interval_s: float = 1.0) -> EmbeddingWorker:
-        """See `vmstore.Store.embed_as_written`."""
-        return await self._worker.do(partial(self._store.embed_as_written, interval_s=interval_s))
 
     async def info(self) -> Info:
         """See `vmstore.Store.info`."""

@@ -32,6 +32,7 @@ CUT_OF_DONE = 0.6  # the same of what was done or printed, and says not how some
 SHARE_OF_WORK, CUT_OF_WORK, FEW = 0.4, 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
 KIN, KIN_SAID_MAX = 16, 48  # statements that share with the message what few others have; what more state is not few
 NEWEST = 3  # statements that a claim gives way to
+WORTH = 256  # tokens a page may take that has all of what is asked; what has a part of it as large a part of them
 FOLLOWED = 32  # of the best answers to a search, of which is looked for what changed them
 
 
@@ -55,8 +56,10 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
         told = _signal(act, one, signal)
         act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=told, evidence=act.cell(_why(one))))
     for summary in act.spoken.summaries[-settings.prefetch_depth :] if settings.prefetch_depth else ():
+        held = act.state.pages[summary]
         gone = summary not in act.state.here and summary not in act.state.retracted
-        if gone and summary not in {wish.page for wish in wishes}:
+        useful = held.used_turn >= held.entered  # or it came back the last time for nothing
+        if gone and useful and summary not in {wish.page for wish in wishes}:
             act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
 
 
@@ -99,26 +102,35 @@ def _ranked(
 def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, but: frozenset[int]) -> list[RecallMatch]:
     """The best of them that have enough of what is asked, with what may have changed them since.
 
-    A claim in the prompt that something later may say otherwise of gives way to what it was found in, and that.
+    What is written costs 1.25 a token and a tenth at each call after it, so a page that has little of what is asked
+    may not take much; a claim is always worth it. Where the message asks, a claim in the prompt that something later
+    may say otherwise of gives way to what it was found in, and that: what stood behind it has to be written anew.
     """
     share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
     telling = [one for one in ranked if act.index.tells(one.page)]
     fitting = [one for one in telling if one.share >= share]
     first = max((one.score for one in fitting), default=0.0)
     best = [one for one in fitting if one.score >= cut * first and (act.index.decides(one.page) or _near(one, first))]
-    best = best[:most]
+    best = [one for one in best[:most] if _pays(act, one)]
     kin = _kin(act, telling) if asks else []
     wished = {
         one.page: one for one in (*best, *(one for one in kin if one.page not in frozenset(o.page for o in best)))
     }
-    stand = [one for one in ranked if one.page not in wished and _stands(act, one.page)]
+    stand = [one for one in ranked if one.page not in wished and _stands(act, one.page)] if asks else []
     found = [_followed(act, one, but) for one in (*wished.values(), *stand)]
     loose = _loose(act, kin)
     found = [_outrun(act, one, loose) for one in found]
-    for one in found:
+    for one in found if asks else ():
         if one.after and act.state.pages[one.page].type is PageType.CLAIM:
             _give_way(act, one.page)
     return [one for one in found if one.page in wished or one.after]
+
+
+def _pays(act: Act, one: RecallMatch) -> bool:
+    """Whether a page is worth its tokens for what it has of what is asked."""
+    held = act.state.pages[one.page]
+    form = held.forms[0]
+    return held.type is PageType.CLAIM or (form is not None and form.tokens <= WORTH * one.share)
 
 
 def _kin(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:

@@ -20,6 +20,7 @@ from vmstore.vm.kernel.window import leaf_of, shown
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.prompt_page import MEDIA, PromptPage
 from vmstore.vm.protocol.select import LoweredPage, OmittedPage, Selection
+from vmstore.vm.protocol.tool_calls import NAMED, named_in
 
 AVAILABLE_MAX = 64  # pages out of the prompt that a manifest may name
 LOOKED_AT_MAX = 512  # of them, the newest, and those with a name
@@ -59,7 +60,7 @@ class PromptPages:
         """The prompt in order, or what was chosen of it."""
         here, memo = self._state.here, self._memo
         placed = sorted(self._sent().items(), key=lambda one: here[one[0]].rank)
-        names = self._spoken.renamed, self._state.segment
+        names = self._spoken.renamed, self._state.segment, self._names_calls
         last, before = memo.last.get("pages", (None, {}))
         kept: dict[int, Kept] = {}
         missing = []
@@ -144,11 +145,24 @@ class PromptPages:
             part=said.parts.index(held.page) if said else 0,
             call_id=(known.call_id or known.answers or "") if known else "",
             is_call=bool(known and known.call_id),
+            tool=self._tool(content) if known and known.call_id else "",
             is_result=bool(known and known.answers),
             thought=held.page in spoken.thoughts,
             width=width,
             height=height,
         )
+
+    @property
+    def _names_calls(self) -> bool:
+        """Whether calls that only some agents write are sent as calls of their tools."""
+        settings = self._state.settings
+        return settings is not None and settings.behaviour > 1
+
+    def _tool(self, content: bytes | None) -> str:
+        """The tool of such a call."""
+        if content is None or not self._names_calls or NAMED.encode() not in content:
+            return ""
+        return named_in(content.decode("utf-8", "replace"))
 
     def name(self, page: int) -> str:
         """What a page is called: its own name while it is the last of it, else its number."""

@@ -26,10 +26,11 @@ class EmbeddingStore(Protocol):
 class EmbeddingWorker:
     """A thread that embeds what is new in a store every `interval_s` seconds, until it is stopped.
 
+    No writer waits for it. Use it in a `with`, or stop it before the store is closed.
     An embedder that fails is asked again after ever longer pauses; `last` is what the last run did.
     """
 
-    def __init__(self, store: EmbeddingStore, interval_s: float) -> None:
+    def __init__(self, store: EmbeddingStore, interval_s: float = 1.0) -> None:
         if not isinstance(interval_s, int | float) or not 0 < interval_s <= 86_400:
             raise InputError(f"interval_s {interval_s!r:.40} is no number of seconds up to a day")
         if store._ns.embedder is None:

@@ -6,6 +6,5 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vmstore.relevance.excerpt import Excerpt as Excerpt
-    from vmstore.relevance.likeness import Outlines as Outlines
     from vmstore.relevance.query import WordQuery as WordQuery
     from vmstore.relevance.texts import Texts as Texts

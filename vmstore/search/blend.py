@@ -1,23 +1,23 @@
 """Which pages answer a question by its words and by an embedder's closeness together, under the score that is asked.
 
 `score@2` is the weighted sum of features, `score@1` BM25 alone. Where closeness is at hand it is added: a page's share
-of the best score, and its closeness times the weight it has (`vmstore.relevance.closeness`); pages that no word finds
-come in by their closeness alone.
-`rrf@1` fuses the rankings by tags, by words and by closeness. Without an embedder both do with what there is.
+of the best of them, and its closeness times the weight it has
+(`vmstore.relevance.closeness`); pages that no word finds come in by their closeness alone.
+`rrf@1` fuses the rankings by tags, by BM25 and by closeness. Without an embedder both do with what there is.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vmstore.core.page import PageType
 from vmstore.errors import InputError
 from vmstore.relevance import rrf
 from vmstore.relevance.words import Analyzer
+from vmstore.search.rank import BM25, RankedPage, asked, ranked
 from vmstore.search.rank import SCORES as WORD_SCORES
-from vmstore.search.rank import RankedPage, asked, ranked
 from vmstore.views.branch import Branch
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def answers(
     """
     if score is not None and score not in SCORES:
         raise InputError(f"there is no score {score!r:.40}; there are {', '.join(SCORES)}")
-    by = WORD_SCORES[0] if score is None or score == rrf.SCORE else score
+    by = WORD_SCORES[0] if score is None else BM25 if score == rrf.SCORE else score
     if closeness is None and score != rrf.SCORE:
         return ranked(texts, question, limit, by)
     few = None if limit is None else max(limit, CANDIDATES)
@@ -57,34 +57,49 @@ def answers(
     near = [] if closeness is None else [int(row) for row in closeness.nearest(few or texts.count)]
     if score == rrf.SCORE:
         scores = _fused(texts, moments, question, [hit.row for hit in by_words], near)
+        pages = [page._replace(score=scores[page.row]) for page in _pages(texts, by_words, scores)]
     else:
         assert closeness is not None, "there is something to add"
-        scores = _added(by_words, near, closeness)
-    known = {hit.row: hit for hit in by_words}
-    pages = [
-        hit._replace(score=value) if (hit := known.get(row)) is not None else page
-        for (row, value), page in zip(scores.items(), _pages(texts, scores), strict=True)
-    ]
+        pages = _added(texts, by_words, near, closeness, by == BM25)
     return sorted(pages, key=lambda hit: (-hit.score, hit.session, hit.page))[:limit]
 
 
-def _pages(texts: MomentTexts | NaiveTexts, scores: dict[int, float]) -> Iterator[RankedPage]:
-    rows: Any = list(scores)
+def _pages(
+    texts: MomentTexts | NaiveTexts, by_words: Sequence[RankedPage], wanted: Iterable[int]
+) -> Iterator[RankedPage]:
+    """The pages of rows, as they were ranked by words where they were; others without a score."""
+    rows: Any = list(wanted)
+    known = {hit.row: hit for hit in by_words}
     columns, lanes = texts.columns(rows), texts.lanes(rows)
     place = (columns.session, columns.page, columns.version, columns.position)
-    for row, value, lane, *page in zip(rows, scores.values(), lanes, *place, strict=True):
+    for row, lane, *page in zip(rows, lanes, *place, strict=True):
         session, number, version, position = map(int, page)
-        yield RankedPage(value, row, int(lane), session, number, version, position, {})
+        yield known.get(row) or RankedPage(0.0, row, int(lane), session, number, version, position, {})
 
 
-def _added(by_words: Sequence[RankedPage], near: Sequence[int], closeness: Closeness) -> dict[int, float]:
-    """The sum of both, by row; a share begins at zero, or at the worst hit where that is below it."""
-    least = min(0.0, *(hit.score for hit in by_words), 0.0)
-    range_ = max((hit.score for hit in by_words), default=1.0) - least or 1.0
-    shares = {hit.row: (hit.score - least) / range_ for hit in by_words}
-    rows = list(dict.fromkeys([*shares, *near]))
-    close = closeness.of(rows)
-    return {row: shares.get(row, 0.0) + closeness.weight * float(value) for row, value in zip(rows, close, strict=True)}
+def _added(
+    texts: MomentTexts | NaiveTexts,
+    by_words: Sequence[RankedPage],
+    near: Sequence[int],
+    closeness: Closeness,
+    from_zero: bool,
+) -> list[RankedPage]:
+    """The sum of both, with closeness among what it is made of.
+
+    BM25 begins at zero, other scores a quarter of their range below the worst: who is found by words has a share.
+    """
+    scores = [hit.score for hit in by_words] or [1.0]
+    least = 0.0 if from_zero else min(scores) - max(max(scores) - min(scores), 1.0) / 4
+    range_ = max(scores) - least or 1.0
+    found = {hit.row for hit in by_words}
+    rows = list(dict.fromkeys([*(hit.row for hit in by_words), *near]))
+    pages = []
+    for page, value in zip(_pages(texts, by_words, rows), map(float, closeness.of(rows)), strict=True):
+        gain = closeness.weight * value
+        share = (page.score - least) / range_ if page.row in found else 0.0
+        parts = {name: (feature, added / range_) for name, (feature, added) in page.parts.items()}
+        pages.append(page._replace(score=share + gain, parts={**parts, "closeness": (value, gain)}))
+    return pages
 
 
 def _fused(

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vmstore.relevance.likeness import halves, likest, turned, typos_allowed
 from vmstore.relevance.texts import TextColumns
 from vmstore.relevance.words import Analyzer
-from vmstore.search.likeness import LIKE_CHARS_MIN, LIKE_SHARE, gram_share, near
 from vmstore.search.segment import NAMED, TextSegment
 
 Array = NDArray[Any]
@@ -155,11 +155,8 @@ class MomentTexts:
         return [term.decode("utf-8", "surrogatepass") for term in order[:limit]]
 
     def terms_like(self, word: str, limit: int) -> list[str]:
-        """The terms of these rows within a typo of a word, or that share most of its runs of four characters.
-
-        One typo leaves one half of a word as it is: only terms with the same beginning or end are compared.
-        """
-        if len(word) < LIKE_CHARS_MIN:
+        """The terms of these rows that are written like a word, the most alike first; see `relevance.likeness`."""
+        if not typos_allowed(word):
             return []
         found = self._like.get(word)
         if found is None:
@@ -169,20 +166,20 @@ class MomentTexts:
         return found[:limit]
 
     def _alike(self, word: str) -> list[str]:
-        begin, end = (
-            half.encode("utf-8", "surrogatepass") for half in (word[: len(word) // 2], word[len(word) // 2 :])
-        )
-        known = {word: False}
-        found: dict[str, int] = {}
+        begin, end, turn = (part.encode("utf-8", "surrogatepass") for part in (*halves(word), turned(word)))
+        known: dict[str, bool] = {}
+        found: set[str] = set()
         for placing in self._placings:
             segment = placing.segment
-            for term in {*segment.beginning(begin)[1], *segment.ending(end)}:
-                text = term.decode("utf-8", "surrogatepass")
-                if text not in known:
-                    known[text] = near(word, text) or gram_share(word, text) > LIKE_SHARE
-                if known[text] and (many := placing.frequencies(segment.number(term), 1)[0]):
-                    found[text] = found.get(text, 0) + many
-        return sorted(found, key=lambda text: (not near(word, text), -found[text], text))
+            terms = {*segment.beginning(begin)[1], *segment.ending(end), turn}
+            texts = {term.decode("utf-8", "surrogatepass"): term for term in terms}
+            fresh = texts.keys() - known.keys()
+            like = set(likest(word, fresh, len(fresh)))
+            known.update((text, text in like) for text in fresh)
+            for text, term in texts.items():
+                if known[text] and (number := segment.number(term)) >= 0 and placing.frequencies(number, 1)[0]:
+                    found.add(text)
+        return likest(word, found, len(found))
 
     # ---- rows
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import apsw
 
 from vmstore.log.port import Log
+from vmstore.relevance.likeness import likest
 from vmstore.relevance.traits import traits
 from vmstore.search.contents import Content, contents, speaker, texts, tool
-from vmstore.search.likeness import LIKE_CHARS_MIN, LIKE_SHARE, gram_share, near
 from vmstore.search.place import analyzer
 from vmstore.views.branch import Branch
 
@@ -98,17 +98,8 @@ class NaiveTexts:
         return sorted(found, key=lambda term: (-self._terms[term], term))[:limit]
 
     def terms_like(self, word: str, limit: int) -> list[str]:
-        """Terms within a typo of a word, or that have one of its halves and share most of its runs of four."""
-        if len(word) < LIKE_CHARS_MIN:
-            return []
-        begin, end = word[: len(word) // 2], word[len(word) // 2 :]
-        found = {}
-        for term, many in self._terms.items():
-            if term != word and (term.startswith(begin) or term.endswith(end)):
-                like = near(word, term)
-                if like or gram_share(word, term) > LIKE_SHARE:
-                    found[term] = not like, -many, term
-        return sorted(found, key=found.__getitem__)[:limit]
+        """Terms that are written like a word, the most alike first."""
+        return likest(word, self._terms, limit)
 
     def columns(self, rows: Sequence[int]) -> NaiveColumns:
         """What is known of the rows beside their words."""

@@ -14,6 +14,7 @@ from vmstore.core.erasure import ErasedContent, gone
 from vmstore.core.page import Modality, Role
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
 from vmstore.core.text.tokenizer import readable
+from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.search.blend import answers
 from vmstore.search.rank import answering
@@ -67,7 +68,15 @@ def ranked_texts(
         RankedText(hit.score, moments[hit.lane][0], hit.page, hit.version, hit.position, line)
         for hit, line in zip(hits[:HITS_READ], lines, strict=True)
     ]
-    return found, len(hits) if allowed is not None or len(hits) < HITS_READ else answering(texts, query)
+    return found, len(hits) if allowed is not None else _total(texts, query, len(hits))
+
+
+def _total(texts: MomentTexts | NaiveTexts, query: str, found: int) -> int:
+    """How many pages have a word of a query; all that were found where none has: by a typo forgiven, by closeness."""
+    try:
+        return answering(texts, query) or found
+    except InputError:  # it has no word
+        return found
 
 
 class TextOrigin(NamedTuple):

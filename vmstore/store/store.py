@@ -25,7 +25,7 @@ from vmstore.maintenance.verify import verdict_on
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.open import memory_namespace
-from vmstore.namespace.reports import Backup, EmbeddedShare, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
+from vmstore.namespace.reports import Backup, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
 from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
 from vmstore.store.admin import Admin
 from vmstore.store.reads.page_query import PageQuery
@@ -40,7 +40,6 @@ from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
-    from vmstore.maintenance.embedding_worker import EmbeddingWorker
     from vmstore.namespace.effects import Agree
     from vmstore.seals.seal import Seal
     from vmstore.store.live.live_session import Live
@@ -146,7 +145,10 @@ class Store(Aliased):
             return pages_across(self._ns, when, wanted, SessionFilter(user, agent), after)
 
     def search(self, query: str, *, limit: int | None = 10, score: str | None = None) -> Hits:
-        """The pages of all sessions that answer a query, best first, each by who wrote it; see `Session.search`."""
+        """The pages of all sessions that answer a query, best first, each by who wrote it.
+
+        An embedder at hand adds closeness to the words; `score` names another score, as in a session's search.
+        """
         question = question_of(self._ns, query)
         with self._ns.asking():
             return search(self._ns, everywhere(self._ns), query, limit, question, score)
@@ -361,21 +363,6 @@ class Store(Aliased):
         told: dict[str, Any] = {"batch": batch, "quantisation": quantisation, "timeout_s": timeout_s}
         run = EmbeddingRun(self._ns, embedder, progress=progress, **told)
         return run.over(sessions_to_embed(self, sessions), inherited=inherited, limit=limit)
-
-    def embedded(self) -> list[EmbeddedShare]:
-        """How many of the texts that are searched have vectors, by model; the embedder at hand too."""
-        from vmstore.maintenance.embeddings import embedded
-
-        return embedded(self)
-
-    def embed_as_written(self, *, interval_s: float = 1.0) -> EmbeddingWorker:
-        """Embeds in a thread of its own what is written from here on, and what is there, until it is stopped.
-
-        No writer waits for it. Use it in a `with`, or stop it before the store is closed.
-        """
-        from vmstore.maintenance.embedding_worker import EmbeddingWorker
-
-        return EmbeddingWorker(self, interval_s)
 
     # ---- keeping house
 

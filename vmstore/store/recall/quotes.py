@@ -27,8 +27,7 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
     wanted = _plain(text)
     names = {lane.session: name for name, lane, _ in moments}
     positions = {lane.session: position for _, lane, position in moments}
-    hits, _ = folded(answer.hits)
-    hits = _speaking(hits, text, analyzer(ns.language)) or hits
+    hits, _ = folded(_saying(answer.hits, text, wanted, analyzer(ns.language)))
     ordered = sorted(hits, key=lambda hit: wanted not in _plain(hit.text))[:QUOTES_MAX]  # stable: by score within
     best = max((hit.score for hit in ordered), default=1.0) or 1.0
     with ns.asking():
@@ -53,6 +52,18 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
     return FoundQuotes(found, answer.total, answer.note)
 
 
+def _saying(hits: list[RankedText], text: str, wanted: str, words_of: Analyzer) -> list[RankedText]:
+    """The hits that have a word of a text; all where none has, as those that were found in spite of a typo."""
+    terms = _terms(text, words_of)
+    saying = [hit for hit in hits if wanted in _plain(hit.text) or not terms.isdisjoint(_terms(hit.text, words_of))]
+    return saying or hits
+
+
+def _terms(text: str, words_of: Analyzer) -> set[str]:
+    forms = words_of.forms(text)
+    return {term for form in forms for term in form.terms} or {term for form in forms for term in form.stops}
+
+
 def excerpt(text: str, wanted: str, is_exact: bool) -> str:
     """A line of a text around what was looked for: the text itself, or the first of its words."""
     line = " ".join(text.split())
@@ -66,14 +77,6 @@ def excerpt(text: str, wanted: str, is_exact: bool) -> str:
         start = line.find(" ", start, at) + 1 or start
     cut = line[start : start + EXCERPT_CHARS]
     return ("…" if start else "") + cut + ("…" if start + len(cut) < len(line) else "")
-
-
-def _speaking(hits: list[RankedText], text: str, rules: Analyzer) -> list[RankedText]:
-    """The hits that hold a word of the text; what only stands beside one is no quote."""
-    forms = rules.forms(text)
-    wanted = {term for form in forms for term in form.terms} or {term for form in forms for term in form.stops}
-    held = ((hit, rules.forms(hit.text)) for hit in hits)
-    return [hit for hit, own in held if any(not wanted.isdisjoint((*form.terms, *form.stops)) for form in own)]
 
 
 def _plain(text: str) -> str:

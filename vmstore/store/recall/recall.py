@@ -39,7 +39,7 @@ class FoundTexts(NamedTuple):
     @property
     def total(self) -> int:
         """How many pages answer."""
-        return max(self.answering, len(self.hits))
+        return self.answering or len(self.hits)
 
 
 def budget(tokens: int) -> int:

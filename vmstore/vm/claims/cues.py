@@ -274,8 +274,8 @@ IS_NO_HABIT = (
     r"|just|all|now|only|always|want|to|and|or|in|on|at|of|for|with|from)"
 )
 NO_HABIT = (
-    r"(?:is|was|has|does|costs|contains|weighs|looks|seems|feels|says|fails|works|crashes|hangs|prints|shows|returns|takes"
-    r"|thinks|reads|means|knows"
+    r"(?:is|was|has|does|costs|contains|weighs|looks|seems|feels|says|fails|works|crashes|hangs|prints|shows|returns"
+    r"|takes|thinks|reads|means|knows"
     r"|makes|sounds|tells|wants|likes|loves|hates|happens|appears|breaks|throws|raises|gives|this|its|his"
     r"|always|sometimes"
     r"|whereas|thus|uses|across|plus|yes|us|as|ours|theirs|news|asks|asked)"

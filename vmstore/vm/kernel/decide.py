@@ -139,9 +139,14 @@ class DecisionRun:
             wanted = max(level for level, form in enumerate(held.forms) if form is not None)
         most = min(fits, left)
         worth = most if asked.use in (Use.FAULT, Use.ASKED) else state.tokens(self.settings.returned_tokens_max)
+        whole = self.settings.behaviour < 2
         for level in range(wanted, self.room.level(held)):
             form = held.forms[level]
-            if form is not None and form.tokens <= most and (form.tokens <= worth or not _is_longer(held, level)):
+            if (
+                form is not None
+                and form.tokens <= most
+                and (form.tokens <= worth or (whole and not _is_longer(held, level)))
+            ):
                 return self._bring(position, asked, held, Level(level), form)
             if form is not None and form.tokens > most:
                 denial = Denial.NO_ROOM if form.tokens > fits else Denial.TOKENS_A_TURN

@@ -93,6 +93,10 @@ def may_shorten(held: ManagedPage, level: int = Level.REDUCED, *, rarely: bool =
     return not (held.role == Role.ASSISTANT and held.modality is Modality.STRUCTURED)
 
 
+def _page(scored: ScoredPage) -> int:
+    return scored.page
+
+
 GONE = len(Level)  # beyond the last level: not in the prompt
 LOSERS = 3
 NUMBER_MAX = 2**63 - 1  # that a log holds
@@ -138,6 +142,7 @@ class EvictionPlan:
         assert state.settings is not None and state.policy is not None, "a session with a budget has a policy"
         self.state = state
         self.batches = state.settings.batches
+        self._whole_units = state.settings.behaviour > 1
         self.used = state.used
         self.decided: list[Decision] = []
         self.requests: list[Compression] = []
@@ -196,15 +201,22 @@ class EvictionPlan:
         kept = sorted((held.rank, self._kept(held)) for held in state.here.values() if self.level(held) < GONE)
         pages = {page: nth for nth, page in enumerate(dict.fromkeys(scored.page for scored, _, _ in steps))}
         order = [
-            CutCandidate(state.here[scored.page].rank, gain, pages[scored.page] * 1_000 // len(pages))
+            CutCandidate(self._place(scored.page), gain, pages[scored.page] * 1_000 // len(pages))
             for scored, _, gain in steps
         ]
         if waits and LEAST * sum(self.tokens(state.here[page]) for page in pages) < need:
             return  # by whole pages: a form that is made for what then waits is no part of any decision
         found = cut(order, kept, need, need // LEAST if waits else self.used + coming - limit)
         if found is not None:
-            going = ((scored, level) for scored, level, _ in steps if state.here[scored.page].rank >= found.rank)
+            going = ((scored, level) for scored, level, _ in steps if self._place(scored.page) >= found.rank)
             self._take(need, cause, winner, Contest(len(pages), going))
+
+    def _place(self, page: int) -> int:
+        """The rank from which a page goes: a result's is that of its call, so that no place is between them."""
+        here = self.state.here
+        call = here[page].answers
+        together = self._whole_units and self._is_here(call)
+        return min(here[page].rank, here[call].rank) if together else here[page].rank
 
     def _free_at_most(self) -> int:
         """The tokens of what no rule holds."""
@@ -244,6 +256,8 @@ class EvictionPlan:
                 unit = held.answers if held.answers in sizes else held.page
                 come.setdefault(unit, []).append(scored)
                 if len(come[unit]) == sizes.get(unit, 1):
+                    if self._whole_units:  # where that is enough a result stays alone, and no call does
+                        come[unit].sort(key=_page)
                     for one in come[unit]:
                         yield one, None, self.tokens(state.here[one.page]) - gains.get(one.page, 0)
 

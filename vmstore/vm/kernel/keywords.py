@@ -40,6 +40,7 @@ class WhatIf(TypedDict, total=False):
     arrivals_last: bool
     returned_tokens_max: int
     recall_tools: bool
+    behaviour: int
 
 
 class LiveSettings(WhatIf, total=False):

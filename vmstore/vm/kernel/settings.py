@@ -17,6 +17,7 @@ from vmstore.errors import InputError
 
 PPM = 1_000_000
 TOKENS_MAX = 10**9
+BEHAVIOUR = 2
 
 Rules = Literal["strict", "relaxed", "passive", "short"]
 Paging = Literal["model", "runtime", "hybrid"]
@@ -44,8 +45,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     Before a message is answered what it speaks of is brought back, up to `recall_share` of that room, in the
     place of what nothing holds, and `recall_tokens_max`; 0 brings back what fits beside all else.
     With `batches` pages leave together, from where that voids least of what a provider has kept.
-    What the model used without asking for it, and is not in the prompt, comes back in `returned_tokens_max` at most,
-    where it can be shown shorter.
+    What the model used without asking for it, and is not in the prompt, comes back in `returned_tokens_max` at most.
     With `arrivals_last` a page that no call has shown yet is shortened only where nothing else makes room for it;
     without, first of all, down to half the soft mark.
     With `remembers="user"` the claims and summaries of the user's other sessions may be among that, copied in.
@@ -54,6 +54,8 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     said in it; 0 never.
     With `recall_tools` the model is offered find_quote, remember_when and recall_all beside the two it pages with.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
+    `behaviour` is the number of what no other setting says, so that a log is decided and written as it was: with 1
+    what has no shorter form comes back whole beyond `returned_tokens_max`, and a `toolCall` is sent as its text.
     """
 
     l0_tokens_max: int = 128_000
@@ -61,7 +63,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     parameters: dict[str, int] = {}
     rules: Rules = "strict"
     paging: Paging = "hybrid"
-    mark_soft: float = 0.30
+    mark_soft: float = 0.20
     mark_hard: float = 0.95
     reserve_faults_tokens: int = 0
     reserve_protocol_tokens: int = 0
@@ -84,9 +86,10 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     prefetch_depth: int = 2
     batches: bool = True
     recall_tokens_max: int = 2_048
-    returned_tokens_max: int = 512
+    returned_tokens_max: int = 256
     arrivals_last: bool = True
     recall_tools: bool = False
+    behaviour: int = BEHAVIOUR
 
     @property
     def room(self) -> int:
@@ -106,6 +109,7 @@ BEFORE = KernelSettings(
     recall_tokens_max=TOKENS_MAX,
     returned_tokens_max=TOKENS_MAX,
     arrivals_last=False,
+    behaviour=1,
     mark_soft=0.70,
     mark_hard=0.85,
     batches=False,
@@ -154,6 +158,8 @@ def changed(settings: KernelSettings, told: dict[str, Any]) -> KernelSettings:
         raise InputError(
             f"mark_soft is {new.mark_soft} and mark_hard {new.mark_hard}; 0 < mark_soft <= mark_hard <= 1 must hold"
         )
+    if not 1 <= new.behaviour <= BEHAVIOUR:
+        raise InputError(f"behaviour is {new.behaviour}; this version knows 1 to {BEHAVIOUR}")
     if new.compress_level not in (1, 2, 3):
         raise InputError(f"compress_level is {new.compress_level}; give 1 reduced, 2 abstract or 3 reference")
     if not 0 <= new.recall_share <= 1:

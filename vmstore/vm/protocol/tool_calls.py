@@ -14,6 +14,7 @@ UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 
 WRAPS = ("function", "functionCall", "function_call", "custom")  # where providers put name and arguments
 KINDS = ("tool_use", "server_tool_use", "function_call", "custom_tool_call")  # or what they call it
+NAMED = "toolCall"  # or what pi calls it, told from arguments of that form by the page's tool
 BARE = ({"name", "args"}, {"name", "arguments"})  # or nothing at all
 ARGUMENTS = ("arguments", "input", "args")
 
@@ -48,7 +49,8 @@ def asked(leaf: PromptPage) -> tuple[str, Any]:
     """The tool a call's page names, and what stands for its arguments."""
     told = _object(leaf.text or "")
     inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), None)
-    if inner is None and (told.get("type") in KINDS or set(told) - {"id"} in BARE):
+    is_named = told.get("type") == NAMED and leaf.tool != "" and leaf.tool == told.get("name")
+    if inner is None and (is_named or told.get("type") in KINDS or set(told) - {"id"} in BARE):
         inner = told
     if inner is None or leaf.tool not in ("", inner.get("name")):
         return leaf.tool, leaf.text  # arguments alone, which may have such keys of their own
@@ -60,6 +62,12 @@ def tool_called(text: str) -> str:
     told = _object(text)
     inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
     return str(inner.get("name") or told.get("type") or "")
+
+
+def named_in(text: str) -> str:
+    """The tool of a call that says its name beside its arguments in a form of its own; empty of any other text."""
+    told = _object(text)
+    return str(told.get("name") or "") if told.get("type") == NAMED else ""
 
 
 def arguments_in(text: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+import vmstore
 from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_store, positive_number
 from vmstore.shell.open_store import open_to_ask, open_to_change
@@ -21,7 +22,7 @@ def embed(arguments: argparse.Namespace, screen: Screen) -> int:
     """Embeds what has no vector yet; 1 where the embedder stopped it."""
     if arguments.url is None and not arguments.hash:
         with open_to_ask(arguments) as store:
-            shares = store.embedded()
+            shares = vmstore.embedded(store)
         lines = [_share(one) for one in shares] or ["nothing is embedded"]
         return screen.answer(arguments, {"models": shares}, *lines)
     embedder = _embedder(arguments)
@@ -30,7 +31,7 @@ def embed(arguments: argparse.Namespace, screen: Screen) -> int:
         report = store.embed(
             arguments.session or None, inherited=arguments.inherited, batch=arguments.batch, progress=tell
         )
-        shares = [one for one in store.embedded() if one.model == report.model]
+        shares = [one for one in vmstore.embedded(store) if one.model == report.model]
     if arguments.json:
         screen.json({"report": report, "models": shares})
     elif not screen.quiet or report.stopped is not None:
