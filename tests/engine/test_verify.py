@@ -34,6 +34,8 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     path = tmp_path_factory.mktemp("told") / "a.vms"
     tell(path)
     decide(path)
+    with vmstore.open(path, embedder=vmstore.HashGrams()) as store:
+        store.embed()
     if request.param == "packed":
         log = SqliteLog(path / LOG)
         log.compact()

@@ -94,14 +94,16 @@ def test_every_way_to_an_answer_gives_the_same(life: Life, written: int) -> None
         names = [info.session for info in player.store.sessions()]
         asked = [(name, position) for name in names for position in _positions(player.store.session(name))]
         query = _query(player.store, names)
-        before = [found(player.store.session(n).search(query, Position(p), limit=None)) for n, p in asked]
+        before = [
+            found(player.store.session(n).search(query, Position(p), limit=None, score="score@1")) for n, p in asked
+        ]
         player.store.close()
         with vmstore.open(player.path, "r") as reader:
             for (name, position), hits in zip(asked, before, strict=True):
                 session = reader.session(name)
                 right = by_definition(session, query, position)
                 assert hits == dict(right)
-                assert found(session.search(query, Position(position), limit=None)) == hits
+                assert found(session.search(query, Position(position), limit=None, score="score@1")) == hits
 
 
 def _query(store: Store, names: list[str]) -> str:
@@ -131,7 +133,7 @@ def test_a_search_is_of_its_moment(path: Path) -> None:
         trip, other = store.session("trip"), store.session("other")
         assert trip.search("train") and not trip.search("train", call=1) and not other.search("train")
         assert [hit.text for hit in other.search("osaka")] == ["Where is Osaka?"]
-        assert found(trip.search("kyoto", call=1)) == dict(
+        assert found(trip.search("kyoto", call=1, score="score@1")) == dict(
             by_definition(trip, "kyoto", trip.context(call=1).basis.position)
         )
 
@@ -155,7 +157,9 @@ def test_a_changed_page_is_found_by_its_last_words(path: Path) -> None:
         assert 2 in changed.values()
         before = {hit.page: hit.version for hit in trip.search("sapporo kyoto", call=2)}
         assert set(before.values()) == {1}
-        assert found(trip.search("kyoto nara")) == dict(by_definition(trip, "kyoto nara", trip.info().position))
+        assert found(trip.search("kyoto nara", score="score@1")) == dict(
+            by_definition(trip, "kyoto nara", trip.info().position)
+        )
 
 
 @pytest.mark.parametrize(("query", "why"), [("", "no word"), ("?! -", "no word"), (5, "is none")])
