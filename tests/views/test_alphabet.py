@@ -57,6 +57,7 @@ ROUND = [
     Deed("fault", 2, 4, 2, 5),
     Deed("pin", 1, 0, 0, 1),
     Deed("pack", 2, 1, 4, 1),
+    Deed("embed", 1, 1, 2, 1),
     Deed("mark", 0, 1, 2, 3),
 ]
 STORY = [*ROUND, Deed("fork", 2, 9), *ROUND, Deed("switch", 0), *ROUND, Deed("fork", 5, 1), *ROUND]

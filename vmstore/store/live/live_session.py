@@ -517,8 +517,8 @@ class Live(PageActions):
 
     # ---- sub-agents, forks
 
-    def child(self, name: str, *, call: str | None = None, **told: Unpack[LiveOptions]) -> Live:
-        """A session of its own for a part of the work: it has this one's user and settings, but for those `told`.
+    def child(self, name: str, *, call: str | None = None, **options: Unpack[LiveOptions]) -> Live:
+        """A session of its own for a part of the work: it has this one's user and settings, but for those given.
 
         It sees nothing of this session; say what it needs with `user`, or as its `system`. `call` is the id of the
         tool call that begins it, by itself the one that a run is answering. What it came to comes back by `join`.
@@ -527,7 +527,7 @@ class Live(PageActions):
         with self._ns.lock:
             call = call if call is not None else self.look(lambda runtime: calling(runtime.spoken.calls))
             opening = self.look(lambda runtime: opening_of(self, runtime, session_name(name), call))
-            key = begin_child(self, opening, msgspec.structs.asdict(self.settings), dict(told))
+            key = begin_child(self, opening, msgspec.structs.asdict(self.settings), dict(options))
             return Live(self._ns, self._recording, key, opening.name)
 
     def children(self) -> list[SessionInfo]:
