@@ -95,7 +95,6 @@ COMMANDS = (
         "answers. It may be stopped at any moment and goes on where it was. Secrets are masked before a text\n"
         "is sent. Without --url and --hash it says how many texts have vectors, and sends nothing.",
         (
-            "vmstore embed agent.vms",
             "vmstore embed agent.vms --hash",
             "vmstore embed agent.vms --url http://localhost:11434/v1 --model nomic-embed-text",
             "vmstore embed agent.vms --url https://api.openai.com/v1 --model text-embedding-3-small --key-env KEY",
