@@ -43,6 +43,8 @@ from vmstore.relevance.traits import Trait
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
+SPARSE = 64  # postings to as many times the texts: so few are looked at with the rows around them alone
+
 
 class Found(NamedTuple):
     """A needle among the texts: the rows that have it, how often, what it weighs, rows with other spellings."""
@@ -89,24 +91,43 @@ def candidates(count: int, found: Sequence[Found], sentence: bool, most: int | N
     spelling of one, in them or within four rows, the best of them by how much the words weigh there; a fifth of the
     places go to the best by the words in the row alone.
     """
-    own = np.zeros(count + 2 * NEAR)
+    places = _places(count, found)
+    looked_at = count if places is None else len(places)
+    own = np.zeros(looked_at + 2 * NEAR)
     for one in found:
-        own[one.rows + NEAR] += one.weight * one.counts / (one.counts + K1)
+        own[_at(places, one.rows) + NEAR] += one.weight * one.counts / (one.counts + K1)
     total = int(np.count_nonzero(own))
-    near = own[NEAR : NEAR + count]
+    near = own[NEAR : NEAR + looked_at]
     if sentence:
         for one in found:
             for rows, alike in one.likes:
-                own[rows + NEAR] += LIKE * alike * one.weight
-        near = sum((share * own[at : at + count] for at, share in enumerate(SPREAD)), np.zeros(count))
+                own[_at(places, rows) + NEAR] += LIKE * alike * one.weight
+        near = sum((share * own[at : at + looked_at] for at, share in enumerate(SPREAD)), np.zeros(looked_at))
     rows = np.flatnonzero(near)
-    if most is None or len(rows) <= most:
-        return rows, total
-    inner, near = own[rows + NEAR], near[rows]
-    some = max(most // 5, 1)
-    least = np.partition(near, len(rows) - most + some)[len(rows) - most + some]
-    least_own = np.partition(inner, len(rows) - some)[len(rows) - some]
-    return rows[(near >= least) | (inner >= max(least_own, TINY))], total
+    if most is not None and len(rows) > most:
+        inner, near = own[rows + NEAR], near[rows]
+        some = max(most // 5, 1)
+        least = np.partition(near, len(rows) - most + some)[len(rows) - most + some]
+        least_own = np.partition(inner, len(rows) - some)[len(rows) - some]
+        rows = rows[(near >= least) | (inner >= max(least_own, TINY))]
+    return rows if places is None else places[rows], total
+
+
+def _places(count: int, found: Sequence[Found]) -> Rows | None:
+    """The rows within twice the reach of an asked word, ascending; None where they are a good part of all.
+
+    Numbered anew they stand as close to each other as before, as far as a word reaches; where rows are left out
+    between two of them no word is within its reach.
+    """
+    lists = [rows for one in found for rows in (one.rows, *(rows for rows, _ in one.likes))]
+    if SPARSE * sum(map(len, lists)) >= count:
+        return None
+    wide = (np.concatenate(lists)[:, None] + np.arange(-2 * NEAR, 2 * NEAR + 1)).ravel() if lists else np.zeros(0)
+    return np.unique(wide[(wide >= 0) & (wide < count)]).astype(np.int64)
+
+
+def _at(places: Rows | None, rows: Rows) -> Rows:
+    return rows if places is None else np.searchsorted(places, rows)
 
 
 def around(texts: Texts, rows: Rows) -> Around:

@@ -28,6 +28,11 @@ def typos(word: str, other: str, most: int) -> int | None:
     """How many typos are between two words; None where it is more than some (Damerau 1964, Ukkonen's band)."""
     if abs(len(word) - len(other)) > most:
         return None
+    word, other = _differing(word, other)
+    if not word or not other:
+        return len(word or other)
+    if most == 1:
+        return 1 if len(word) == len(other) == 1 or (len(word) == 2 and word == other[::-1]) else None
     far = most + 1
     before: list[int] = []
     row = [number if number <= most else far for number in range(len(other) + 1)]
@@ -47,6 +52,17 @@ def typos(word: str, other: str, most: int) -> int | None:
     return row[-1] if row[-1] <= most else None
 
 
+def _differing(word: str, other: str) -> tuple[str, str]:
+    """Two words without what they begin and end with alike, which no fewest typos change."""
+    shorter = min(len(word), len(other))
+    begin = end = 0
+    while begin < shorter and word[begin] == other[begin]:
+        begin += 1
+    while end < shorter - begin and word[-1 - end] == other[-1 - end]:
+        end += 1
+    return word[begin : len(word) - end], other[begin : len(other) - end]
+
+
 def likeness(word: str, other: str) -> float:
     """How alike two words are written, from 0 to 1: the runs of four letters that both have, among those of each."""
     return _share(_grams(word), len(word), other)
@@ -63,7 +79,7 @@ def _runs(length: int) -> int:
 
 def _grams(word: str) -> frozenset[str]:
     edged = f"{_FIRST}{word}{_LAST}"
-    return frozenset(edged[at : at + GRAM] for at in range(max(1, len(edged) - GRAM + 1)))
+    return frozenset([edged[at : at + GRAM] for at in range(max(1, len(edged) - GRAM + 1))])
 
 
 def halves(word: str) -> tuple[str, str]:
@@ -86,6 +102,7 @@ def likest(word: str, words: Iterable[str], limit: int) -> list[str]:
     begin, end = halves(word)
     turn, mine = turned(word), _grams(word)
     longest = 2 * _runs(len(word)) / ALIKE  # what is longer shares too little of its runs
+    shortest = (ALIKE / (2 - ALIKE)) * (len(word) - 1)  # and what is shorter has too few
     found = []
     for other in words:
         if len(other) > longest:
@@ -95,6 +112,8 @@ def likest(word: str, words: Iterable[str], limit: int) -> list[str]:
         if _DIGIT.search(other):
             continue
         apart = typos(word, other, most if other[0] == word[0] else 1)
+        if apart is None and len(other) < shortest:
+            continue
         alike = _share(mine, len(word), other)
         if apart is not None or alike >= ALIKE - _ROUNDING:
             found.append((most + 1 if apart is None else apart, -alike, other))
