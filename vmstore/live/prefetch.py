@@ -112,7 +112,7 @@ def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, but: frozenset
     first = max((one.score for one in fitting), default=0.0)
     best = [one for one in fitting if one.score >= cut * first and (act.index.decides(one.page) or _near(one, first))]
     best = [one for one in best[:most] if _pays(act, one)]
-    kin = _kin(act, telling) if asks else []
+    kin = [one for one in _kin(act, telling) if _pays(act, one)] if asks else []
     wished = {
         one.page: one for one in (*best, *(one for one in kin if one.page not in frozenset(o.page for o in best)))
     }
