@@ -119,13 +119,16 @@ def needles_of(texts: Terms, question: Question, spoken: frozenset[str]) -> list
     that no text has is taken for its most frequent spelling within one typo.
     """
     needles = [one for one in question.needles if one.text.casefold().removesuffix("'s") not in spoken]
-    return [_spelled(texts, needle) for needle in needles or question.needles]
+    needles = needles or list(question.needles)
+    lone = len(needles) == 1 and not question.sentence
+    return [_spelled(texts, needle, lone) for needle in needles]
 
 
-def _spelled(texts: Terms, needle: Needle) -> Needle:
+def _spelled(texts: Terms, needle: Needle, lone: bool) -> Needle:
     """A needle with the terms that begin so, and its other spellings; what no text of the moment has is left out.
 
-    A word that many texts have is spelled as it should be: other spellings are looked for where it is rare.
+    A word that many texts have is spelled as it should be: other spellings are looked for where it is rare. Who types
+    a single word wants the texts that have it as it is, where there are some.
     """
     if needle.prefixes:
         begun = (term for prefix in needle.prefixes for term in texts.terms_from(prefix, KNOWN_MAX))
@@ -134,7 +137,8 @@ def _spelled(texts: Terms, needle: Needle) -> Needle:
     if needle.exact or not needle.terms:
         return needle
     word = needle.terms[0]
-    if len(texts.postings(word)[0]) > SPELLED_ROWS_MAX:
+    having = len(texts.postings(word)[0])
+    if having > SPELLED_ROWS_MAX or (having and lone):
         return needle
     others = [term for term in texts.terms_like(word, KNOWN_MAX) if term not in needle.terms]
     counts = {term: len(texts.postings(term)[0]) for term in others}
