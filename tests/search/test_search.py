@@ -26,6 +26,8 @@ from vmstore.relevance.words import Analyzer
 from vmstore.search import folder as index_folder
 from vmstore.search import index as index_module
 from vmstore.search import moment
+from vmstore.search.moment import MomentTexts
+from vmstore.search.rank import READ
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.testing.simulate import play
@@ -377,3 +379,20 @@ def test_a_hit_shows_where_it_answers(path: Path) -> None:
         assert hit.text.startswith("…The museum’s café was closed.")
         assert len(hit.text) <= 120
         assert found.notes == ["The quote before closed is not closed; its words are asked for."]
+
+
+def test_what_is_excluded_costs_few_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that excludes a word looks into texts some at a time, and no further than its limit asks."""
+    with vmstore.memory_store() as store:
+        store.record("talk", chat(*(f"The handler {'broke' if n % 2 else 'holds'} {n}." for n in range(400))), None)
+        read: list[int] = []
+        right = MomentTexts.texts
+
+        def counted(texts: MomentTexts, rows: Any) -> list[str]:
+            read.append(len(rows))
+            return right(texts, rows)
+
+        monkeypatch.setattr(MomentTexts, "texts", counted)
+        hits = store.session("talk").search("handler -broke", limit=3)
+        assert len(hits) == 3 and all("holds" in hit.text for hit in hits)
+        assert max(read) > 1 and sum(read) <= 2 * READ

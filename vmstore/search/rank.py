@@ -8,7 +8,8 @@ negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vmstore.errors import InputError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 SCORE, BM25 = SCORES = ("score@2", "score@1")
 Parts = dict[str, tuple[float, float]]
+ScoredParts = tuple[int, float, Parts]
+READ = 64  # texts that are looked into at once where a query requires or excludes something
 K1 = 1.2
 B = 0.75
 FEW = 16  # postings to as many times the texts: so few are sorted, and no number is kept for each text
@@ -64,9 +67,7 @@ def ranked(
     strict = parsed.required or parsed.excluded
     found = scored_rows(texts, parsed, None if strict else limit)
     rows = [(one.row, one.score, one.parts) for one in found.rows]
-    if strict:
-        rows = [one for one in rows if _answers(texts, one[0], parsed)]
-    return _pages(texts, rows[:limit])
+    return _pages(texts, list(islice(_strict(texts, rows, parsed), limit)) if strict else rows[:limit])
 
 
 def by_words(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None) -> list[RankedPage]:
@@ -83,7 +84,7 @@ def by_words(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = No
     return hits[:limit]
 
 
-def _pages(texts: Any, rows: Sequence[tuple[int, float, Parts]]) -> list[RankedPage]:
+def _pages(texts: Any, rows: Sequence[ScoredParts]) -> list[RankedPage]:
     """Rows with what is known of them."""
     places = _rows(texts, [int(row) for row, _, _ in rows])
     told = texts.columns(places)
@@ -102,13 +103,16 @@ def _rows(texts: Any, rows: Sequence[int]) -> Any:
     return np.array(rows, np.int64)
 
 
-def _answers(texts: Any, row: int, query: WordQuery) -> bool:
-    """Whether a text has what is required, and nothing that is excluded."""
-    (text,) = texts.texts(_rows(texts, [row]))
+def _strict(texts: Any, rows: Sequence[ScoredParts], query: WordQuery) -> Iterator[ScoredParts]:
+    """The rows whose text has what is required and nothing that is excluded, read some at a time."""
     rules = texts.analyzer
-    return all(any(has(text, one, rules) for one in group) for group in query.required) and not any(
-        has(text, one, rules) for one in query.excluded
-    )
+    for first in range(0, len(rows), READ):
+        some = rows[first : first + READ]
+        for row, text in zip(some, texts.texts(_rows(texts, [row for row, _, _ in some])), strict=True):
+            if all(any(has(text, one, rules) for one in group) for group in query.required) and not any(
+                has(text, one, rules) for one in query.excluded
+            ):
+                yield row
 
 
 def answering(texts: MomentTexts | NaiveTexts, query: str) -> int:
