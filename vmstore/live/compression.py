@@ -45,50 +45,50 @@ class FormMaker:
 
     def of(
         self,
-        held: ManagedPage,
+        managed: ManagedPage,
         known: PageLabels | None,
         content: bytes,
         level: int,
         below: Sequence[Form] = (),
-        said: str = "",
+        spoken: str = "",
     ) -> CompressedForm:
         """The form of a page at a level, or at the next higher one that has one.
 
         It is shorter than the forms `below` that the page has at lower levels. `said` are the words
         handed in about it: a picture's caption, the transcript of sound or film.
         """
-        material = material_of(held, known, content, said)
+        material = material_of(managed, known, content, spoken)
         for at in range(level, len(Level)):
-            form = self._form(material, at, held, below)
+            form = self._form(material, at, managed, below)
             if form is not None:
                 return CompressedForm(Level(at), form.method, form.content, form.tokens, form.lossy)
-        line = f"[{page_name(held.page)}: {held.modality.word}, {len(content):,} bytes]".encode()
+        line = f"[{page_name(managed.page)}: {managed.modality.word}, {len(content):,} bytes]".encode()
         return CompressedForm(Level.REFERENCE, Method.REFERENCE, line, estimate(line, Modality.TEXT), True)
 
-    def _form(self, material: Material, level: int, held: ManagedPage, below: Sequence[Form]) -> Form | None:
+    def _form(self, material: Material, level: int, managed: ManagedPage, below: Sequence[Form]) -> Form | None:
         if self._callback is None or self._hung or level == Level.REFERENCE or material.caption:
-            made = compressed(material, level, held.type, below)
+            made = compressed(material, level, managed.type, below)
             return made if isinstance(made, Form) else None
-        answer = ask(self._callback, material, level, held.type, self._timeout_s, below)
+        answer = ask(self._callback, material, level, managed.type, self._timeout_s, below)
         self._hung = answer.outcome is Outcome.HUNG  # an act that shortens ten pages waits once
         self.outcomes[answer.outcome] = self.outcomes.get(answer.outcome, 0) + 1
         return answer.form if isinstance(answer.form, Form) else None
 
 
-def material_of(held: ManagedPage, known: PageLabels | None, content: bytes, said: str = "") -> Material:
+def material_of(managed: ManagedPage, known: PageLabels | None, content: bytes, spoken: str = "") -> Material:
     """A page as compressors take it, with the words that were handed in about it."""
-    width, height = (size_of(content) if held.modality is Modality.IMAGE else None) or (0, 0)
+    width, height = (size_of(content) if managed.modality is Modality.IMAGE else None) or (0, 0)
     return Material(
         content=content,
-        modality=held.modality,
-        mime=_mime(held, known),
+        modality=managed.modality,
+        mime=_mime(managed, known),
         name=(known.name or "") if known else "",
         width=width,
         height=height,
-        caption=said,
-        transcript=said,
+        caption=spoken,
+        transcript=spoken,
     )
 
 
-def _mime(held: ManagedPage, known: PageLabels | None) -> str:
-    return (known.mime if known and known.mime else None) or held.mime.type
+def _mime(managed: ManagedPage, known: PageLabels | None) -> str:
+    return (known.mime if known and known.mime else None) or managed.mime.type

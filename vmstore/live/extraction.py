@@ -33,7 +33,7 @@ def notice(act: Act, spoke: LoggedMessage) -> list[int]:
     turn = texts(act, spoke.pages)
     if not turn:
         return []
-    before = [said for message in last(act, spoke.message) for said in texts(act, message)]
+    before = [source for message in last(act, spoke.message) for source in texts(act, message)]
     found = act.finder.of(turn, before, list(act.spoken.claims.values()))
     return [_claim(act, claim) for claim in found]
 
@@ -80,11 +80,11 @@ def _need(act: Act, written: Sequence[int]) -> None:
 def _cite(act: Act, spoke: LoggedMessage) -> list[int]:
     """Tells the citations of what the model wrote, each page once; the pages it cites."""
     cited: dict[int, None] = {}
-    for said in texts(act, spoke.pages):
-        for found in citations(said.text):
+    for source in texts(act, spoke.pages):
+        for found in citations(source.text):
             number = act.spoken.number(found.page)
-            if number is not None and number != said.page and number not in cited:
-                act.tell(Cite(number, said.page))
+            if number is not None and number != source.page and number not in cited:
+                act.tell(Cite(number, source.page))
                 cited[number] = None
     return list(cited)
 
@@ -102,21 +102,21 @@ def texts(act: Act, pages: Sequence[int]) -> list[ClaimSource]:
     """What user and model said on some pages."""
     found = []
     for number in pages:
-        held = act.state.pages[number]
-        is_said = held.role in (Role.USER, Role.ASSISTANT) and number not in act.spoken.thoughts
-        if is_said and number not in act.state.retracted and held.modality is Modality.TEXT:
+        managed = act.state.pages[number]
+        is_said = managed.role in (Role.USER, Role.ASSISTANT) and number not in act.spoken.thoughts
+        if is_said and number not in act.state.retracted and managed.modality is Modality.TEXT:
             content = act.forms.of(number)
             if not isinstance(content, ErasedContent):
-                found.append(ClaimSource(number, Role(held.role), content.decode("utf-8", "replace")))
+                found.append(ClaimSource(number, Role(managed.role), content.decode("utf-8", "replace")))
     return found
 
 
 def last(act: Act, message: int) -> list[list[int]]:
     """The pages of the last messages of user and model before one."""
     found: list[list[int]] = []
-    for said in reversed(act.spoken.messages.values()):
-        if said.message < message and said.role in (Role.USER, Role.ASSISTANT):
-            found.append(said.parts)
+    for spoken in reversed(act.spoken.messages.values()):
+        if spoken.message < message and spoken.role in (Role.USER, Role.ASSISTANT):
+            found.append(spoken.parts)
             if len(found) == HEARD:
                 break
     return found[::-1]
@@ -156,22 +156,24 @@ def state(
 
 def summed_up(act: Act, title: str) -> str:
     """The claims and the key points of the segment under way, as text."""
-    here = [held for held in act.state.pages.values() if held.segment == act.state.segment]
+    here = [managed for managed in act.state.pages.values() if managed.segment == act.state.segment]
     stated = [
-        act.forms.of(held.forms[0].position)
-        for held in here
-        if held.forms[0] is not None
-        and held.type is PageType.CLAIM
-        and held.importance
-        and held.page not in act.state.retracted
+        act.forms.of(managed.forms[0].position)
+        for managed in here
+        if managed.forms[0] is not None
+        and managed.type is PageType.CLAIM
+        and managed.importance
+        and managed.page not in act.state.retracted
     ]
     claims = [content.decode("utf-8", "replace") for content in stated if not isinstance(content, ErasedContent)]
-    return summed(title, claims, [one.text for one in texts(act, [held.page for held in here if held.message])])
+    return summed(
+        title, claims, [source.text for source in texts(act, [managed.page for managed in here if managed.message])]
+    )
 
 
 def summed(title: str, claims: Sequence[str], texts: Sequence[str]) -> str:
     """A summary of a segment: its title, its claims, and the key points of what was said in it."""
-    said = "\n\n".join(texts)
-    points = key_points(Material(content=said.encode()))
-    about = points.content.decode("utf-8", "replace") if isinstance(points, Form) else said[:SUMMARY_CHARS]
+    text = "\n\n".join(texts)
+    points = key_points(Material(content=text.encode()))
+    about = points.content.decode("utf-8", "replace") if isinstance(points, Form) else text[:SUMMARY_CHARS]
     return "\n".join([*([title] if title else []), *claims, about])

@@ -23,8 +23,8 @@ def turn(act: Act, text: str) -> Turn:
     asked = profile(text)
     fit = {
         full.position: page
-        for page, held in sorted(act.state.here.items())
-        if held.modality in _READ and not held.opaque and (full := held.forms[0]) is not None
+        for page, resident in sorted(act.state.here.items())
+        if resident.modality in _READ and not resident.opaque and (full := resident.forms[0]) is not None
     }
     alike = []
     for position, content in act.forms.all(fit).items():

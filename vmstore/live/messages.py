@@ -49,8 +49,8 @@ def instruct(act: Act, system: str | None, tools: Sequence[Any] | None) -> bool:
     if tools is not None:
         _front(act, Holder.TOOLS, take_message(Shape.CHAT, Slot.TOOLS, plain(list(tools))) if tools else None)
     if system is not None:
-        told = {"role": "system", "content": system}
-        _front(act, Holder.SYSTEM, take_message(Shape.CHAT, Slot.MESSAGES, told) if system else None)
+        system_message = {"role": "system", "content": system}
+        _front(act, Holder.SYSTEM, take_message(Shape.CHAT, Slot.MESSAGES, system_message) if system else None)
     return len(act.written) > before
 
 
@@ -61,21 +61,23 @@ def offer(act: Act, tools: Sequence[Any]) -> None:
 
 def _front(act: Act, holder: Holder, draft: Draft | None) -> None:
     """Has a message stand before the conversation, in the place of the one that was held so."""
-    stand = [held for held in act.state.here.values() if held.holders >> holder & 1]
+    stand = [resident for resident in act.state.here.values() if resident.holders >> holder & 1]
     parts = () if draft is None else hidden(act, draft).parts
     if draft is not None and not stand:
         hold(act, write(act, draft).pages, holder)
         return
-    for held, part in zip(stand, parts, strict=False):
-        form = held.forms[0]
+    for resident, part in zip(stand, parts, strict=False):
+        form = resident.forms[0]
         assert form is not None, "every page has its full content"
         if act.forms.of(form.position) != part.content:
             tokens = estimate(part.content, part.modality)
-            act.tell(Update(held.page, held.version + 1, act.cell(part.content), len(part.content), tokens))
-    for held in stand[len(parts) :]:
-        for one in (one for one in Holder if held.holders >> one & 1):  # who pinned it by hand, too: it is not sent
-            act.tell(Unpin(held.page, one))
-        act.tell(Evict(held.page, Cause.ASKED, held.tokens))
+            act.tell(Update(resident.page, resident.version + 1, act.cell(part.content), len(part.content), tokens))
+    for resident in stand[len(parts) :]:
+        for holder_of in (
+            holder_of for holder_of in Holder if resident.holders >> holder_of & 1
+        ):  # who pinned it by hand, too: it is not sent
+            act.tell(Unpin(resident.page, holder_of))
+        act.tell(Evict(resident.page, Cause.ASKED, resident.tokens))
     hold(act, (), holder)
 
 
@@ -118,8 +120,8 @@ def identified(reply: ReplyDraft, ids: Sequence[str]) -> ReplyDraft:
     """An answer whose tool calls have these ids, in their order: what answers them names them."""
     left = OrderedDict.fromkeys(ids)
     stems: dict[str, deque[str]] = {}
-    for one in ids:
-        stems.setdefault(_stem(one), deque()).append(one)
+    for name in ids:
+        stems.setdefault(_stem(name), deque()).append(name)
     drafts = []
     for draft in reply.drafts:
         parts = []
@@ -144,8 +146,8 @@ def tool(act: Act, call_id: str, content: Any, name: str | None, *, origin: str 
     if call_id not in act.spoken.calls:
         known = ", ".join(list(act.spoken.calls)[-3:]) or "none"
         raise InputError(f"no tool call has the id {call_id!r:.60}; the last ones are {known}")
-    told = {"role": "tool", "tool_call_id": call_id, "content": content}
-    draft = message_of("tool", told if name is None else {**told, "name": name})
+    result = {"role": "tool", "tool_call_id": call_id, "content": content}
+    draft = message_of("tool", result if name is None else {**result, "name": name})
     return write(act, msgspec.structs.replace(draft, origin=origin))
 
 
@@ -167,8 +169,8 @@ def _is_something(content: Any) -> bool:
     """Whether what somebody says holds anything: a text, or a part that is one and no empty text."""
     if not isinstance(content, list):
         return bool(content)
-    told = [part for part in content if isinstance(part, dict) and part]
-    return len(told) == len(content) and any(part.get("type") != "text" or part.get("text") for part in told)
+    parts = [part for part in content if isinstance(part, dict) and part]
+    return len(parts) == len(content) and any(part.get("type") != "text" or part.get("text") for part in parts)
 
 
 def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None = None) -> LoggedMessage:
@@ -236,14 +238,14 @@ def hidden(act: Act, draft: Draft) -> Draft:
 def _topics(draft: Draft) -> list[str]:
     """What a message is about, as tags of its pages."""
     texts = [part.content for part in draft.parts if part.modality is Modality.TEXT]
-    said = b"\n".join(texts)[:TOPIC_BYTES_MAX].decode("utf-8", "replace")
-    return [TOPIC + topic for topic in topics(said)]
+    text = b"\n".join(texts)[:TOPIC_BYTES_MAX].decode("utf-8", "replace")
+    return [TOPIC + topic for topic in topics(text)]
 
 
 def hold(act: Act, pages: Iterable[int], holder: Holder) -> None:
     """Holds what stands before the conversation; RefusedError where the budget does not leave room for it."""
-    for one in pages:
-        act.tell(Pin(one, holder))
+    for page in pages:
+        act.tell(Pin(page, holder))
     if act.state.pinned > act.state.room:
         raise RefusedError(
             f"what stands before the conversation takes {act.state.pinned:,} tokens, and the budget leaves "

@@ -46,14 +46,14 @@ class PackedRequest(NamedTuple):
     rendered: Rendered
 
 
-def pack(act: Act, told: dict[str, Any]) -> PackedRequest | Selection | None:
+def pack(act: Act, options: dict[str, Any]) -> PackedRequest | Selection | None:
     """Changes settings as told, lets the kernel decide a last time, then logs what the call is sent.
 
     Where the session has no shape, how the pages were chosen, None where it is all of L0. Raises RefusedError
     where what cannot leave takes more than the budget.
     """
-    if told:
-        configure(act, told)
+    if options:
+        configure(act, options)
     act.react()
     state = act.state
     assert state.settings is not None, "a live session has settings"
@@ -138,10 +138,10 @@ def _front(act: Act) -> int:
     """The tokens of rules, tools and labels around what stands before every conversation."""
     state = act.state
     assert state.settings is not None
-    held = [one for one in state.here.values() if one.holders & BEFORE_ALL]
-    leaves = [leaf for leaf in act.leaves(None) if leaf.name in {page_name(one.page) for one in held}]
+    front = [managed for managed in state.here.values() if managed.holders & BEFORE_ALL]
+    leaves = [leaf for leaf in act.leaves(None) if leaf.name in {page_name(managed.page) for managed in front}]
     body = request_of(state.settings, leaves)
-    return tokens_of(body, written(body), pictured=False) - sum(one.tokens for one in held)
+    return tokens_of(body, written(body), pictured=False) - sum(managed.tokens for managed in front)
 
 
 def _limit(act: Act) -> int:

@@ -31,19 +31,19 @@ def fault(act: Act, number: int, level: int, reason: FaultReason, *, by_model: b
     evidence = act.cell(name.encode("utf-8", "backslashreplace")) if name else None
     act.tell(Reference(number, use, act.state.call, level, reason, evidence=evidence))
     decided = act.react()
-    held = act.state.here.get(number)
-    return PageAnswer(number, decided, None if held is None else held.level)
+    resident = act.state.here.get(number)
+    return PageAnswer(number, decided, None if resident is None else resident.level)
 
 
 def pin(act: Act, number: int, holder: Holder = Holder.HAND) -> None:
     """Holds a page in the prompt, brought in first where it is not there; refused where it cannot fit."""
     state = act.state
-    held = state.pages[number]
-    if held.holders >> holder & 1:
+    managed = state.pages[number]
+    if managed.holders >> holder & 1:
         return
-    full = held.forms[0]
-    tokens = held.tokens if number in state.here else (full.tokens if full else 0)
-    if not held.pinned and state.pinned + tokens > state.room:
+    full = managed.forms[0]
+    tokens = managed.tokens if number in state.here else (full.tokens if full else 0)
+    if not managed.pinned and state.pinned + tokens > state.room:
         raise RefusedError(
             f"{page_name(number)} takes {tokens:,} tokens and {state.pinned:,} of {state.room:,} are pinned already; "
             "unpin something, compress it, or give the session a larger l0_tokens_max (law pins_fit)"
@@ -62,45 +62,47 @@ def unpin(act: Act, number: int) -> None:
 
 def evict(act: Act, number: int) -> None:
     """Takes a page out of the prompt; nothing of it is lost."""
-    held = _here(act, number)
-    if held.pinned:
+    managed = _here(act, number)
+    if managed.pinned:
         raise RefusedError(f"{page_name(number)} is pinned, and a pinned page is never evicted; unpin it first")
-    act.tell(Evict(number, Cause.ASKED, held.tokens))
+    act.tell(Evict(number, Cause.ASKED, managed.tokens))
 
 
 def compress(act: Act, number: int, level: int) -> int:
     """Shows a page at a higher level, which is made where it was not; the level it is shown at then."""
-    held = _here(act, number)
+    managed = _here(act, number)
     if isinstance(level, bool) or level not in (Level.REDUCED, Level.ABSTRACT, Level.REFERENCE):
         raise InputError(f"level {level!r} cannot be compressed to; ask for 1 reduced, 2 abstract or 3 reference")
-    if level <= held.level:
-        raise InputError(f"{page_name(number)} is shown at level {held.level} already; fault it in to see more of it")
-    made = held.made(level)
+    if level <= managed.level:
+        raise InputError(
+            f"{page_name(number)} is shown at level {managed.level} already; fault it in to see more of it"
+        )
+    made = managed.made(level)
     if made is None:
         act.tell(act.shorten(number, level))
-        made = held.made(level)
-    form = held.forms[made] if made is not None else None
+        made = managed.made(level)
+    form = managed.forms[made] if made is not None else None
     assert made is not None and form is not None, "a form was made"
-    if form.tokens >= held.tokens:
-        raise RefusedError(f"{page_name(number)} has no shorter form than the {held.tokens} tokens it is shown in")
-    act.tell(Evict(number, Cause.ASKED, held.tokens - form.tokens, level=made, content=form.position))
+    if form.tokens >= managed.tokens:
+        raise RefusedError(f"{page_name(number)} has no shorter form than the {managed.tokens} tokens it is shown in")
+    act.tell(Evict(number, Cause.ASKED, managed.tokens - form.tokens, level=made, content=form.position))
     return made
 
 
 def show_shorter(act: Act, number: int, words: str) -> None:
     """Shows a file that was taken in by a shorter form where there is one; `words` were handed in about it."""
-    held = act.state.here[number]
+    resident = act.state.here[number]
     if words:
-        made = act.shorten(number, Level.ABSTRACT if held.modality is Modality.IMAGE else Level.REDUCED, words)
-        if made.method in (Method.CAPTION, Method.TRANSCRIPT) or made.tokens < held.tokens:
+        made = act.shorten(number, Level.ABSTRACT if resident.modality is Modality.IMAGE else Level.REDUCED, words)
+        if made.method in (Method.CAPTION, Method.TRANSCRIPT) or made.tokens < resident.tokens:
             act.tell(made)
-    if held.forms[Level.REDUCED] is None:
-        made, known = act.shorten(number, Level.REDUCED), held.made(Level.REDUCED)
-        if made.tokens < held.tokens and (known is None or made.level < known):  # or no decision would need it
+    if resident.forms[Level.REDUCED] is None:
+        made, known = act.shorten(number, Level.REDUCED), resident.made(Level.REDUCED)
+        if made.tokens < resident.tokens and (known is None or made.level < known):  # or no decision would need it
             act.tell(made)
-    level = held.made(Level.REDUCED)
-    form = held.forms[level] if level is not None else None
-    if level is not None and form is not None and form.tokens < held.tokens:
+    level = resident.made(Level.REDUCED)
+    form = resident.forms[level] if level is not None else None
+    if level is not None and form is not None and form.tokens < resident.tokens:
         compress(act, number, level)
 
 
@@ -115,9 +117,9 @@ def mark(act: Act, name: str, pages: list[int] | None) -> int:
 def restore(act: Act, name: str) -> list[PageAnswer]:
     """Sets the prompt back to a mark: what it does not name leaves, what it names is asked for; what came of each."""
     wanted = dict(act.spoken.marks[name])
-    for number, held in sorted(act.state.here.items()):
-        if number not in wanted and not held.pinned:
-            act.tell(Evict(number, Cause.RESTORE, held.tokens))
+    for number, resident in sorted(act.state.here.items()):
+        if number not in wanted and not resident.pinned:
+            act.tell(Evict(number, Cause.RESTORE, resident.tokens))
     act.react()
     return [
         fault(act, number, level, FaultReason.USER_REQUESTED_RECALL, by_model=False)
@@ -130,22 +132,26 @@ def segment(act: Act, title: str, summary: bytes) -> int:
     """Ends a segment: a summary page stands for what was said in it, and that leaves; the summary's page."""
     state = act.state
     ended = state.segment
-    said = [held for held in state.pages.values() if held.segment == ended and held.message and not held.pinned]
-    if not said:
+    spoken = [
+        managed
+        for managed in state.pages.values()
+        if managed.segment == ended and managed.message and not managed.pinned
+    ]
+    if not spoken:
         raise InputError("nothing was said in this segment, so there is nothing to sum up")
-    links = [(int(LinkKind.DERIVES), held.page) for held in said]
+    links = [(int(LinkKind.DERIVES), managed.page) for managed in spoken]
     name = f"summary_{ended + 1}"
     made = page(act, PageType.SUMMARY, summary, role=Role.SYSTEM, name=name, links=links, actor="vm")
     staying = state.yielding()
-    for held in said:
-        if held.page in state.here and held.page not in staying:
-            act.tell(Evict(held.page, Cause.SEGMENT, held.tokens))
+    for managed in spoken:
+        if managed.page in state.here and managed.page not in staying:
+            act.tell(Evict(managed.page, Cause.SEGMENT, managed.tokens))
     act.tell(Segment(ended + 1, made, act.cell(title.encode("utf-8", "backslashreplace")) if title else None))
     return made
 
 
 def _here(act: Act, number: int) -> ManagedPage:
-    held = act.state.here.get(number)
-    if held is None:
+    resident = act.state.here.get(number)
+    if resident is None:
         raise InputError(f"{page_name(number)} is not in the prompt; it is in L2, and page_fault brings it back")
-    return held
+    return resident

@@ -41,20 +41,20 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
     settings = act.state.settings
     if settings is None or settings.paging == "model" or not settings.prefetch:
         return
-    message = "\n".join(said.text for said in texts(act, spoke.pages))
+    message = "\n".join(source.text for source in texts(act, spoke.pages))
     asks, past = signals.asks(message), signals.asks_for_the_past(message)
     asked = signals.asked(message)
     before = last(act, spoke.message)[-WORK:] if len(asked) < TELLING else []
-    for said in (said for one in before for said in texts(act, one)):
-        for term in terms(signals.read(said.text)):
+    for source in (source for one in before for source in texts(act, one)):
+        for term in terms(signals.read(source.text)):
             asked.setdefault(term, WORKED_ON)
     new = frozenset(spoke.pages)
     ranked = _ranked(act, asked, past, new, common=False)
     wishes = _chosen(act, _evident(act, ranked, asks, new))
     signal = Signal.RECALL if signals.recalls(message) or past else Signal.TOPIC
     for one in sorted(wishes):
-        told = _signal(act, one, signal)
-        act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=told, evidence=act.cell(_why(one))))
+        signal_of = _signal(act, one, signal)
+        act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=signal_of, evidence=act.cell(_why(one))))
     for summary in act.spoken.summaries[-settings.prefetch_depth :] if settings.prefetch_depth else ():
         held = act.state.pages[summary]
         gone = summary not in act.state.here and summary not in act.state.retracted
@@ -92,10 +92,10 @@ def _ranked(
         asked, lambda page: page not in but and page not in retracted and page not in out, common=common
     )
     claims = {spoken.named[name] for name in spoken.claims}
-    told = frozenset() if past else frozenset(page for one in claims for page in spoken.sources.get(one, ()))
-    weights = {**dict.fromkeys(told, ECHO), **dict.fromkeys(claims, CLAIMED)}
-    weighed = [one._replace(score=one.score * weights.get(one.page, 1.0)) for one in found]
-    weighed.sort(key=lambda one: (-int(NEAR * math.log(one.score + 1e-9)), -one.page))
+    stated = frozenset() if past else frozenset(page for claim in claims for page in spoken.sources.get(claim, ()))
+    weights = {**dict.fromkeys(stated, ECHO), **dict.fromkeys(claims, CLAIMED)}
+    weighed = [claim._replace(score=claim.score * weights.get(claim.page, 1.0)) for claim in found]
+    weighed.sort(key=lambda claim: (-int(NEAR * math.log(claim.score + 1e-9)), -claim.page))
     return weighed
 
 
@@ -107,23 +107,28 @@ def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, but: frozenset
     may say otherwise of gives way to what it was found in, and that: what stood behind it has to be written anew.
     """
     share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
-    telling = [one for one in ranked if act.index.tells(one.page)]
-    fitting = [one for one in telling if one.share >= share]
-    first = max((one.score for one in fitting), default=0.0)
-    best = [one for one in fitting if one.score >= cut * first and (act.index.decides(one.page) or _near(one, first))]
-    best = [one for one in best[:most] if _pays(act, one)]
-    kin = [one for one in _kin(act, telling) if _pays(act, one)] if asks else []
+    telling = [match for match in ranked if act.index.tells(match.page)]
+    fitting = [match for match in telling if match.share >= share]
+    first = max((match.score for match in fitting), default=0.0)
+    best = [
+        match
+        for match in fitting
+        if match.score >= cut * first and (act.index.decides(match.page) or _near(match, first))
+    ]
+    best = [match for match in best[:most] if _pays(act, match)]
+    kin = [match for match in _kin(act, telling) if _pays(act, match)] if asks else []
     wished = {
-        one.page: one for one in (*best, *(one for one in kin if one.page not in frozenset(o.page for o in best)))
+        match.page: match
+        for match in (*best, *(match for match in kin if match.page not in frozenset(o.page for o in best)))
     }
-    stand = [one for one in ranked if one.page not in wished and _stands(act, one.page)] if asks else []
-    found = [_followed(act, one, but) for one in (*wished.values(), *stand)]
+    stand = [match for match in ranked if match.page not in wished and _stands(act, match.page)] if asks else []
+    found = [_followed(act, match, but) for match in (*wished.values(), *stand)]
     loose = _loose(act, kin)
-    found = [_outrun(act, one, loose) for one in found]
-    for one in found if asks else ():
-        if one.after and act.state.pages[one.page].type is PageType.CLAIM:
-            _give_way(act, one.page)
-    return [one for one in found if one.page in wished or one.after]
+    found = [_outrun(act, match, loose) for match in found]
+    for match in found if asks else ():
+        if match.after and act.state.pages[match.page].type is PageType.CLAIM:
+            _give_way(act, match.page)
+    return [match for match in found if match.page in wished or match.after]
 
 
 def _pays(act: Act, one: RecallMatch) -> bool:
@@ -174,25 +179,25 @@ def _text(act: Act, page: int) -> str:
     return "" if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")
 
 
-def _near(one: RecallMatch, first: float) -> bool:
+def _near(match: RecallMatch, first: float) -> bool:
     """Whether what was done or printed is as good an answer as what is decided."""
-    return one.share >= SHARE_OF_WORK and one.score >= CUT_OF_DONE * first
+    return match.share >= SHARE_OF_WORK and match.score >= CUT_OF_DONE * first
 
 
 def _stands(act: Act, page: int) -> bool:
     return page in act.state.here and act.state.pages[page].type is PageType.CLAIM
 
 
-def _followed(act: Act, one: RecallMatch, but: frozenset[int] = frozenset()) -> RecallMatch:
+def _followed(act: Act, match: RecallMatch, but: frozenset[int] = frozenset()) -> RecallMatch:
     """The same with what may have changed it since."""
-    form = act.state.pages[one.page].forms[0]
-    if form is None or not act.index.decides(one.page):
-        return one
+    form = act.state.pages[match.page].forms[0]
+    if form is None or not act.index.decides(match.page):
+        return match
     text = act.forms.of(form.position).decode("utf-8", "replace")
-    later = act.index.later(one.page, text, act.spoken.topic(one.page), act.spoken.topic)
+    later = act.index.later(match.page, text, act.spoken.topic(match.page), act.spoken.topic)
     out = act.state.retracted
-    after = (*act.spoken.successors(one.page), *later)
-    return one._replace(after=tuple(page for page in after if page not in out and page not in but))
+    after = (*act.spoken.successors(match.page), *later)
+    return match._replace(after=tuple(page for page in after if page not in out and page not in but))
 
 
 def _chosen(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
@@ -200,30 +205,30 @@ def _chosen(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
     state = act.state
     left = state.recall or state.high - state.used
     chosen: dict[int, RecallMatch] = {}
-    for one in ranked:
-        pages = (one.page, *one.after)
-        if one.after and state.pages[one.page].type is PageType.CLAIM:
-            pages = (*act.spoken.sources.get(one.page, ()), *one.after)
+    for match in ranked:
+        pages = (match.page, *match.after)
+        if match.after and state.pages[match.page].type is PageType.CLAIM:
+            pages = (*act.spoken.sources.get(match.page, ()), *match.after)
         costs = {page: cost for page in pages if page not in chosen and (cost := _cost(act, page)) is not None}
         if sum(costs.values()) > left:
             continue
         for page, cost in costs.items():
             left -= cost
-            chosen[page] = one._replace(page=page, of=0 if page == one.page else one.page)
-        for page in one.beside:
+            chosen[page] = match._replace(page=page, of=0 if page == match.page else match.page)
+        for page in match.beside:
             if page not in chosen and (beside := _cost(act, page)) is not None and beside <= left:
                 left -= beside
-                chosen[page] = one._replace(page=page, of=one.page)
+                chosen[page] = match._replace(page=page, of=match.page)
     return list(chosen.values())
 
 
 def _cost(act: Act, page: int) -> int | None:
     """The tokens it takes to show a page in full; None where it is not to be shown."""
-    held = act.state.pages[page]
-    form = held.forms[0]
+    managed = act.state.pages[page]
+    form = managed.forms[0]
     if form is None or page in act.state.retracted:
         return None
-    return 0 if page in act.state.here and not held.level else form.tokens
+    return 0 if page in act.state.here and not managed.level else form.tokens
 
 
 def _give_way(act: Act, claim: int) -> None:
@@ -233,13 +238,13 @@ def _give_way(act: Act, claim: int) -> None:
         act.tell(Evict(claim, Cause.ASKED, here.tokens))
 
 
-def _signal(act: Act, one: RecallMatch, asked: Signal) -> Signal:
+def _signal(act: Act, match: RecallMatch, asked: Signal) -> Signal:
     """Why a page is wished for: it belongs to one that was found, it is a claim, or what the message asks with."""
-    if one.of:
-        return Signal.NEXT if one.page > one.of else Signal.NEIGHBOUR
-    return Signal.CLAIM if act.state.pages[one.page].type is PageType.CLAIM else asked
+    if match.of:
+        return Signal.NEXT if match.page > match.of else Signal.NEIGHBOUR
+    return Signal.CLAIM if act.state.pages[match.page].type is PageType.CLAIM else asked
 
 
-def _why(one: RecallMatch) -> bytes:
+def _why(match: RecallMatch) -> bytes:
     """What a page was wished for by, in words: the terms it has, the score."""
-    return f"{' '.join(one.terms)}: {one.score:.2f}".encode("utf-8", "backslashreplace")
+    return f"{' '.join(match.terms)}: {match.score:.2f}".encode("utf-8", "backslashreplace")

@@ -65,13 +65,13 @@ class PromptPages:
         kept: dict[int, Kept] = {}
         missing = []
         for page, level in placed:
-            held, one = here[page], before.get(page)
-            if one is None or last != names or one.level != level or one.held != held:
-                told = self._told(held, level)
-                if one is not None and one.told == told:
-                    one = Kept(_copied(held), level, told, one.leaf)
+            managed, one = here[page], before.get(page)
+            if one is None or last != names or one.level != level or one.held != managed:
+                key = self._told(managed, level)
+                if one is not None and one.told == key:
+                    one = Kept(_copied(managed), level, key, one.leaf)
                 else:
-                    one = Kept(_copied(held), level, told, None)
+                    one = Kept(_copied(managed), level, key, None)
                     missing.append(page)
             kept[page] = one
         contents = self._forms.all({at for page in missing for at in _needed(here[page], kept[page].level)})
@@ -83,71 +83,92 @@ class PromptPages:
 
     def _sent(self) -> dict[int, int]:
         """The level each page of the prompt is shown at."""
-        return shown(self._choice) if self._choice else {page: held.level for page, held in self._state.here.items()}
+        return (
+            shown(self._choice)
+            if self._choice
+            else {page: resident.level for page, resident in self._state.here.items()}
+        )
 
     def away(self) -> tuple[list[PromptPage], int]:
         """The weightiest pages that are not in the prompt, and how many are not there in all."""
         state, sent = self._state, self._sent()
         claims = [state.pages[page] for page in self._spoken.named.values() if page not in sent]
-        newest = islice((held for page, held in reversed(state.pages.items()) if page not in sent), LOOKED_AT_MAX)
+        newest = islice((managed for page, managed in reversed(state.pages.items()) if page not in sent), LOOKED_AT_MAX)
         unsaid = self._spoken.thoughts.keys() | state.retracted.pages.keys()
         beside = (PageType.RAW, PageType.VALUE)  # the conversation
-        out = {held.page: held for held in (*claims, *newest) if held.type not in beside and held.page not in unsaid}
+        out = {
+            managed.page: managed
+            for managed in (*claims, *newest)
+            if managed.type not in beside and managed.page not in unsaid
+        }
         away = heapq.nlargest(AVAILABLE_MAX, out.values(), key=_weight)
-        return [self._leaf(held, 0, {}, Tier.L2) for held in away], len(state.pages) - len(sent)
+        return [self._leaf(managed, 0, {}, Tier.L2) for managed in away], len(state.pages) - len(sent)
 
-    def of(self, held: ManagedPage, level: int, tier: Tier, *, words: bool = True) -> PromptPage:
+    def of(self, managed: ManagedPage, level: int, tier: Tier, *, words: bool = True) -> PromptPage:
         """One page as it is shown at a level, with what it says or without."""
-        contents = self._forms.all(_needed(held, level)) if words else {}
-        return self._leaf(held, level, contents, tier)
+        contents = self._forms.all(_needed(managed, level)) if words else {}
+        return self._leaf(managed, level, contents, tier)
 
     def lowered(self) -> tuple[LoweredPage, ...]:
         """The pages that are shown at a higher level than L0 has them at."""
         lowered = self._choice.lowered if self._choice else ()
-        return tuple(one._replace(name=self._named(one.name)) for one in lowered)
+        return tuple(change._replace(name=self._named(change.name)) for change in lowered)
 
     def left(self) -> tuple[OmittedPage, ...]:
         """The pages of L0 that are not shown, why, and what stands for them."""
         left = self._choice.left if self._choice else ()
-        return tuple(one._replace(name=self._named(one.name), instead=self._named(one.instead)) for one in left)
-
-    def _told(self, held: ManagedPage, level: int) -> tuple[object, ...]:
-        """All that the leaf of a page of the prompt follows from."""
-        page, spoken, origin = held.page, self._spoken, held.origin
-        forms, is_past = tuple(held.forms), held.segment != self._state.segment
-        names = self.name(page), self.name(origin) if origin else "", self._sources(page)
-        lived = held.created, held.entered, held.faulted, held.importance, held.holders
-        thought = page in spoken.thoughts
-        return level, held.version, held.mime, held.answers, held.opaque, forms, is_past, names, lived, thought
-
-    def _leaf(self, held: ManagedPage, level: int, contents: Mapping[int, bytes], tier: Tier) -> PromptPage:
-        spoken = self._spoken
-        known = spoken.known.get(held.page)
-        said = spoken.messages.get(held.message)
-        bare = leaf_of(held, self._state.segment, level)
-        full = held.mime.type if known is None or known.mime is None else known.mime
-        content = _content(held, level, contents)
-        others = tuple(
-            msgspec.structs.replace(form, content=_content(held, form.level, contents)) for form in bare.others
+        return tuple(
+            change._replace(name=self._named(change.name), instead=self._named(change.instead)) for change in left
         )
-        width, height = _size(held, level, content)
+
+    def _told(self, managed: ManagedPage, level: int) -> tuple[object, ...]:
+        """All that the leaf of a page of the prompt follows from."""
+        page, spoken, origin = managed.page, self._spoken, managed.origin
+        forms, is_past = tuple(managed.forms), managed.segment != self._state.segment
+        names = self.name(page), self.name(origin) if origin else "", self._sources(page)
+        lived = managed.created, managed.entered, managed.faulted, managed.importance, managed.holders
+        thought = page in spoken.thoughts
+        return (
+            level,
+            managed.version,
+            managed.mime,
+            managed.answers,
+            managed.opaque,
+            forms,
+            is_past,
+            names,
+            lived,
+            thought,
+        )
+
+    def _leaf(self, managed: ManagedPage, level: int, contents: Mapping[int, bytes], tier: Tier) -> PromptPage:
+        spoken = self._spoken
+        known = spoken.known.get(managed.page)
+        message = spoken.messages.get(managed.message)
+        bare = leaf_of(managed, self._state.segment, level)
+        full = managed.mime.type if known is None or known.mime is None else known.mime
+        content = _content(managed, level, contents)
+        others = tuple(
+            msgspec.structs.replace(form, content=_content(managed, form.level, contents)) for form in bare.others
+        )
+        width, height = _size(managed, level, content)
         return msgspec.structs.replace(
             bare,
-            name=self.name(held.page),
-            slot=said.slot if said else Slot.MESSAGES,
+            name=self.name(managed.page),
+            slot=message.slot if message else Slot.MESSAGES,
             content=content,
-            mime=full if bare.mime == held.mime.type else bare.mime,
-            others=others if held.modality in MEDIA else bare.others,
-            hint=self.hint(held),
+            mime=full if bare.mime == managed.mime.type else bare.mime,
+            others=others if managed.modality in MEDIA else bare.others,
+            hint=self.hint(managed),
             tier=tier,
             origin=self._named(bare.origin),
-            provenance=self._sources(held.page),
-            part=said.parts.index(held.page) if said else 0,
+            provenance=self._sources(managed.page),
+            part=message.parts.index(managed.page) if message else 0,
             call_id=(known.call_id or known.answers or "") if known else "",
             is_call=bool(known and known.call_id),
             tool=self._tool(content) if known and known.call_id else "",
             is_result=bool(known and known.answers),
-            thought=held.page in spoken.thoughts,
+            thought=managed.page in spoken.thoughts,
             width=width,
             height=height,
         )
@@ -179,38 +200,38 @@ class PromptPages:
         """What the page of a number is called."""
         return self.name(int(number[1:])) if number else ""
 
-    def hint(self, held: ManagedPage) -> str:
+    def hint(self, managed: ManagedPage) -> str:
         """What a page is about, as the manifest says it: a name, else how it begins."""
-        known = self._spoken.known.get(held.page)
+        known = self._spoken.known.get(managed.page)
         if known is not None and known.name:
             return known.name
-        full = held.forms[0]
-        if held.modality.value or full is None:
-            return held.modality.word
+        full = managed.forms[0]
+        if managed.modality.value or full is None:
+            return managed.modality.word
         return self._forms.of(full.position)[: HINT_CHARS * 4].decode("utf-8", "replace")[:HINT_CHARS]
 
 
-def _copied(held: ManagedPage) -> ManagedPage:
+def _copied(managed: ManagedPage) -> ManagedPage:
     """A page as it is now, whatever becomes of it."""
-    return msgspec.structs.replace(held, forms=[*held.forms])
+    return msgspec.structs.replace(managed, forms=[*managed.forms])
 
 
-def _needed(held: ManagedPage, level: int) -> list[int]:
+def _needed(managed: ManagedPage, level: int) -> list[int]:
     """The contents a page is shown with: its form at a level, and of a medium the words there are about it."""
-    leaf = leaf_of(held, 0, level)
-    levels = [level, *(form.level for form in leaf.others if form.is_text)] if held.modality in MEDIA else [level]
-    return [held.residence_at(one)[1] for one in levels]
+    leaf = leaf_of(managed, 0, level)
+    levels = [level, *(form.level for form in leaf.others if form.is_text)] if managed.modality in MEDIA else [level]
+    return [managed.residence_at(other_level)[1] for other_level in levels]
 
 
-def _content(held: ManagedPage, level: int, contents: Mapping[int, bytes]) -> bytes | None:
-    return None if held.opaque else contents.get(held.residence_at(level)[1])
+def _content(managed: ManagedPage, level: int, contents: Mapping[int, bytes]) -> bytes | None:
+    return None if managed.opaque else contents.get(managed.residence_at(level)[1])
 
 
-def _size(held: ManagedPage, level: int, content: bytes | None) -> tuple[int, int]:
+def _size(managed: ManagedPage, level: int, content: bytes | None) -> tuple[int, int]:
     """The pixels of a picture that is shown in full; nothing of any other."""
-    is_picture = held.modality is Modality.IMAGE and level == 0 and content is not None
+    is_picture = managed.modality is Modality.IMAGE and level == 0 and content is not None
     return (size_of(content) if is_picture and content is not None else None) or (0, 0)
 
 
-def _weight(held: ManagedPage) -> tuple[int, int, int]:
-    return held.importance, held.used, held.page
+def _weight(managed: ManagedPage) -> tuple[int, int, int]:
+    return managed.importance, managed.used, managed.page

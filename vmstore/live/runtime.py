@@ -42,9 +42,9 @@ from vmstore.vm.recall.topics import tagged
 T = TypeVar("T")
 
 
-def _erases(one: tuple[int, AnyMutation]) -> bool:
+def _erases(entry: tuple[int, AnyMutation]) -> bool:
     """Whether contents that may be in memory were erased."""
-    return isinstance(one[1], Erase) or (isinstance(one[1], Evict) and one[1].cause == Cause.ERASED)
+    return isinstance(entry[1], Erase) or (isinstance(entry[1], Evict) and entry[1].cause == Cause.ERASED)
 
 
 _WITH_CONTENT = (Create, Update, Compress)
@@ -72,13 +72,13 @@ class Act:
     def tell(self, mutation: AnyMutation) -> int:
         """Writes a stimulus, and beside it the record of what was masked in it; its position."""
         redaction = self.batch.redaction
-        told = None if redaction is None else redaction.record(mutation, self.batch.position)
-        if told is not None and isinstance(mutation, Compress):  # what answers a decision stands after what was told
-            self.kernel.tell(told)
-            told = None
+        record = None if redaction is None else redaction.record(mutation, self.batch.position)
+        if record is not None and isinstance(mutation, Compress):  # what answers a decision stands after what was told
+            self.kernel.tell(record)
+            record = None
         position = self.kernel.tell(mutation)
-        if told is not None:
-            self.kernel.tell(told)
+        if record is not None:
+            self.kernel.tell(record)
         return position
 
     @property
@@ -116,24 +116,24 @@ class Act:
         """The bytes a mutation of this act names."""
         return self._contents[ref]
 
-    def shorten(self, page: int, level: int, said: str = "") -> Compress:
+    def shorten(self, page: int, level: int, spoken: str = "") -> Compress:
         """Makes a form of a page at a level, or at a higher one where there is none so short.
 
         `said` are words that were handed in about it.
         """
-        held = self.state.pages[page]
-        full = held.forms[0]
+        managed = self.state.pages[page]
+        full = managed.forms[0]
         assert full is not None, "every page has its full content"
         below = [
             Form(self.forms.of(form.position), form.method)
-            for form in held.forms[1:level]
+            for form in managed.forms[1:level]
             if form is not None and form.method is not None
         ]
         content = self.forms.of(full.position)
-        made = self.shorter.of(held, self.spoken.known.get(page), content, level, below, said)
+        made = self.shorter.of(managed, self.spoken.known.get(page), content, level, below, spoken)
         form = self.masked(made.content)
         return Compress(
-            page, held.version, made.level, made.method, int(made.lossy), self.cell(form), len(form), made.tokens
+            page, managed.version, made.level, made.method, int(made.lossy), self.cell(form), len(form), made.tokens
         )
 
     def _write(self, mutation: AnyMutation) -> int:
@@ -263,11 +263,11 @@ class Runtime:
         facts = SessionLog(self._engine.log, self._lane)
         self._source = facts
         try:
-            for told in facts.after(self.state.position, upto):
-                if any(map(_erases, told.mutations)) and not self._fresh:
+            for commit in facts.after(self.state.position, upto):
+                if any(map(_erases, commit.mutations)) and not self._fresh:
                     return self._anew(upto)
-                self.metrics.begin(told.at)
-                for position, mutation in told.mutations:
+                self.metrics.begin(commit.at)
+                for position, mutation in commit.mutations:
                     self.state.apply(position, mutation)
                     self.note(position, mutation)
                     self.spoken.apply(position, mutation)

@@ -38,10 +38,12 @@ def known(labels: bytes) -> PageLabels:
     try:
         return _READ(labels)
     except (msgspec.MsgspecError, UnicodeDecodeError):  # they hold what is no character
-        told = object_of(labels)
-        hint, asks, answers, mime = (told.get(name) for name in ("hint", "asks", "answers", "mime"))
-        origin = _text(told.get("origin"))
-        return PageLabels(_text(hint), _text(asks), _text(answers), tuple(born_tags(told)), _text(mime), origin)
+        labels_object = object_of(labels)
+        hint, asks, answers, mime = (labels_object.get(name) for name in ("hint", "asks", "answers", "mime"))
+        origin = _text(labels_object.get("origin"))
+        return PageLabels(
+            _text(hint), _text(asks), _text(answers), tuple(born_tags(labels_object)), _text(mime), origin
+        )
 
 
 def _text(value: object) -> str | None:
@@ -119,10 +121,10 @@ class Transcript:
     def _apply(self, position: int, mutation: m.AnyMutation) -> None:
         match mutation:
             case m.Message():
-                said = TranscriptMessage(position, Role(mutation.role), Slot(mutation.slot))
-                if said.role is Role.ASSISTANT:
-                    said.thinking = thoughts(self._read(position, mutation.envelope))
-                self.messages[position] = said
+                message = TranscriptMessage(position, Role(mutation.role), Slot(mutation.slot))
+                if message.role is Role.ASSISTANT:
+                    message.thinking = thoughts(self._read(position, mutation.envelope))
+                self.messages[position] = message
                 if mutation.human:
                     self.final = False
                 elif mutation.role == Role.ASSISTANT and mutation.reply_to is None:
@@ -197,8 +199,8 @@ class Transcript:
         self._backs.append((position, to))
         self._undone = self._between(position)
         heard = dict(sorted({**self._lost, **self.messages}.items()))
-        self._lost = {number: said for number, said in heard.items() if self.undone(number)}
-        self.messages = {number: said for number, said in heard.items() if number not in self._lost}
+        self._lost = {number: message for number, message in heard.items() if self.undone(number)}
+        self.messages = {number: message for number, message in heard.items() if number not in self._lost}
         self.calls = {call: page for call, page in self._asked if not self.undone(page)}
         made = [page for page in self.pages if not self.undone(page)]
         self.summaries = [page for page in made if page in self._summed]
@@ -219,10 +221,10 @@ class Transcript:
     def _create(self, position: int, made: m.Create) -> None:
         self.pages[position] = None
         if made.message:
-            said = self.messages[made.message]
-            if len(said.parts) in said.thinking:
+            message = self.messages[made.message]
+            if len(message.parts) in message.thinking:
                 self.thoughts[position] = None
-            said.parts.append(position)
+            message.parts.append(position)
         for kind, source in made.links:
             if kind == LinkKind.DERIVES:
                 self._derived(position, source)
@@ -281,7 +283,7 @@ class Transcript:
         known = self.known.get(page)
         name = known.name if known is not None and known.name in self.claims else None
         if name is None or self._claimed[name] != page:
-            name = next((one for one in self.claims if page in self.sources.get(self._claimed[one], ())), None)
+            name = next((claim for claim in self.claims if page in self.sources.get(self._claimed[claim], ())), None)
         return "" if name is None else self.claims[name].topic
 
     def claimed(self) -> frozenset[int]:

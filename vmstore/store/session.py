@@ -176,7 +176,7 @@ class Session(Aliased):
             lane = self._lane()
             when = basis(lane, one_moment(at, moment))
             last = None if after is None else self._resolve(lane, after, Position(when.position))[0]
-            return described(lane, when.position, [one.page for one in chosen(lane, when.position, wanted, last)])
+            return described(lane, when.position, [number.page for number in chosen(lane, when.position, wanted, last)])
 
     def page(self, reference: str | int, at: When | None = None, **moment: Unpack[Moment]) -> Page:
         """One page as it stood at a moment; the reference may carry it: `p17@turn:3`."""
@@ -298,8 +298,8 @@ class Session(Aliased):
         wrote to the session meanwhile: decide again.
         """
         with self._ns.lock:
-            told = within("at", at_us)
-            happened = self._ns.clock.now() if told is None else told
+            at = within("at", at_us)
+            happened = self._ns.clock.now() if at is None else at
             batch = self._ns.engine.batch_by_hand(self._key)
             try:
                 yield HandBatch(batch)
@@ -329,7 +329,7 @@ class Session(Aliased):
         are added, `untags` taken away; `anchors` are values by name, None takes a name away.
         """
         said = checked(PageAnnotation(importance, status, valid_from_us, valid_to_us, tags, untags, anchors))
-        told = within("at", at_us)
+        at = within("at", at_us)
         if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
             raise InputError(f"{page} names a moment, and what is said holds from now on; leave the moment out")
         engine, number = self._ns.engine, 0
@@ -342,7 +342,7 @@ class Session(Aliased):
         def decide() -> Batch:
             batch = engine.batch(self._key)
             batch.add(annotation(batch, number, said))
-            batch.close(self._ns.clock.now() if told is None else told)
+            batch.close(self._ns.clock.now() if at is None else at)
             return batch
 
         self._ns.group_commit.write(self.name, WriteDecision(decide, lambda commits: None, read))

@@ -236,9 +236,9 @@ class Store(Aliased):
         microseconds since 1970 (default now), `latency_us` in microseconds, `cost` in dollars. The
         same `request_id` again returns the first answer; `redaction` is as in `session`.
         """
-        told: dict[str, Any] = {"at": at_us, "latency": latency_us, "cost": cost, "request_id": request_id}
+        fields: dict[str, Any] = {"at": at_us, "latency": latency_us, "cost": cost, "request_id": request_id}
         policy = None if redaction is None else policy_of(redaction)
-        return self._recording.record(_named(session), request, response, **told, redaction=policy)
+        return self._recording.record(_named(session), request, response, **fields, redaction=policy)
 
     # ---- importing
 

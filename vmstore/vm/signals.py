@@ -48,9 +48,9 @@ PASSING = 0.3  # what a word weighs that asks for the past, and names nothing
 
 def asked(message: str) -> dict[str, float]:
     """The terms a message asks with, and what each weighs."""
-    said = read(message)
-    past = frozenset(term for found in PAST.finditer(said) for term in terms(found[0]))
-    return {term: PASSING if term in past else 1.0 for term in terms(said)}
+    words = read(message)
+    past = frozenset(term for found in PAST.finditer(words) for term in terms(found[0]))
+    return {term: PASSING if term in past else 1.0 for term in terms(words)}
 
 
 TELLS = re.compile(
@@ -68,18 +68,18 @@ ASKS, TOLD = 0.6, 0.2  # what a question or task is worth beside a statement; wh
 
 def likely(text: str) -> float:
     """How likely a message is looked for later, beside another that says as much: a decision, no question or task."""
-    said = read(text)
-    asks = said.rstrip().endswith("?") and "." not in said.rstrip("?. \n")[:-1]
-    if led := cues.CLAUSE.match(said):
-        said = said[led.end() :]
-    if asks or cues.TASK.match(said) or cues.WORK.match(said) or cues.ERRAND_LAST.search(said):
+    words = read(text)
+    asks = words.rstrip().endswith("?") and "." not in words.rstrip("?. \n")[:-1]
+    if led := cues.CLAUSE.match(words):
+        words = words[led.end() :]
+    if asks or cues.TASK.match(words) or cues.WORK.match(words) or cues.ERRAND_LAST.search(words):
         return ASKS
-    return 1 + TOLD * min(3, len({found[0].casefold() for found in TELLS.finditer(said)}))
+    return 1 + TOLD * min(3, len({found[0].casefold() for found in TELLS.finditer(words)}))
 
 
 def turns(text: str) -> bool:
     """Whether a message has a word of deciding or of change."""
-    return TELLS.search(said := read(text)) is not None or cues.CHANGES.search(said) is not None
+    return TELLS.search(words := read(text)) is not None or cues.CHANGES.search(words) is not None
 
 
 def states(text: str) -> bool:
@@ -105,8 +105,8 @@ QUESTION = re.compile(
 
 def recalls(message: str) -> bool:
     """Whether a message speaks of what was said before."""
-    said = read(message)
-    return any(pattern.search(said) for pattern in _RECALL)
+    words = read(message)
+    return any(pattern.search(words) for pattern in _RECALL)
 
 
 def asks(message: str) -> bool:

@@ -47,13 +47,13 @@ class ClaimFinder:
         if outcome is not Outcome.ANSWERED:
             return outcome, None
         try:
-            told = answer if isinstance(answer, str | bytes) else msgspec.json.encode(answer)
-            claims = handed_in(told, [said.page for said in (*before, *turn)])
+            text = answer if isinstance(answer, str | bytes) else msgspec.json.encode(answer)
+            claims = handed_in(text, [source.page for source in (*before, *turn)])
             printable = all(claim.name.isprintable() and len(claim.name) <= NAME_CHARS_MAX for claim in claims)
             return (outcome, claims) if printable else (Outcome.WRONG_TYPE, None)
         except (InputError, TypeError, ValueError, OverflowError, RecursionError):
             return Outcome.WRONG_TYPE, None
 
 
-def _plain(said: Sequence[ClaimSource]) -> list[dict[str, Any]]:
-    return [{"page": one.page, "role": one.role.word, "text": one.text} for one in said]
+def _plain(sources: Sequence[ClaimSource]) -> list[dict[str, Any]]:
+    return [{"page": source.page, "role": source.role.word, "text": source.text} for source in sources]

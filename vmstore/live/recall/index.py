@@ -102,44 +102,44 @@ class RecallIndex:
             for known in (self._likely, self._stating, self._open):
                 known.pop(page, None)
 
-    def _add(self, held: ManagedPage, text: str, forms: ContentCache, state: State) -> None:
-        called = tool_called(text) if held.role == Role.ASSISTANT else ""
+    def _add(self, managed: ManagedPage, text: str, forms: ContentCache, state: State) -> None:
+        called = tool_called(text) if managed.role == Role.ASSISTANT else ""
         own = memory_tools(state.settings is not None and state.settings.recall_tools)
-        if called in own or (held.answers < held.page and held.answers in self._unfit):
-            if held.message:
-                self._unfit[held.page] = None
+        if called in own or (managed.answers < managed.page and managed.answers in self._unfit):
+            if managed.message:
+                self._unfit[managed.page] = None
             return
-        if called or held.role == Role.TOOL:
-            (self._called if called else self._told).add(held.page, text)
+        if called or managed.role == Role.TOOL:
+            (self._called if called else self._told).add(managed.page, text)
             return
-        self._said.add(held.page, text, self._answered(held, text, forms, state) if held.message else "")
-        proposes = held.role == Role.ASSISTANT and signals.proposes(text)
-        reports = held.message and held.role == Role.ASSISTANT and not proposes
+        self._said.add(managed.page, text, self._answered(managed, text, forms, state) if managed.message else "")
+        proposes = managed.role == Role.ASSISTANT and signals.proposes(text)
+        reports = managed.message and managed.role == Role.ASSISTANT and not proposes
         if (likely := signals.likely(text) * (REPORTED if reports else 1.0)) != 1:
-            self._likely[held.page] = likely
+            self._likely[managed.page] = likely
         if signals.states(text):
-            self._stating[held.page] = None
-        if proposes or (held.role == Role.ASSISTANT and text.rstrip().endswith("?")):
-            self._open[held.page] = None
-        if held.message and (held.role == Role.USER or proposes) and held.page in self._stating:
-            self._turns.add(held.page, text)
+            self._stating[managed.page] = None
+        if proposes or (managed.role == Role.ASSISTANT and text.rstrip().endswith("?")):
+            self._open[managed.page] = None
+        if managed.message and (managed.role == Role.USER or proposes) and managed.page in self._stating:
+            self._turns.add(managed.page, text)
             if signals.turns(text):
-                self._turning[held.page] = None
+                self._turning[managed.page] = None
 
-    def _answered(self, held: ManagedPage, text: str, forms: ContentCache, state: State) -> str:
+    def _answered(self, managed: ManagedPage, text: str, forms: ContentCache, state: State) -> str:
         """Takes in where a message stands; what a short answer says, in the words of what it answers."""
-        if held.role not in (Role.USER, Role.ASSISTANT):
+        if managed.role not in (Role.USER, Role.ASSISTANT):
             return ""
-        if held.page not in self._place:
-            self._place[held.page] = len(self._order)
-            self._order.append(held.page)
-        before = self._neighbour(held.page, -1)
-        if held.role != Role.USER or not before or len(text) > ANSWER_CHARS_MAX:
+        if managed.page not in self._place:
+            self._place[managed.page] = len(self._order)
+            self._order.append(managed.page)
+        before = self._neighbour(managed.page, -1)
+        if managed.role != Role.USER or not before or len(text) > ANSWER_CHARS_MAX:
             return ""
         answers = before in self._open and signals.states(text)  # a task answers nothing, nor is a report answered
         if not answers and len(set(terms(text))) > SAYING_NOTHING:
             return ""
-        self._pairs[held.page], self._pairs[before] = before, held.page
+        self._pairs[managed.page], self._pairs[before] = before, managed.page
         form = state.pages[before].forms[0]
         content = b"" if form is None else forms.of(form.position)
         return "" if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
@@ -170,13 +170,13 @@ class RecallIndex:
         is heard to be about another one (`topic_of`); where the topic is one word or none it speaks of a change, and
         shares rare terms.
         """
-        said, about = dict.fromkeys(terms(text), 1.0), dict.fromkeys(terms(topic), 1.0)
+        words, about = dict.fromkeys(terms(text), 1.0), dict.fromkeys(terms(topic), 1.0)
         of = frozenset(about)
         values = quotes.values(topic, text) if of else set()
-        weights = {term: self._said.weight(term) for term in said}
+        weights = {term: self._said.weight(term) for term in words}
         least = SHARED * sum(sorted(weights.values())[-TOLD_BY:])
         near: list[tuple[bool, float, int]] = []
-        for number, match in self._turns.matches(said | about, lambda other: other > page).items():
+        for number, match in self._turns.matches(words | about, lambda other: other > page).items():
             shared, turns = frozenset(match.terms), number in self._turning
             weight = sum(weights.get(term, 0.0) for term in match.terms)
             whole = len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least))
@@ -197,7 +197,7 @@ class RecallIndex:
             weights = _weights(postings, asked, postings)
             for page, match in postings.matches(asked, looked_at, common=common).items():
                 ranked.append(RecallMatch(page, TOLD * match.score, match.terms, share=_share(match.terms, weights)))
-        found, said = self._said.matches(asked, looked_at, common=common), _weights(self._said, asked, self._turns)
+        found, spoken = self._said.matches(asked, looked_at, common=common), _weights(self._said, asked, self._turns)
         for page, match in found.items():
             score = match.score * self._likely.get(page, 1.0)
             for step, share in ((-1, BEFORE), (1, AFTER)):
@@ -205,7 +205,7 @@ class RecallIndex:
                 score += share * near.score if near else 0.0
             pair = self._pairs.get(page)
             beside = () if pair is None else (pair,)
-            ranked.append(RecallMatch(page, score, match.terms, beside, share=_share(match.terms, said)))
+            ranked.append(RecallMatch(page, score, match.terms, beside, share=_share(match.terms, spoken)))
         ranked.sort(key=lambda one: (-one.score, -one.page))
         return ranked
 
@@ -223,12 +223,12 @@ def apart(one: str, other: str) -> bool:
     return bool(these - those and those - these)
 
 
-def _is_text(held: ManagedPage, spoken: Transcript) -> bool:
+def _is_text(managed: ManagedPage, spoken: Transcript) -> bool:
     """Whether a page says something that may be asked for; it always does, or never, whatever becomes of it."""
-    if held.opaque or held.modality not in _READ or held.type in (PageType.RAW, PageType.VALUE):
+    if managed.opaque or managed.modality not in _READ or managed.type in (PageType.RAW, PageType.VALUE):
         return False
-    instructs = held.message and held.role in (Role.SYSTEM, Role.DEVELOPER)
-    return not instructs and held.page not in spoken.thoughts
+    instructs = managed.message and managed.role in (Role.SYSTEM, Role.DEVELOPER)
+    return not instructs and managed.page not in spoken.thoughts
 
 
 def _weights(postings: Postings, asked: Mapping[str, float], stated: Postings) -> dict[str, float]:

@@ -73,12 +73,12 @@ class UseDetector:
         shown = self._shown
         found: dict[int, UsedPage] = {}
         for page in pages:
-            said, asks = self._text(page), self._asks(page)
-            if said is None or self._is_memory(page):
+            text, asks = self._text(page), self._asks(page)
+            if text is None or self._is_memory(page):
                 continue
-            said = arguments_in(said) if asks else said
-            for one in (*(self._files(said) if asks else ()), *shown.repeated(said)):
-                used = self._again(one) if asks else one
+            text = arguments_in(text) if asks else text
+            for use in (*(self._files(text) if asks else ()), *shown.repeated(text)):
+                used = self._again(use) if asks else use
                 if used.page in shown and used.page not in pages:
                     found[used.page] = min(found.get(used.page, used), used, key=_strength)
         return [found[page] for page in sorted(found)]
@@ -94,8 +94,8 @@ class UseDetector:
         contents = self._forms.all({position for position, _ in missing.values()})
         for page, key in missing.items():
             text = _decoded(contents[key[0]])
-            said = arguments_in(text) if self._asks(page) else text
-            shown.add(page, key, NOTHING if self._is_memory(page) else _words(said, pages[page]))
+            words = arguments_in(text) if self._asks(page) else text
+            shown.add(page, key, NOTHING if self._is_memory(page) else _words(words, pages[page]))
 
     def _call(self, page: int) -> int:
         """The position of what the call says that a page answers; 0 of none."""
@@ -111,9 +111,9 @@ class UseDetector:
         return bool(call) and tool_called(self._text(call) or "") in own
 
     def _text(self, page: int) -> str | None:
-        held = self._state.pages[page]
-        full = held.forms[0]
-        return _decoded(self._forms.of(full.position)) if full is not None and _is_text(held) else None
+        managed = self._state.pages[page]
+        full = managed.forms[0]
+        return _decoded(self._forms.of(full.position)) if full is not None and _is_text(managed) else None
 
     def _asks(self, page: int) -> bool:
         """Whether a page is a tool's call."""
@@ -123,11 +123,11 @@ class UseDetector:
     def files(self, pages: Sequence[int]) -> dict[int, str]:
         """The pages of files that the calls among some pages name, wherever they are, and by which names."""
         calls = [self._text(page) for page in pages if self._asks(page) and not self._is_memory(page)]
-        return {one.page: one.evidence for said in calls if said is not None for one in self._files(arguments_in(said))}
+        return {use.page: use.evidence for call in calls if call is not None for use in self._files(arguments_in(call))}
 
-    def _files(self, said: str) -> Iterator[UsedPage]:
+    def _files(self, text: str) -> Iterator[UsedPage]:
         """The pages of files that what a call was given names by their own names."""
-        for name in names_of(said):
+        for name in names_of(text):
             page = self._spoken.named.get(name)
             if page is not None and self._state.pages[page].type is PageType.ARTIFACT:
                 yield UsedPage(page, Use.TOOL, name)
@@ -187,25 +187,25 @@ class Sent:
                     yield UsedPage(max(pages), use, text)
 
     def _of(self, words: PageTerms) -> Iterator[tuple[dict[str, dict[int, None]], Iterable[str]]]:
-        held = self._holders
-        yield held.names, words.names
-        yield held.numbers, words.numbers
-        yield held.runs, words.runs
-        yield held.short, (words.short,) if words.short else ()
+        holders = self._holders
+        yield holders.names, words.names
+        yield holders.numbers, words.numbers
+        yield holders.runs, words.runs
+        yield holders.short, (words.short,) if words.short else ()
 
 
-def _is_text(held: ManagedPage) -> bool:
-    return not held.opaque and held.modality in (Modality.TEXT, Modality.STRUCTURED)
+def _is_text(managed: ManagedPage) -> bool:
+    return not managed.opaque and managed.modality in (Modality.TEXT, Modality.STRUCTURED)
 
 
 def _decoded(content: bytes) -> str:
     return content[: CHARS_MAX * 4].decode("utf-8", "replace")[:CHARS_MAX]
 
 
-def _words(text: str, held: ManagedPage) -> PageTerms:
+def _words(text: str, managed: ManagedPage) -> PageTerms:
     folded = text.casefold()
     runs = runs_of(folded)
-    short = "" if runs else _short(folded.partition(": ")[2] if held.type is PageType.CLAIM else folded)
+    short = "" if runs else _short(folded.partition(": ")[2] if managed.type is PageType.CLAIM else folded)
     return PageTerms(frozenset(names_of(text)), frozenset(NUMBER.findall(text)), frozenset(runs), short)
 
 

@@ -68,7 +68,7 @@ def image(value: Any) -> Any:
     if kind is int:
         return value if _LOW <= value < _HIGH else ["i", hex(value)]
     if kind in (list, tuple, deque):
-        return [kind.__name__, [image(one) for one in value]]
+        return [kind.__name__, [image(item) for item in value]]
     if kind is dict:
         return _mapping(value)
     if kind is array:
@@ -76,12 +76,16 @@ def image(value: Any) -> Any:
     if kind in STRUCTS:
         return ["struct", _name(kind), _ENCODER.encode(value)]
     if kind in TUPLES:
-        return ["named", _name(kind), [image(one) for one in value]]
+        return ["named", _name(kind), [image(item) for item in value]]
     if kind in WORDS:
         return ["word", _name(kind), int(value)]
     if kind in OBJECTS:
         left_out = LEFT_OUT.get(kind, ())
-        return ["object", _name(kind), {name: image(one) for name, one in vars(value).items() if name not in left_out}]
+        return [
+            "object",
+            _name(kind),
+            {name: image(item) for name, item in vars(value).items() if name not in left_out},
+        ]
     raise TypeError(f"a {kind.__name__} is of no class that can be kept")
 
 
@@ -94,24 +98,24 @@ def _mapping(value: dict[Any, Any]) -> list[Any]:
     if len(kinds) == 1 and (kind := next(iter(kinds))) in STRUCTS:
         return ["structs", _name(kind), keys, _ENCODER.encode(values)]
     if kinds == {range}:
-        return ["ranges", keys, [[one.start, one.stop] for one in values]]
+        return ["ranges", keys, [[item.start, item.stop] for item in values]]
     if kinds == {tuple}:
         try:
             return ["rows", keys, _ROWS.decode(written := _ENCODER.encode(values)) and written]
         except (OverflowError, TypeError, msgspec.MsgspecError):
             return ["tuples", keys, [_row(row) for row in values]]
-    return ["dict", keys, [image(one) for one in values]]
+    return ["dict", keys, [image(item) for item in values]]
 
 
 def _row(row: Iterable[Any]) -> list[Any]:
-    return [one if type(one) is int and _LOW <= one < _HIGH else image(one) for one in row]
+    return [item if type(item) is int and _LOW <= item < _HIGH else image(item) for item in row]
 
 
-def restored(told: Any) -> Any:
+def restored(value: Any) -> Any:
     """The value of an image; raises what its parts raise where it is none."""
-    if type(told) is not list:
-        return told
-    match told:
+    if type(value) is not list:
+        return value
+    match value:
         case ["i", digits]:
             return int(digits, 16)
         case ["list", items]:

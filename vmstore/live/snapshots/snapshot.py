@@ -54,9 +54,9 @@ def unfold(written: bytes, into: FoldedSession) -> None:
     Nothing is changed by what cannot be read, nor by what other code wrote, which has other attributes.
     """
     with uncollected():
-        here, *told = msgspec.msgpack.decode(written)
-        pairs = [*zip(map(restored, told), into, strict=True)]
-        del told
+        here, *parts = msgspec.msgpack.decode(written)
+        pairs = [*zip(map(restored, parts), into, strict=True)]
+        del parts
     for made, fresh in pairs:
         if type(made) is not type(fresh) or vars(made).keys() | LEFT_OUT.get(type(fresh), set()) != vars(fresh).keys():
             raise ValueError("it is of another version")
@@ -100,13 +100,13 @@ class Snapshot:
     def write(self, position: int, hash_: bytes, erasure: int, folded: FoldedSession) -> None:
         """Writes it anew; a folder that cannot be written to, or what no file can hold, is left as it is."""
         try:
-            told = msgspec.msgpack.encode((_version(), position, hash_, erasure, pictured(folded)))
+            encoded = msgspec.msgpack.encode((_version(), position, hash_, erasure, pictured(folded)))
         except (TypeError, ValueError, OverflowError):
             return
         beside = self.file.with_suffix(f".{os.getpid()}.new")
         with contextlib.suppress(OSError):
             self.file.parent.mkdir(exist_ok=True)
-            beside.write_bytes(hashlib.sha256(told).digest() + told)
+            beside.write_bytes(hashlib.sha256(encoded).digest() + encoded)
             os.replace(beside, self.file)
             self.work = folded.work
 

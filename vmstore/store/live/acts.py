@@ -32,18 +32,18 @@ from vmstore.store.session import Session
 def faulted(act: Act, found: PageAnswer, asked: str) -> FaultAnswer:
     """The answer to a fault: what is shown, and what had to give way."""
     denied = [m for m in found.decided if isinstance(m, FaultDenied) and m.page == found.page]
-    held = act.state.here.get(found.page)
+    resident = act.state.here.get(found.page)
     content = b""
-    if held is not None:
-        content = act.forms.of(held.residence[1])
+    if resident is not None:
+        content = act.forms.of(resident.residence[1])
     evicted = [page_name(m.page) for m in found.decided if isinstance(m, Evict) and m.level is None]
     return FaultAnswer(
         page=page_name(found.page) if found.page else asked,
         number=found.page,
-        granted=not denied and held is not None,
+        granted=not denied and resident is not None,
         denied_because=Denial(denied[0].because).word if denied else None,
         level=found.level,
-        tokens=held.tokens if held is not None else 0,
+        tokens=resident.tokens if resident is not None else 0,
         content=content,
         came=any(isinstance(m, FaultIn) for m in found.decided),
         evicted=evicted,
@@ -132,10 +132,12 @@ class PageActions(Session):
         """Says that the model's last message leans on a page."""
 
         def do(act: Act) -> None:
-            said = [one for one in act.spoken.messages.values() if one.role is Role.ASSISTANT and one.parts]
-            if not said:
+            answers = [
+                message for message in act.spoken.messages.values() if message.role is Role.ASSISTANT and message.parts
+            ]
+            if not answers:
                 raise InputError("the model has said nothing yet, so nothing of it cites a page")
-            act.tell(Cite(self._number(act, page), said[-1].parts[0]))
+            act.tell(Cite(self._number(act, page), answers[-1].parts[0]))
 
         self._act(do, at_us)
 
@@ -148,7 +150,7 @@ class PageActions(Session):
         titled(name, needed=True)
 
         def do(act: Act) -> None:
-            page_moves.mark(act, name, None if pages is None else [self._number(act, one) for one in pages])
+            page_moves.mark(act, name, None if pages is None else [self._number(act, page) for page in pages])
 
         self._act(do, at_us)
 
@@ -158,7 +160,7 @@ class PageActions(Session):
         def do(act: Act) -> list[FaultAnswer]:
             if name not in act.spoken.marks:
                 raise UnknownError(f"there is no mark {name!r}; {Namespace.nearest(name, list(act.spoken.marks))}")
-            return [faulted(act, one, "") for one in page_moves.restore(act, name)]
+            return [faulted(act, fault, "") for fault in page_moves.restore(act, name)]
 
         return self._act(do, at_us)
 
@@ -185,9 +187,9 @@ class PageActions(Session):
             for page, anchors in marks:
                 act.tell(Annotate(page, status=Standing.SUPERSEDED, anchors=act.cell(anchors)))
             made = []
-            for one in renewals:
-                made.append(write(act, one))
-                act.tell(Link(made[-1], one.replaces, LinkKind.SUPERSEDES))
+            for renewal in renewals:
+                made.append(write(act, renewal))
+                act.tell(Link(made[-1], renewal.replaces, LinkKind.SUPERSEDES))
             return made
 
         return self._act(do)

@@ -32,20 +32,20 @@ def keep(act: Act, name: str, value: Any) -> int:
     number = act.spoken.values.get(name)
     if number is None:
         return messages.alone(act, draft)
-    held = act.state.pages[number]
-    form = held.forms[0]
+    managed = act.state.pages[number]
+    form = managed.forms[0]
     assert form is not None, "every page has its full content"
     (part,) = draft.parts
     if act.forms.of(form.position) != part.content:
         tokens = estimate(part.content, Modality.STRUCTURED)
-        act.tell(Update(number, held.version + 1, act.cell(part.content), len(part.content), tokens))
+        act.tell(Update(number, managed.version + 1, act.cell(part.content), len(part.content), tokens))
     return number
 
 
 def kept_now(runtime: Runtime) -> dict[str, bytes]:
     """The values that are kept, by name, as JSON."""
     pages = {name: runtime.state.pages[number] for name, number in runtime.spoken.values.items()}
-    forms = {name: held.forms[0].position for name, held in pages.items() if held.forms[0] is not None}
+    forms = {name: managed.forms[0].position for name, managed in pages.items() if managed.forms[0] is not None}
     contents = runtime.forms.all(forms.values())
     return {name: contents[position] for name, position in forms.items()}
 

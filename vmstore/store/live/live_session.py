@@ -133,7 +133,7 @@ class Live(PageActions):
         """
         if request_id is not None:
             raise InputError("a session that manages its memory takes each answer once; leave request_id out")
-        return self._took(response, at=at_us, told=used(latency_us, cost))
+        return self._took(response, at=at_us, usage=used(latency_us, cost))
 
     def _took(
         self,
@@ -141,7 +141,7 @@ class Live(PageActions):
         calls: Sequence[ToolCall] = (),
         *,
         at: int | None = None,
-        told: TokenUsage | None = None,
+        usage: TokenUsage | None = None,
         check: Callable[[Act], None] | None = None,
     ) -> RecordedCall:
         """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids.
@@ -153,7 +153,7 @@ class Live(PageActions):
             """Logs the answer as the provider gave it."""
             if check is not None:
                 check(act)
-            reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
+            reply = measured(take_reply(SHAPES[act.shape], response), usage or used(None, None))
             reply = messages.identified(reply, [call.id for call in calls])
             sent = extraction.unanswered(act)
             extraction.hear(act, messages.answered(act, reply, counted=self._counted(act, reply.usage)), sent)
@@ -171,7 +171,7 @@ class Live(PageActions):
 
     def _answered(self, results: Sequence[ToolResult]) -> None:
         """Takes in what several tools answer, as one commit: the kernel decides on all of it at once."""
-        self._act(lambda act: [messages.tool(act, one.call, one.text, one.tool) for one in results])
+        self._act(lambda act: [messages.tool(act, result.call, result.text, result.tool) for result in results])
 
     def attach(
         self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at_us: int | None = None
@@ -243,7 +243,7 @@ class Live(PageActions):
         """
         why = FaultReason.of(reason) if isinstance(reason, str) else None
         if why is None:
-            words = ", ".join(one.word for one in FaultReason)
+            words = ", ".join(reason_known.word for reason_known in FaultReason)
             raise InputError(f"{reason!r:.60} is no reason for a fault; there are {words}")
         if isinstance(level, bool) or not isinstance(level, int) or level not in tuple(Level):
             raise InputError(f"there is no level {level!r}; levels are 0 full, 1 reduced, 2 abstract and 3 reference")
@@ -280,7 +280,7 @@ class Live(PageActions):
             return prefetch.look_for(act, query, limit)
 
         found, total = self._act(do)
-        return [(one.page, one.score) for one in found], total
+        return [(match.page, match.score) for match in found], total
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
         """Logs what the agent recalled of its own session: what was found, and how many tokens of it were given."""
@@ -329,9 +329,9 @@ class Live(PageActions):
         run again. `on_text` is told the words as they come, without citations. One run at a time: RefusedError
         where another is under way.
         """
-        told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        options: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
         hearing(on_text)
-        with self.stream(model_call, tools=tools, **told) as streamed:
+        with self.stream(model_call, tools=tools, **options) as streamed:
             for text in streamed:
                 if on_text is not None:
                     on_text(text)
@@ -364,7 +364,9 @@ class Live(PageActions):
         with self._running():
             if shape is not None and shape != self.settings.shape:
                 self.configure(shape=shape)
-            self._act(lambda act: messages.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
+            self._act(
+                lambda act: messages.offer(act, [offered(schema, act.shape) for schema in schemas] if own else schemas)
+            )
             speaks = self.settings.shape or "chat"
             memory = MemoryTools(self, self._took, self._answered, self._ranked, self._ns.clock.now, speaks)
             return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
@@ -443,10 +445,10 @@ class Live(PageActions):
 
             def do(act: Act) -> None:
                 """Logs that the link holds no more."""
-                one, other = self._number(act, source), self._number(act, target)
-                near = self.lineage.ancestors(one, depth=1)
+                first, other = self._number(act, source), self._number(act, target)
+                near = self.lineage.ancestors(first, depth=1)
                 linked = any((edge.kind, edge.target) == (kind, page_name(other)) for edge in near)
-                unlink(act, one, other, kind, linked=linked or self.runtime().in_block)
+                unlink(act, first, other, kind, linked=linked or self.runtime().in_block)
 
             self._act(do, at_us)
 
@@ -457,8 +459,8 @@ class Live(PageActions):
     def flush(self, page: str | int | None = None, *, at_us: int | None = None) -> list[str]:
         """Says that a page, or each that is dirty, is up to date with what it was made from; the names of those."""
         with self._ns.lock:
-            found = [one.page for one in self.pages(dirty=True)] if page is None else [page]
-            return self._names(self._act(lambda act: flush(act, [self._number(act, one) for one in found]), at_us))
+            found = [dirty.page for dirty in self.pages(dirty=True)] if page is None else [page]
+            return self._names(self._act(lambda act: flush(act, [self._number(act, dirty) for dirty in found]), at_us))
 
     # ---- values, moments to come back to
 
@@ -482,8 +484,12 @@ class Live(PageActions):
         with self._ns.asking():
             lane = self._lane()
             pages = kept_at(lane, basis(lane, when).position)
-            wanted = pages if name is None else {one: page for one, page in pages.items() if one == name}
-            found = {one: self.content(page, when) for one, page in wanted.items()}
+            wanted = (
+                pages
+                if name is None
+                else {value_name: page for value_name, page in pages.items() if value_name == name}
+            )
+            found = {value_name: self.content(page, when) for value_name, page in wanted.items()}
             return dict.fromkeys(pages, b"null") | found
 
     def checkpoint(self, name: str, *, at_us: int | None = None) -> Checkpoint:
@@ -510,7 +516,7 @@ class Live(PageActions):
             """Undoes what came after, and says of each page how it went."""
             lane = self._lane()
             position, name = target(act, lane, to)
-            return [faulted(act, one, "") for one in rewind(act, then(self._ns, act, lane, position), name)]
+            return [faulted(act, fault, "") for fault in rewind(act, then(self._ns, act, lane, position), name)]
 
         with self._running():  # what its model was asked would be undone under way
             return self._act(do, at_us)

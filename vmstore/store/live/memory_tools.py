@@ -117,7 +117,7 @@ class MemoryTools:
         elif not answer.streamed and given is not None:
             given = self._heard[1] if self._heard is not None and self._heard[0] is given else _json(given)
         latency, self._heard = max(0, self._now() - self._sent), None
-        self._take(given, calls, told=TokenUsage(latency=latency), check=self._is_mine)
+        self._take(given, calls, usage=TokenUsage(latency=latency), check=self._is_mine)
 
     def _is_mine(self, act: Act) -> None:
         """Refuses an answer where another process packed a call meanwhile: it would stand for an answer to that."""
@@ -170,12 +170,12 @@ class MemoryTools:
             made = PromptPages(runtime.state, runtime.spoken, runtime.forms)
             found = []
             for page, score in ranked:
-                held = runtime.state.pages[page]
-                if held.type is PageType.VALUE or held.page in runtime.state.retracted:
+                managed = runtime.state.pages[page]
+                if managed.type is PageType.VALUE or managed.page in runtime.state.retracted:
                     continue
-                if modality in (None, held.modality):
-                    tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
-                    found.append(SearchHit(made.of(held, 0, tier, words=False), round(score / best * 1_000_000)))
+                if modality in (None, managed.modality):
+                    tier = Tier.L0 if managed.page in runtime.state.here else Tier.L2
+                    found.append(SearchHit(made.of(managed, 0, tier, words=False), round(score / best * 1_000_000)))
             return SearchResults(found[:limit], max(total, len(found)))
 
         return self._live.look(leaves)
@@ -250,6 +250,6 @@ def _text(value: Any) -> str:
 
 
 def _loaded(runtime: Runtime, found: FaultAnswer) -> LoadedPage:
-    held = runtime.state.pages[found.number]
-    leaf = PromptPages(runtime.state, runtime.spoken, runtime.forms).of(held, held.level, Tier.L0)
+    managed = runtime.state.pages[found.number]
+    leaf = PromptPages(runtime.state, runtime.spoken, runtime.forms).of(managed, managed.level, Tier.L0)
     return LoadedPage(leaf, Tier.L2 if found.came else Tier.L0, True, tuple(found.evicted))

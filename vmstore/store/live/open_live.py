@@ -35,7 +35,7 @@ def begun(
     compressor: Compressor | None = None,
     finder: Finding | None = None,
     callback_timeout_s: float = TIMEOUT_S,
-    **told: Any,
+    **owner: Any,
 ) -> int:
     """The key of a session that manages its memory, opened where there is none: whole, or nothing is written.
 
@@ -45,21 +45,21 @@ def begun(
     for callback in (compressor, finder):
         if callback is not None and not callable(callback):
             raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
-    if told.get("remembers") == "user" and not _user(namespace, opening):
+    if owner.get("remembers") == "user" and not _user(namespace, opening):
         raise InputError(f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…")
     shorter, finding = FormMaker(compressor, callback_timeout_s), ClaimFinder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
         before = act.state.settings
-        configure(act, told)
+        configure(act, owner)
         if messages.instruct(act, system, tools) or before is None:
             reserve_front(act)
 
     def opened() -> int:
         key = namespace.key(opening.name)
         if key is None:
-            known_settings(told)
-            if "l0_tokens_max" not in told:
+            known_settings(owner)
+            if "l0_tokens_max" not in owner:
                 raise InputError(f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max")
             now = namespace.clock.now()
             batch = namespace.begin(opening, now)
@@ -74,7 +74,7 @@ def begun(
     if compressor is not None or finder is not None:
         runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding
     if runtime.current().settings is None:
-        unbegun(runtime, opening.name, told)
+        unbegun(runtime, opening.name, owner)
         namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
     else:
         live._act(begin)
@@ -87,9 +87,9 @@ def _user(namespace: Namespace, opening: NewSession) -> str | None:
     return opening.meta.get("user") if key is None else namespace.session_info(key).user
 
 
-def unbegun(runtime: Runtime, name: str, told: dict[str, Any]) -> None:
+def unbegun(runtime: Runtime, name: str, owner: dict[str, Any]) -> None:
     """Refuses to manage the memory of a session in which something was recorded."""
-    if runtime.state.pages or runtime.state.call or "l0_tokens_max" not in told:
+    if runtime.state.pages or runtime.state.call or "l0_tokens_max" not in owner:
         raise RefusedError(
             f"session {name!r} was recorded, so others made its prompts; to say it again to a memory "
             f"that manages itself: store.admin.redrive({name!r}, 'another name', l0_tokens_max=…)"

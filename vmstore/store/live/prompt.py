@@ -83,11 +83,11 @@ class Prompt:
         with self._look() as leaves:
             away, of = leaves.away()
             further = of - len(away)
-        told = manifest(self.session, self._here, away, self._policies)
+        listed = manifest(self.session, self._here, away, self._policies)
         if further > 0:
-            more = told.setdefault("more", {"working_set": 0, "available_pages": 0})
+            more = listed.setdefault("more", {"working_set": 0, "available_pages": 0})
             more["available_pages"] += further
-        return told
+        return listed
 
     @property
     def pages(self) -> list[str]:

@@ -93,10 +93,10 @@ def find(
 ) -> tuple[Claim, ...]:
     """The claims of a turn in order; `before` are the messages whose questions and offers it may answer."""
     finder = _Finder(known)
-    for said in before[-2 * MESSAGES_OPEN :]:
-        finder.hear(said, new=False)
-    for said in turn:
-        finder.hear(said, new=True)
+    for source in before[-2 * MESSAGES_OPEN :]:
+        finder.hear(source, new=False)
+    for source in turn:
+        finder.hear(source, new=True)
     return tuple(finder.claims[:CLAIMS_MAX])
 
 
@@ -133,8 +133,8 @@ def topic_of(name: str) -> str:
 
 def own_name(name: str) -> str:
     """A claim's name without where a copy of it came from: that of `home:claim_cache.v1` is `claim_cache`."""
-    told = _COPIED.fullmatch(name)
-    return name if told is None else told[1]
+    copied = _COPIED.fullmatch(name)
+    return name if copied is None else copied[1]
 
 
 _COPIED = re.compile(r".*:(claim_\w+)\.v\d+")
@@ -162,122 +162,124 @@ class _Finder:
         self._heard: list[ClaimSource] = []
         self._settled: set[int] = set()  # pages that decided something
 
-    def hear(self, said: ClaimSource, new: bool) -> None:
+    def hear(self, source: ClaimSource, new: bool) -> None:
         """Takes in one message; claims come of new ones only."""
-        if said.role not in (Role.USER, Role.ASSISTANT):
+        if source.role not in (Role.USER, Role.ASSISTANT):
             return
         answered, before = False, len(self._known)
-        for number, phrase in enumerate(phrases(said.text)):
+        for number, phrase in enumerate(phrases(source.text)):
             if phrase.act is SpeechAct.WISH:
-                phrase = phrase._replace(act=SpeechAct.DECIDE if said.role == Role.USER else SpeechAct.OFFER)
+                phrase = phrase._replace(act=SpeechAct.DECIDE if source.role == Role.USER else SpeechAct.OFFER)
             if phrase.act is SpeechAct.ASK:
-                self._ask(said, phrase)
-            elif phrase.act is SpeechAct.OFFER and not self._is_answer(said):
-                self._offer(said, phrase)
+                self._ask(source, phrase)
+            elif phrase.act is SpeechAct.OFFER and not self._is_answer(source):
+                self._offer(source, phrase)
             elif not answered or phrase.act in (SpeechAct.STATE, SpeechAct.DECIDE):
-                answered |= self._decide(said, phrase, number == 0, new)
+                answered |= self._decide(source, phrase, number == 0, new)
         if len(self._known) > before:
-            self._settled.add(said.page)
-        if new and said.page not in self._settled:
-            self._quote(said)
-        self._heard = [*self._heard[-2:], said]
+            self._settled.add(source.page)
+        if new and source.page not in self._settled:
+            self._quote(source)
+        self._heard = [*self._heard[-2:], source]
         self._asked, self._offered = _older(self._asked), _older(self._offered)
 
-    def _quote(self, said: ClaimSource) -> None:
+    def _quote(self, source: ClaimSource) -> None:
         """Adds what the grammar does not hear, in the words it was said in."""
-        offered, asked = _before(self._heard, said.role)
-        user = said.role == Role.USER
-        one = None
+        offered, asked = _before(self._heard, source.role)
+        user = source.role == Role.USER
+        quote = None
         if offered is not None:
-            one = quotes.answered(said.text, offered.text, asked.text if asked else "", may_choose=user)
-            if one is None and not user and offered.page not in self._settled:
-                one = quotes.acknowledged(said.text, offered.text)
-            if one is not None:
-                self._keep(one, (offered.page, said.page), AGREED)
-        if not user or one is not None:
+            quote = quotes.answered(source.text, offered.text, asked.text if asked else "", may_choose=user)
+            if quote is None and not user and offered.page not in self._settled:
+                quote = quotes.acknowledged(source.text, offered.text)
+            if quote is not None:
+                self._keep(quote, (offered.page, source.page), AGREED)
+        if not user or quote is not None:
             return
         newest = self._known[::-1]
-        if (found := quotes.changed(said.text, [(known.topic, known.text) for known in newest])) is not None:
-            self._keep(found[0], (said.page,), QUOTED, newest[found[1]])
+        if (found := quotes.changed(source.text, [(known.topic, known.text) for known in newest])) is not None:
+            self._keep(found[0], (source.page,), QUOTED, newest[found[1]])
             return
-        for one in quotes.stated(said.text):
-            self._keep(one, (said.page,), QUOTED)
+        for quote in quotes.stated(source.text):
+            self._keep(quote, (source.page,), QUOTED)
 
     def _keep(
-        self, one: quotes.Quote, sources: tuple[int, ...], confidence: int, earlier: KnownClaim | None = None
+        self, quote: quotes.Quote, sources: tuple[int, ...], confidence: int, earlier: KnownClaim | None = None
     ) -> None:
-        name = name_of(one.topic)
-        earlier = earlier or self._replaced(one.text, one.topic)
-        if earlier is None and one.reverses:
-            told = frozenset(terms(one.text))
-            near = {k.name: k for k in self._known if (of := frozenset(terms(k.topic))) and of <= told}
-            near = {name: k for name, k in near.items() if " " in k.topic or quotes.addresses(one.text, k.topic)}
+        name = name_of(quote.topic)
+        earlier = earlier or self._replaced(quote.text, quote.topic)
+        if earlier is None and quote.reverses:
+            words = frozenset(terms(quote.text))
+            near = {k.name: k for k in self._known if (of := frozenset(terms(k.topic))) and of <= words}
+            near = {name: k for name, k in near.items() if " " in k.topic or quotes.addresses(quote.text, k.topic)}
             earlier = next(iter(near.values())) if len(near) == 1 else None
-        text = f"Decision: {one.text}"[:TEXT_CHARS_MAX]
+        text = f"Decision: {quote.text}"[:TEXT_CHARS_MAX]
         if earlier is not None and earlier.text.casefold() == text.casefold():
             self._settled.add(sources[-1])
             return
         name = own_name(earlier.name) if earlier is not None else name
-        self._known.append(KnownClaim(name, one.topic if earlier is None else earlier.topic, text))
+        self._known.append(KnownClaim(name, quote.topic if earlier is None else earlier.topic, text))
         kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
-        self.claims.append(Claim(text, name, one.topic, sources, kind, earlier.name if earlier else "", confidence))
+        self.claims.append(Claim(text, name, quote.topic, sources, kind, earlier.name if earlier else "", confidence))
 
-    def _ask(self, said: ClaimSource, phrase: Phrase) -> None:
-        self._asked = _Open(said.page, said.role, phrase.choices, phrase.topic, MESSAGES_OPEN + 1)
-        if self._offered is not None and self._offered.role != said.role:
+    def _ask(self, source: ClaimSource, phrase: Phrase) -> None:
+        self._asked = _Open(source.page, source.role, phrase.choices, phrase.topic, MESSAGES_OPEN + 1)
+        if self._offered is not None and self._offered.role != source.role:
             self._offered = None
 
-    def _offer(self, said: ClaimSource, phrase: Phrase) -> None:
+    def _offer(self, source: ClaimSource, phrase: Phrase) -> None:
         """Keeps the first offer of a message: what comes after it are alternatives."""
-        if self._offered is None or self._offered.page != said.page:
+        if self._offered is None or self._offered.page != source.page:
             topic = (
                 phrase.choices[0].topic
                 or phrase.topic
                 or (self._asked.topic if self._asked else "")
-                or quotes.named(said.text)
+                or quotes.named(source.text)
             )
-            self._offered = _Open(said.page, said.role, phrase.choices[:1], topic, MESSAGES_OPEN + 1)
+            self._offered = _Open(source.page, source.role, phrase.choices[:1], topic, MESSAGES_OPEN + 1)
 
-    def _is_answer(self, said: ClaimSource) -> bool:
-        return said.role == Role.USER and self._open(said) is not None
+    def _is_answer(self, source: ClaimSource) -> bool:
+        return source.role == Role.USER and self._open(source) is not None
 
-    def _open(self, said: ClaimSource) -> _Open | None:
+    def _open(self, source: ClaimSource) -> _Open | None:
         """What of the other side waits for this one's answer: its offer, else its question."""
-        for one in (self._offered, self._asked):
-            if one is not None and one.role != said.role:
-                return one
+        for waiting in (self._offered, self._asked):
+            if waiting is not None and waiting.role != source.role:
+                return waiting
         return None
 
-    def _decide(self, said: ClaimSource, phrase: Phrase, first: bool, new: bool) -> bool:
+    def _decide(self, source: ClaimSource, phrase: Phrase, first: bool, new: bool) -> bool:
         """Makes what claims a sentence gives; whether it answered what was open."""
-        waiting = self._open(said)
+        waiting = self._open(source)
         decides = phrase.act is SpeechAct.STATE or (
-            phrase.act in (SpeechAct.DECIDE, SpeechAct.OFFER) and (said.role == Role.USER or waiting is not None)
+            phrase.act in (SpeechAct.DECIDE, SpeechAct.OFFER) and (source.role == Role.USER or waiting is not None)
         )
         if decides and phrase.choices:
             for choice in phrase.choices:
-                self._claim(said, choice, phrase, waiting, STATED if phrase.act is not SpeechAct.OFFER else AGREED, new)
+                self._claim(
+                    source, choice, phrase, waiting, STATED if phrase.act is not SpeechAct.OFFER else AGREED, new
+                )
             return True
         if phrase.act is SpeechAct.DECIDE:
-            self._offer(said, phrase)
+            self._offer(source, phrase)
             return False
         if waiting is None or not (first or phrase.agrees):
             return False
-        found = _answer(phrase, waiting, said.role)
-        if found is None and self._asked is not None and self._asked.role != said.role:
+        found = _answer(phrase, waiting, source.role)
+        if found is None and self._asked is not None and self._asked.role != source.role:
             waiting = self._asked
-            found = _answer(phrase, waiting, said.role)
+            found = _answer(phrase, waiting, source.role)
         if found is not None:
             choice, confidence = found
-            self._claim(said, choice, phrase, waiting, confidence, new)
+            self._claim(source, choice, phrase, waiting, confidence, new)
         return found is not None
 
     def _claim(
-        self, said: ClaimSource, choice: Choice, phrase: Phrase, waiting: _Open | None, confidence: int, new: bool
+        self, source: ClaimSource, choice: Choice, phrase: Phrase, waiting: _Open | None, confidence: int, new: bool
     ) -> None:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
-        earlier = self._earlier(topic, phrase) or self._replaced(said.text, topic)
+        earlier = self._earlier(topic, phrase) or self._replaced(source.text, topic)
         if phrase.swaps and earlier is None:
             return  # to put one thing in the place of another is a task, unless the other was decided
         if not topic and phrase.reverses and earlier is not None:
@@ -288,11 +290,11 @@ class _Finder:
         topic = without_article(topic or choice.object)
         name = own_name(earlier.name) if earlier is not None else name_of(topic)
         if earlier is not None and earlier.text.casefold() == text.casefold():
-            self._settled.add(said.page)
+            self._settled.add(source.page)
             return
         self._known.append(KnownClaim(name, topic, text))
         if new:
-            sources = (waiting.page, said.page) if waiting and waiting.page != said.page else (said.page,)
+            sources = (waiting.page, source.page) if waiting and waiting.page != source.page else (source.page,)
             kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
             supersedes = "" if earlier is None else earlier.name
             self.claims.append(Claim(text, name, topic, sources, kind, supersedes, confidence))
@@ -302,23 +304,25 @@ class _Finder:
         newest = self._known[::-1]
         if topic:
             wanted = key_of(topic)
-            found = next((one for one in newest if key_of(one.topic) == wanted), None)
+            found = next((claim for claim in newest if key_of(claim.topic) == wanted), None)
             if found is not None or not phrase.reverses:
                 return found
-            close = {one.name: one for one in newest if _within(wanted, key_of(one.topic))}
+            close = {claim.name: claim for claim in newest if _within(wanted, key_of(claim.topic))}
             return next(iter(close.values())) if len(close) == 1 else None
         if phrase.instead_of:
             wanted = key_of(phrase.instead_of)
-            return next((one for one in newest if wanted and _within(wanted, key_of(one.text))), None)
+            return next((claim for claim in newest if wanted and _within(wanted, key_of(claim.text))), None)
         return newest[0] if phrase.reverses and newest else None
 
     def _replaced(self, text: str, topic: str) -> KnownClaim | None:
         """The claim whose place a text takes: it says so, or is of the same topic; of several the one named most."""
         newest = self._known[::-1]
-        said = [one for one in newest if quotes.replaces(text, one.topic, one.text)]
-        said = said or [one for one in newest if len(key_of(one.topic)) > 1 and quotes.addresses(text, one.topic)]
-        said = said or [one for one in newest if self._is_of(text, topic, one)]
-        return max(said, key=lambda one: len(key_of(one.topic)), default=None)
+        said = [claim for claim in newest if quotes.replaces(text, claim.topic, claim.text)]
+        said = said or [
+            claim for claim in newest if len(key_of(claim.topic)) > 1 and quotes.addresses(text, claim.topic)
+        ]
+        said = said or [claim for claim in newest if self._is_of(text, topic, claim)]
+        return max(said, key=lambda claim: len(key_of(claim.topic)), default=None)
 
     def _is_of(self, text: str, topic: str, known: KnownClaim) -> bool:
         """Whether a text of a topic is of the same as a claim."""
@@ -344,8 +348,8 @@ def _before(heard: Sequence[ClaimSource], role: Role) -> tuple[ClaimSource | Non
     return heard[-1], heard[-2] if len(heard) > 1 and heard[-2].role == role else None
 
 
-def _older(one: _Open | None) -> _Open | None:
-    return one._replace(left=one.left - 1) if one is not None and one.left > 1 else None
+def _older(question: _Open | None) -> _Open | None:
+    return question._replace(left=question.left - 1) if question is not None and question.left > 1 else None
 
 
 def _within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
@@ -370,26 +374,26 @@ _PLACES = (("first", "former"), ("second", "latter"), ("third",))
 
 def _chosen(text: str, choices: Sequence[Choice]) -> Choice | None:
     """The one choice of several that a short answer names."""
-    said = [word.strip(".,!\"'").casefold() for word in text.split()]
-    if any(word in ("not", "neither", "nor", "don't", "no", "than") for word in said):
+    spoken = [word.strip(".,!\"'").casefold() for word in text.split()]
+    if any(word in ("not", "neither", "nor", "don't", "no", "than") for word in spoken):
         return None
-    placed = [choice for choice, names in zip(choices, _PLACES, strict=False) if any(name in said for name in names)]
+    placed = [choice for choice, names in zip(choices, _PLACES, strict=False) if any(name in spoken for name in names)]
     if len(placed) == 1:
         return placed[0]
-    named = [choice for choice in choices if _names(said, choice.object)]
+    named = [choice for choice in choices if _names(spoken, choice.object)]
     return named[0] if len(named) == 1 else None
 
 
-def _names(said: Sequence[str], thing: str) -> bool:
+def _names(spoken: Sequence[str], thing: str) -> bool:
     """Whether an answer has the words that tell a choice."""
     asked = thing.casefold().split()
     telling = [word for word in asked if word not in ("the", "our", "option")] if len(asked) > 1 else asked
-    return all(word in said for word in telling)
+    return all(word in spoken for word in telling)
 
 
 def _others(choice: Choice, waiting: _Open | None) -> str:
     """What was not chosen: it tells what was decided about where nobody named that."""
     if waiting is None or choice not in waiting.choices:
         return ""
-    others = [one.object for one in waiting.choices if one.object != choice.object]
+    others = [choice_open.object for choice_open in waiting.choices if choice_open.object != choice.object]
     return f" rather than {' or '.join(others)}" if others else ""

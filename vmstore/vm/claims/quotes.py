@@ -44,23 +44,23 @@ class Quote(NamedTuple):
 
 def answered(text: str, offered: str, asked: str, *, may_choose: bool = True) -> Quote | None:
     """What a short answer settles: it agrees with an offer or chooses of it; `asked` came before."""
-    said = _plain(text)
-    if len(said.split()) > ANSWER_WORDS_MAX or "?" in said or not (offer := _plain(offered)):
+    plain = _plain(text)
+    if len(plain.split()) > ANSWER_WORDS_MAX or "?" in plain or not (offer := _plain(offered)):
         return None
     before = _plain(asked) if _plain(asked).endswith("?") and len(asked) <= CHARS_MAX // 2 else ""
-    chosen = _chosen(said, offered, offer) if may_choose else ""
+    chosen = _chosen(plain, offered, offer) if may_choose else ""
     if chosen:
         return _quote(f"{chosen} ({_asking(offer, before)})", f"{before} {offer}", chosen)
-    new = set(terms(said)) - set(terms(offer))
+    new = set(terms(plain)) - set(terms(offer))
     brief = may_choose and (
-        len(new) <= 1 if len(said.split()) > BRIEF_WORDS else not new or bool(set(terms(said)) - new)
+        len(new) <= 1 if len(plain.split()) > BRIEF_WORDS else not new or bool(set(terms(plain)) - new)
     )
-    agrees = (cues.AGREES.search(said) and cues.PROPOSES.search(offer)) or brief
+    agrees = (cues.AGREES.search(plain) and cues.PROPOSES.search(offer)) or brief
     if _is_a_task(offer) or (
         " or " in (sentences(offer) or [""])[-1] and not re.search(r"\bi lean|vote\b", offer, cues.CASE)
     ):
         return None
-    if not agrees or cues.TASK.match(said) or cues.REFUSES.search(cues.MILD.sub("", said)) or not _ends_open(offer):
+    if not agrees or cues.TASK.match(plain) or cues.REFUSES.search(cues.MILD.sub("", plain)) or not _ends_open(offer):
         return None
     whole = offer if len(offer) <= CHARS_MAX else _proposal(offer)
     whole = re.sub(
@@ -77,10 +77,10 @@ def stated(text: str) -> list[Quote]:
     if len(text) > SPOKEN_CHARS_MAX or "```" in text:
         return []
     found: list[Quote] = []
-    said = spoken(text)
+    plain = spoken(text)
     whole = _plain(text)
-    told = whole.split()
-    for number, sentence in enumerate(said):
+    words = whole.split()
+    for number, sentence in enumerate(plain):
         if not 2 < len(sentence.split()) <= 40 and not cues.LABEL.match(sentence):
             continue
         if (
@@ -92,10 +92,10 @@ def stated(text: str) -> list[Quote]:
             continue
         forms = (
             (*cues.STATES, *cues.PLAIN)
-            if len(told) <= cues.PLAIN_WORDS_MAX and not cues.TROUBLE.search(_without_reason(sentence))
+            if len(words) <= cues.PLAIN_WORDS_MAX and not cues.TROUBLE.search(_without_reason(sentence))
             else cues.STATES
         )
-        if number == len(said) - 1 and len(forms) > len(cues.STATES):
+        if number == len(plain) - 1 and len(forms) > len(cues.STATES):
             forms = (*forms, *cues.HABITS)
         if match := _matched(forms, sentence):
             named = {name: value or "" for name, value in match.groupdict().items()}
@@ -108,11 +108,11 @@ def stated(text: str) -> list[Quote]:
                 or (_about(sentence) if cues.FOR.search(sentence) else "")
             )
             if not topic:  # what it is about was said just before, or in no words of its own
-                lead = said[number - 1] if number and not said[number - 1].endswith(("!", "?")) else ""
+                lead = plain[number - 1] if number and not plain[number - 1].endswith(("!", "?")) else ""
                 topic = _about(f"{lead} {sentence}" if lead else sentence)
             if not topic:
                 continue
-            reverses = cues.REVERSES.search(" ".join(said[max(0, number - 1) : number + 1])) is not None
+            reverses = cues.REVERSES.search(" ".join(plain[max(0, number - 1) : number + 1])) is not None
             found.append(Quote(f"{lead} {sentence}".strip()[:CHARS_MAX], topic, False, reverses))
     if len(found) == 1 and len(whole) <= WHOLE_CHARS and "\n" not in text.strip():
         return [found[0]._replace(text=whole)]
@@ -129,20 +129,20 @@ def _matched(forms: Sequence[re.Pattern[str]], sentence: str) -> re.Match[str] |
     return next((match for part in parts for form in forms if (match := form.search(part))), None)
 
 
-def acknowledged(answer: str, said: str) -> Quote | None:
+def acknowledged(answer: str, offered: str) -> Quote | None:
     """What the user laid down, where the model's short answer only takes note of it."""
-    told = _plain(said)
+    plain = _plain(offered)
     note = cues.TAKES_NOTE.search(answer)
-    if len(answer.split()) > cues.ACKNOWLEDGED_WORDS_MAX or "?" in answer or not note or stated(said):
+    if len(answer.split()) > cues.ACKNOWLEDGED_WORDS_MAX or "?" in answer or not note or stated(offered):
         return None
-    if note.start() > NOTED_CHARS_MAX and cues.WORK.match(told):  # what was done is told, and nothing taken note of
+    if note.start() > NOTED_CHARS_MAX and cues.WORK.match(plain):  # what was done is told, and nothing taken note of
         return None
-    if "?" in told or not 1 < len(told.split()) <= 25 or cues.UNSURE.search(told) or _decides_nothing(told):
+    if "?" in plain or not 1 < len(plain.split()) <= 25 or cues.UNSURE.search(plain) or _decides_nothing(plain):
         return None
-    found = cues.LABEL.match(told) or cues.LAYS_DOWN.search(told)
+    found = cues.LABEL.match(plain) or cues.LAYS_DOWN.search(plain)
     named = [value for value in found.groupdict().values() if value] if found else []
-    topic = (_topic(named[0]) or _about(told)) if named else ""
-    return Quote(told, topic, True) if topic else None
+    topic = (_topic(named[0]) or _about(plain)) if named else ""
+    return Quote(plain, topic, True) if topic else None
 
 
 def changed(text: str, known: Sequence[tuple[str, str]]) -> tuple[Quote, int] | None:
@@ -151,31 +151,31 @@ def changed(text: str, known: Sequence[tuple[str, str]]) -> tuple[Quote, int] | 
     It has words of a change, and names what the decision is of, or else what it was; of several that it names
     the one it says most of.
     """
-    said = _plain(text)
-    doubted = cues.DOUBTED.search(said) or cues.OTHERS.match(said) or _sets_a_task(said)
-    if said.endswith("?") or not 1 < len(said.split()) <= 40 or doubted:
+    plain = _plain(text)
+    doubted = cues.DOUBTED.search(plain) or cues.OTHERS.match(plain) or _sets_a_task(plain)
+    if plain.endswith("?") or not 1 < len(plain.split()) <= 40 or doubted:
         return None
-    turns = cues.CHANGES.search(said) is not None
-    named = set(terms(said))
+    turns = cues.CHANGES.search(plain) is not None
+    named = set(terms(plain))
     best: tuple[tuple[int, int, int], int] | None = None
     for number, (topic, before) in enumerate(known):
         of, old = set(terms(topic)), values(topic, before)
-        whole = of <= named and (len(of) > 1 or addresses(said, topic))
-        gives_way = (turns and of and whole and agree(said, topic, before)) or replaces(said, topic, before)
+        whole = of <= named and (len(of) > 1 or addresses(plain, topic))
+        gives_way = (turns and of and whole and agree(plain, topic, before)) or replaces(plain, topic, before)
         if gives_way and named - of - old:
             rank = (len(of & named) + 2 * bool(old & named), len(of), -number)
             best = max(best, (rank, number)) if best else (rank, number)
     if best is not None:
-        return _change(said, *known[best[1]]), best[1]
-    subjects = _subjects(said)
+        return _change(plain, *known[best[1]]), best[1]
+    subjects = _subjects(plain)
     decided = {term for topic, _ in known for term in terms(topic)}
-    things = [thing for found in cues.NAMED.finditer(said) if not decided.isdisjoint(thing := set(terms(found[1])))]
+    things = [thing for found in cues.NAMED.finditer(plain) if not decided.isdisjoint(thing := set(terms(found[1])))]
     for number, (topic, before) in enumerate(known[:CHANGEABLE] if turns else ()):
         of, old = set(terms(topic)), values(topic, before)
         others = (*subjects, *things) if len(of) > 1 else subjects
         fits = old & named and not any(of - subject and subject - of - old for subject in others)
         if (fits or (number == 0 and len(named) <= 2)) and named - old - of:  # it names no other subject
-            return _change(said, topic, before), number
+            return _change(plain, topic, before), number
     return None
 
 
@@ -221,13 +221,13 @@ def _address(topic: str) -> re.Pattern[str] | None:
 def values(topic: str, text: str) -> set[str]:
     """The terms of what a claim says its topic is: the names and numbers in it, but for the word it begins with."""
     found = cues.NAMES.finditer(text := text.removeprefix("Decision: "))
-    told = [one[0] for one in found if one.start() or " " not in text]
-    return {term for name in told for term in terms(name)} - set(terms(topic))
+    numbers = [match[0] for match in found if match.start() or " " not in text]
+    return {term for name in numbers for term in terms(name)} - set(terms(topic))
 
 
-def _change(said: str, topic: str, before: str) -> Quote:
+def _change(sentence: str, topic: str, before: str) -> Quote:
     was = before.removeprefix("Decision: ").split(" (of ")[0][:WAS_CHARS]
-    return Quote(f"{said} (of {topic}; before: {was})", topic, False, True)
+    return Quote(f"{sentence} (of {topic}; before: {was})", topic, False, True)
 
 
 def _without_reason(sentence: str) -> str:
@@ -259,8 +259,10 @@ def _decides_nothing(sentence: str) -> bool:
     doubted = patterns.DOUBTED.match(sentence) and not cues.AFTER_TALK.match(sentence)
     if led := cues.CLAUSE.match(sentence):  # "now that it is up, list its routes" says what its second half does
         return _decides_nothing(sentence[led.end() :])
-    told = doubted or cues.OTHERS.match(sentence) or patterns.RECALLED.search(sentence) or cues.TASK.match(sentence)
-    if told or sentence.rstrip(".! ").endswith(", it is"):
+    undecided = (
+        doubted or cues.OTHERS.match(sentence) or patterns.RECALLED.search(sentence) or cues.TASK.match(sentence)
+    )
+    if undecided or sentence.rstrip(".! ").endswith(", it is"):
         return True
     begun = cues.BEGINS.match(sentence)
     return patterns.IDLE.match(sentence, begun.end() if begun else 0) is not None
@@ -276,30 +278,30 @@ def _plain(text: str) -> str:
     return plainly(" ".join(bare.split()))
 
 
-def _chosen(said: str, offered: str, offer: str) -> str:
+def _chosen(plain: str, offered: str, offer: str) -> str:
     """Which of several things that were offered an answer names, by its place or its words."""
-    if len(said.split()) > CHOICE_WORDS_MAX or re.search(
-        r"\b(?:none|neither|both|later|don't know|not sure|whatever)\b", said, cues.CASE
+    if len(plain.split()) > CHOICE_WORDS_MAX or re.search(
+        r"\b(?:none|neither|both|later|don't know|not sure|whatever)\b", plain, cues.CASE
     ):
         return ""
     listed = _listed(offered, offer)
     if len(listed) > 1:
-        if place := cues.PLACE.search(said):
+        if place := cues.PLACE.search(plain):
             at = next((n for n, names in enumerate(cues.PLACES) if place[1].casefold() in names), len(listed))
             if at < len(listed):
                 return listed[at]
-        answer = set(terms(said))
-        named = [one for one in listed if answer & set(terms(one))]
-        if len(named) == 1 and not re.search(r"\b(?:not|no)\b", said, cues.CASE):
+        answer = set(terms(plain))
+        named = [option for option in listed if answer & set(terms(option))]
+        if len(named) == 1 and not re.search(r"\b(?:not|no)\b", plain, cues.CASE):
             return named[0]
     if (
         offer.endswith("?")
         and cues.WHICH.search(offer)
-        and not cues.REFUSES.search(said)
-        and terms(said)
-        and not cues.AGREES.match(said)
+        and not cues.REFUSES.search(plain)
+        and terms(plain)
+        and not cues.AGREES.match(plain)
     ):
-        return said.rstrip(".!")
+        return plain.rstrip(".!")
     return ""
 
 

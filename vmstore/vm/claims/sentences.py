@@ -156,7 +156,7 @@ def _choices(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
     ):
         parts = several
     found = [_choice(verb, part, topic) for part in parts]
-    return tuple(one for one in found if one is not None)
+    return tuple(choice for choice in found if choice is not None)
 
 
 def _choice(verb: str, part: str, topic: str) -> Choice | None:
@@ -189,7 +189,7 @@ def _question(rest: str, topic: str) -> Phrase:
         return Phrase(SpeechAct.NONE, text=rest)
     rest = patterns.TAG.sub("", rest)
     if found := patterns.OPEN.match(rest):
-        named = next((_topic(one) for one in found.groups() if one and _topic(one)), topic)
+        named = next((_topic(group) for group in found.groups() if group and _topic(group)), topic)
         listed = re.split(r"[:,–—]\s", rest, maxsplit=1)[1:]
         choices = _options("use", listed[0], named) if listed and patterns.OR.search(listed[0]) else ()
         return Phrase(SpeechAct.ASK if named or choices else SpeechAct.NONE, choices, named, text=rest)
@@ -201,7 +201,7 @@ def _question(rest: str, topic: str) -> Phrase:
     verb = _plain((found and found["verb"]) or "use", None)
     choices = _options(verb, rest[found.end() :] if found else rest, topic)
     named = next((choice.topic for choice in reversed(choices) if choice.topic), topic)
-    choices = tuple(one._replace(topic=named) for one in choices)
+    choices = tuple(group._replace(topic=named) for group in choices)
     return Phrase(SpeechAct.ASK if choices else SpeechAct.NONE, choices, named, text=rest)
 
 
@@ -210,7 +210,7 @@ def _options(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
     for part in patterns.OR.split(tail):
         again = patterns.HEAD_VERB.match(part)
         found.append(_choice(verb, part[again.end() :] if again else part, topic))
-    return tuple(one for one in found if one is not None)
+    return tuple(option for option in found if option is not None)
 
 
 def _plain(verb: str, no: str | None) -> str:

@@ -44,28 +44,30 @@ def decide(state: State, stimulus: Sequence[Told]) -> DecideResult:
     room = EvictionPlan(state)
     deciding = DecisionRun(state, room)
     room.withdraw(state.retracted.leaving(state.here))
-    asked = [(position, told) for position, told in stimulus if isinstance(told, Reference)]
+    asked = [(position, mutation) for position, mutation in stimulus if isinstance(mutation, Reference)]
     if state.settings.shape is not None:
-        deciding.hold(told for _, told in asked)
-    for position, told in asked:
-        deciding.answer(position, told)
-    deciding.settle(Cause.BUDGET if any(_is_budget(told) for _, told in stimulus) else Cause.PRESSURE)
+        deciding.hold(mutation for _, mutation in asked)
+    for position, mutation in asked:
+        deciding.answer(position, mutation)
+    deciding.settle(Cause.BUDGET if any(_is_budget(mutation) for _, mutation in stimulus) else Cause.PRESSURE)
     return DecideResult([], room.requests) if room.requests else DecideResult(room.decided, [])
 
 
-def _is_budget(told: AnyMutation) -> bool:
+def _is_budget(mutation: AnyMutation) -> bool:
     """Whether somebody changed what pages may take."""
-    return isinstance(told, Settings) or (isinstance(told, Configure) and told.beside > 0)
+    return isinstance(mutation, Settings) or (isinstance(mutation, Configure) and mutation.beside > 0)
 
 
 def _settled(state: State, stimulus: Sequence[Told]) -> bool:
     """Whether nothing follows: what was asked for is here as it was asked for, and the prompt as full as it was."""
     here = state.here
     assert state.settings is not None
-    for _, told in stimulus:
-        if isinstance(told, Reference):
-            held = here.get(told.page)
-            if held is None or (held.level > told.level and (told.use != Use.SIGNAL or state.settings.recall_share)):
+    for _, mutation in stimulus:
+        if isinstance(mutation, Reference):
+            managed = here.get(mutation.page)
+            if managed is None or (
+                managed.level > mutation.level and (mutation.use != Use.SIGNAL or state.settings.recall_share)
+            ):
                 return False
     if state.retracted.here and state.retracted.leaving(here):
         return False
@@ -87,12 +89,12 @@ class DecisionRun:
     def hold(self, asked: Iterable[Reference]) -> None:
         """Keeps pages that are used at once here, and of those wished for what the share allows."""
         share = self.share
-        for one in asked:
-            held = self.state.here.get(one.page)
-            if held is None or (one.use == Use.SIGNAL and held.tokens > share):
+        for reference in asked:
+            resident = self.state.here.get(reference.page)
+            if resident is None or (reference.use == Use.SIGNAL and resident.tokens > share):
                 continue
-            share -= held.tokens if one.use == Use.SIGNAL else 0
-            self.room.asked[one.page] = None
+            share -= resident.tokens if reference.use == Use.SIGNAL else 0
+            self.room.asked[reference.page] = None
 
     def answer(self, position: int, asked: Reference) -> None:
         """Brings in what is used, or wished for, and is not here."""
@@ -102,21 +104,21 @@ class DecisionRun:
             self._fault(position, asked)
 
     def _fault(self, position: int, asked: Reference) -> None:
-        held = self.state.pages.get(asked.page)
-        if held is None:
+        managed = self.state.pages.get(asked.page)
+        if managed is None:
             self._deny(position, 0, Denial.NO_PAGE, 0)
-        elif self.room.level(held) > asked.level:
-            denial = self._refusal(asked, held)
+        elif self.room.level(managed) > asked.level:
+            denial = self._refusal(asked, managed)
             if denial is None:
-                denial = self._serve(position, asked, held)
+                denial = self._serve(position, asked, managed)
             if denial is not None:
-                self._deny(position, held.page, denial, _full(held))
+                self._deny(position, managed.page, denial, _full(managed))
         elif asked.use in (Use.FAULT, Use.ASKED):
-            self.room.asked[held.page] = None  # it is here, and does not leave while that is answered
+            self.room.asked[managed.page] = None  # it is here, and does not leave while that is answered
 
-    def _refusal(self, asked: Reference, held: ManagedPage) -> Denial | None:
+    def _refusal(self, asked: Reference, managed: ManagedPage) -> Denial | None:
         """Why a page may not come, whatever its size: one the model asks for, what it used already may."""
-        if held.page in self.state.retracted and asked.use != Use.ASKED:
+        if managed.page in self.state.retracted and asked.use != Use.ASKED:
             return Denial.RETRACTED
         if asked.use != Use.FAULT:
             return None
@@ -126,49 +128,49 @@ class DecisionRun:
             return Denial.REASON
         return Denial.FAULTS_A_TURN if self.faults >= self.settings.faults_a_turn_max else None
 
-    def _serve(self, position: int, asked: Reference, held: ManagedPage) -> Denial | None:
+    def _serve(self, position: int, asked: Reference, managed: ManagedPage) -> Denial | None:
         """Brings a page in at the lowest level from the one asked for on that there is room for, or says why not."""
         state, room = self.state, self.room
-        fits = state.budget - room.held(held.page)
-        if held.pinned:  # what never yields leaves the reserves alone
-            fits = min(fits, state.room - state.pinned + room.tokens(held))
+        fits = state.budget - room.held(managed.page)
+        if managed.pinned:  # what never yields leaves the reserves alone
+            fits = min(fits, state.room - state.pinned + room.tokens(managed))
         left = state.tokens(self.settings.fault_tokens_a_turn_max) - self.tokens if asked.use == Use.FAULT else fits
         denial = Denial.NO_LEVEL
         wanted = asked.level
-        if held.made(wanted) is None and not may_shorten(held):  # nothing is as short: what there is will do
-            wanted = max(level for level, form in enumerate(held.forms) if form is not None)
+        if managed.made(wanted) is None and not may_shorten(managed):  # nothing is as short: what there is will do
+            wanted = max(level for level, form in enumerate(managed.forms) if form is not None)
         most = min(fits, left)
         worth = most if asked.use in (Use.FAULT, Use.ASKED) else state.tokens(self.settings.returned_tokens_max)
         whole = self.settings.behaviour < 2
-        for level in range(wanted, self.room.level(held)):
-            form = held.forms[level]
+        for level in range(wanted, self.room.level(managed)):
+            form = managed.forms[level]
             if (
                 form is not None
                 and form.tokens <= most
-                and (form.tokens <= worth or (whole and not _is_longer(held, level)))
+                and (form.tokens <= worth or (whole and not _is_longer(managed, level)))
             ):
-                return self._bring(position, asked, held, Level(level), form)
+                return self._bring(position, asked, managed, Level(level), form)
             if form is not None and form.tokens > most:
                 denial = Denial.NO_ROOM if form.tokens > fits else Denial.TOKENS_A_TURN
-            elif may_shorten(held) and held.made(level) is None:
-                room.requests.append(Compression(held.page, level))
+            elif may_shorten(managed) and managed.made(level) is None:
+                room.requests.append(Compression(managed.page, level))
                 return None
         return denial
 
     def _bring(
-        self, position: int, asked: Reference, held: ManagedPage, level: Level, form: ManagedForm
+        self, position: int, asked: Reference, managed: ManagedPage, level: Level, form: ManagedForm
     ) -> Denial | None:
         state, room = self.state, self.room
-        coming = form.tokens - room.tokens(held)
+        coming = form.tokens - room.tokens(managed)
         used = room.counted
         if not room.make(
-            state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=YieldRules.RETURNED
+            state.budget, state.low, Cause.FAULT, winner=managed.page, coming=coming, yields=YieldRules.RETURNED
         ):
             return Denial.NO_ROOM
-        why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
-        tier = Tier.L0 if room.level(held) < GONE else Tier.L2
-        room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why, tier))
-        room.let_in(held, level, form.tokens)
+        why = Why(self.number, state.budget, used, form.tokens, managed.page, 1, 0, ())
+        tier = Tier.L0 if room.level(managed) < GONE else Tier.L2
+        room.decided.append(FaultIn(managed.page, form.position, level, form.tokens, position, why, tier))
+        room.let_in(managed, level, form.tokens)
         if asked.use == Use.FAULT:
             self.faults += 1
             self.tokens += form.tokens
@@ -180,26 +182,28 @@ class DecisionRun:
 
     def _wish(self, position: int, wish: Reference) -> None:
         """Brings in what is wished for: within its share what nothing holds goes for it."""
-        held = self.state.pages.get(wish.page)
-        if held is None or not self.settings.prefetch or held.page in self.state.retracted:
+        managed = self.state.pages.get(wish.page)
+        if managed is None or not self.settings.prefetch or managed.page in self.state.retracted:
             return
         room, limit = self.room, self.state.high
-        now = room.level(held)
+        now = room.level(managed)
         if now < GONE and not self.share:
             return
-        forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and wish.level <= level]
-        for level, form in [one for one in forms if one[0] < now]:
-            coming = form.tokens - room.tokens(held)
+        forms = [(level, form) for level, form in enumerate(managed.forms) if form is not None and wish.level <= level]
+        for level, form in [rendition for rendition in forms if rendition[0] < now]:
+            coming = form.tokens - room.tokens(managed)
             fits = room.used + coming <= limit
             if not fits and coming <= self.share:
                 fits = room.make(
-                    limit, self.state.low, Cause.PRESSURE, winner=held.page, coming=coming, yields=YieldRules.NONE
+                    limit, self.state.low, Cause.PRESSURE, winner=managed.page, coming=coming, yields=YieldRules.NONE
                 )
             if fits:
                 self.share -= max(0, coming) if self.share else 0
-                why = Why(self.number, self.state.budget, room.counted, form.tokens, held.page, len(forms), limit, ())
-                room.decided.append(Prefetch(held.page, form.position, level, form.tokens, position, why))
-                room.let_in(held, Level(level), form.tokens)
+                why = Why(
+                    self.number, self.state.budget, room.counted, form.tokens, managed.page, len(forms), limit, ()
+                )
+                room.decided.append(Prefetch(managed.page, form.position, level, form.tokens, position, why))
+                room.let_in(managed, Level(level), form.tokens)
                 return
 
     def settle(self, cause: Cause) -> None:
@@ -221,14 +225,14 @@ class DecisionRun:
             room.decided.append(Pressure(load, room.counted, state.budget))
 
 
-def _is_longer(held: ManagedPage, level: int) -> bool:
+def _is_longer(managed: ManagedPage, level: int) -> bool:
     """Whether a page can be shown shorter than at a level, an abstract being the least that tells of it."""
-    return level < Level.ABSTRACT and may_shorten(held)
+    return level < Level.ABSTRACT and may_shorten(managed)
 
 
-def _full(held: ManagedPage) -> int:
-    form = held.forms[0]
-    return held.tokens if form is None else form.tokens
+def _full(managed: ManagedPage) -> int:
+    form = managed.forms[0]
+    return managed.tokens if form is None else form.tokens
 
 
 def _load(used: int, soft: int, hard: int, room: int) -> Load:

@@ -80,17 +80,17 @@ def _freed(order: Sequence[CutCandidate], rank: int, need: int) -> tuple[int, in
 TOKENS_MIN = 256  # what is shorter gains little from an abstract, and costs a form and two decisions
 
 
-def may_shorten(held: ManagedPage, level: int = Level.REDUCED, *, rarely: bool = False) -> bool:
+def may_shorten(managed: ManagedPage, level: int = Level.REDUCED, *, rarely: bool = False) -> bool:
     """Whether a page may be shown at a level, where `rarely` even as one that seldom is.
 
     Of a tool call nothing but the whole is one.
     """
-    rule, full = COMPRESSION[held.type], held.forms[0]
-    if level > rule.level_max or (rule.rarely and not rarely) or held.opaque:
+    rule, full = COMPRESSION[managed.type], managed.forms[0]
+    if level > rule.level_max or (rule.rarely and not rarely) or managed.opaque:
         return False
     if full is None or full.tokens < TOKENS_MIN:
         return False
-    return not (held.role == Role.ASSISTANT and held.modality is Modality.STRUCTURED)
+    return not (managed.role == Role.ASSISTANT and managed.modality is Modality.STRUCTURED)
 
 
 def _page(scored: ScoredPage) -> int:
@@ -198,7 +198,9 @@ class EvictionPlan:
         if self._free_at_most() * LEAST < (need if waits else 1):
             return
         steps = list(self._steps(winner))
-        kept = sorted((held.rank, self._kept(held)) for held in state.here.values() if self.level(held) < GONE)
+        kept = sorted(
+            (managed.rank, self._kept(managed)) for managed in state.here.values() if self.level(managed) < GONE
+        )
         pages = {page: nth for nth, page in enumerate(dict.fromkeys(scored.page for scored, _, _ in steps))}
         order = [
             CutCandidate(self._place(scored.page), gain, pages[scored.page] * 1_000 // len(pages))
@@ -220,15 +222,15 @@ class EvictionPlan:
 
     def _free_at_most(self) -> int:
         """The tokens of what no rule holds."""
-        held = {**self._back, **self._last, **self.asked}
+        kept_pages = {**self._back, **self._last, **self.asked}
         here = self.state.here
         return self.used - self.state.pinned - sum(
-            self.tokens(here[page]) for page in held if page in here and not here[page].pinned
+            self.tokens(here[page]) for page in kept_pages if page in here and not here[page].pinned
         )  # fmt: skip
 
-    def _kept(self, held: ManagedPage) -> int:
+    def _kept(self, managed: ManagedPage) -> int:
         """The tokens of a page that a provider may have kept: none of what no call has shown as it is."""
-        return self.tokens(held) if self.state.packed.get(held.page) == held.residence else 0
+        return self.tokens(managed) if self.state.packed.get(managed.page) == managed.residence else 0
 
     def _steps(self, winner: int) -> Iterator[tuple[ScoredPage, Level | None, int]]:
         """What may go in the policy's order, how far, and what that frees; a call and its results leave together.
@@ -237,38 +239,38 @@ class EvictionPlan:
         """
         state = self.state
         assert state.policy is not None, "a session with a budget has a policy"
-        free = [one for one in state.policy.victims(state.now) if self._may(one.page, winner)]
-        free = [one for one in free if self._is_free(one.page) and state.here[one.page].type in ORDINARY]
+        free = [victim for victim in state.policy.victims(state.now) if self._may(victim.page, winner)]
+        free = [victim for victim in free if self._is_free(victim.page) and state.here[victim.page].type in ORDINARY]
         sizes: dict[int, int] = {}  # of a call and its results, by the call
-        for held in state.here.values():
-            if self._is_here(held.page) and self._is_here(held.answers):
-                sizes[held.answers] = sizes.get(held.answers, 1) + 1
+        for resident in state.here.values():
+            if self._is_here(resident.page) and self._is_here(resident.answers):
+                sizes[resident.answers] = sizes.get(resident.answers, 1) + 1
         gains: dict[int, int] = {}
         for last in (False, True):
             come: dict[int, list[ScoredPage]] = {}
             for scored in free:
-                held = state.here[scored.page]
-                level = None if last else self._step(held)
+                resident = state.here[scored.page]
+                level = None if last else self._step(resident)
                 if level is not None:
-                    gains[held.page] = self._shorter_by(held, level)
-                    yield scored, level, gains[held.page]
+                    gains[resident.page] = self._shorter_by(resident, level)
+                    yield scored, level, gains[resident.page]
                     continue
-                unit = held.answers if held.answers in sizes else held.page
+                unit = resident.answers if resident.answers in sizes else resident.page
                 come.setdefault(unit, []).append(scored)
                 if len(come[unit]) == sizes.get(unit, 1):
                     if self._whole_units:  # where that is enough a result stays alone, and no call does
                         come[unit].sort(key=_page)
-                    for one in come[unit]:
-                        yield one, None, self.tokens(state.here[one.page]) - gains.get(one.page, 0)
+                    for victim in come[unit]:
+                        yield victim, None, self.tokens(state.here[victim.page]) - gains.get(victim.page, 0)
 
     def _is_here(self, page: int) -> bool:
         """Whether a page is in the prompt as decided so far."""
         return page in self.state.here and self.level(self.state.here[page]) < GONE
 
-    def _shorter_by(self, held: ManagedPage, level: Level) -> int:
+    def _shorter_by(self, managed: ManagedPage, level: Level) -> int:
         """What showing a page at a level frees; a form nobody made yet is guessed."""
-        now, made = self.tokens(held), held.made(level)
-        form = None if made is None else held.forms[made]
+        now, made = self.tokens(managed), managed.made(level)
+        form = None if made is None else managed.forms[made]
         return now - now // GUESS if form is None else max(0, now - form.tokens)
 
     def _hold(self) -> None:
@@ -286,51 +288,55 @@ class EvictionPlan:
         """The tokens no fault takes, but for those of the page it is for: pins, the last turns, what just came."""
         self._hold()
         pages = self.state.pages
-        held = self.state.pinned + sum(self.tokens(pages[page]) for page in self._last if page not in self.kept)
-        held += sum(tokens for page, tokens in self.kept.items() if not pages[page].pinned)
+        tokens_held = self.state.pinned + sum(self.tokens(pages[page]) for page in self._last if page not in self.kept)
+        tokens_held += sum(tokens for page, tokens in self.kept.items() if not pages[page].pinned)
         asked = (page for page in self.asked if page not in self._last and page not in self.kept)
-        held += sum(self.tokens(pages[page]) for page in asked if not pages[page].pinned and page != winner)
+        tokens_held += sum(self.tokens(pages[page]) for page in asked if not pages[page].pinned and page != winner)
         page = pages[winner]
-        return held - self.tokens(page) if page.pinned or winner in self._last or winner in self.kept else held
+        return (
+            tokens_held - self.tokens(page)
+            if page.pinned or winner in self._last or winner in self.kept
+            else tokens_held
+        )
 
-    def level(self, held: ManagedPage) -> int:
+    def level(self, managed: ManagedPage) -> int:
         """The level a page is shown at as decided so far, beyond the last where it is not."""
-        level = self._levels.get(held.page, held.level if held.page in self.state.here else None)
+        level = self._levels.get(managed.page, managed.level if managed.page in self.state.here else None)
         return GONE if level is None else level
 
-    def tokens(self, held: ManagedPage) -> int:
+    def tokens(self, managed: ManagedPage) -> int:
         """What a page takes as decided so far."""
-        level = self.level(held)
-        form = held.forms[level] if level < GONE else None
+        level = self.level(managed)
+        form = managed.forms[level] if level < GONE else None
         return 0 if form is None else form.tokens
 
-    def let_in(self, held: ManagedPage, level: Level, tokens: int) -> None:
+    def let_in(self, managed: ManagedPage, level: Level, tokens: int) -> None:
         """Counts a page as shown at a level, for the room was made."""
-        self.used += tokens - self.tokens(held)
-        self._levels[held.page] = level
-        self.kept[held.page] = tokens
+        self.used += tokens - self.tokens(managed)
+        self._levels[managed.page] = level
+        self.kept[managed.page] = tokens
 
     def arrive(self, tokens_max: int) -> None:
         """Shows what no call has shown yet and is larger than it may be as far as it fits, at the lowest level."""
         for page in self.state.unseen:
-            held = self.state.here[page]
-            free = not held.pinned and page not in self.asked and page not in self._levels  # nor decided already
+            resident = self.state.here[page]
+            free = not resident.pinned and page not in self.asked and page not in self._levels  # nor decided already
             free = free and page not in self.state.retracted.here
-            if held.tokens > tokens_max and free and may_shorten(held):
-                self._shorten(held, tokens_max)
+            if resident.tokens > tokens_max and free and may_shorten(resident):
+                self._shorten(resident, tokens_max)
 
-    def _shorten(self, held: ManagedPage, tokens_max: int) -> None:
-        wanted = held.level + 1
-        while wanted < len(held.forms):
-            level = held.made(wanted)
+    def _shorten(self, managed: ManagedPage, tokens_max: int) -> None:
+        wanted = managed.level + 1
+        while wanted < len(managed.forms):
+            level = managed.made(wanted)
             if level is None:
-                self.requests.append(Compression(held.page, wanted))
+                self.requests.append(Compression(managed.page, wanted))
                 return
-            form = held.forms[level]
+            form = managed.forms[level]
             if form is not None and form.tokens <= tokens_max:
-                self._levels[held.page] = Level(level)
-                step = EvictionStep(0, Level(level), held.tokens - form.tokens)
-                self._write({held.page: step}, (), held.tokens - tokens_max, 1, Cause.ARRIVAL, 0)
+                self._levels[managed.page] = Level(level)
+                step = EvictionStep(0, Level(level), managed.tokens - form.tokens)
+                self._write({managed.page: step}, (), managed.tokens - tokens_max, 1, Cause.ARRIVAL, 0)
                 return
             wanted = level + 1
 
@@ -357,8 +363,10 @@ class EvictionPlan:
     def _by_level(self) -> Iterator[tuple[ScoredPage, Level | None]]:
         for level in (Level.ABSTRACT, Level.REFERENCE, None):
             for page in self._last:
-                held = self.state.pages[page]
-                if level is None or (self.level(held) < level and may_shorten(held) and self._is_shorter(held, level)):
+                managed = self.state.pages[page]
+                if level is None or (
+                    self.level(managed) < level and may_shorten(managed) and self._is_shorter(managed, level)
+                ):
                     yield ScoredPage(0, page), level
 
     def _ordered(self, chosen: Callable[[int], bool]) -> Iterator[tuple[ScoredPage, Level | None]]:
@@ -380,24 +388,24 @@ class EvictionPlan:
 
     def _may(self, page: int, winner: int) -> bool:
         """Whether a page is here to be chosen, as decided so far."""
-        held = self.state.here.get(page)
-        if held is None or held.pinned or page in self.kept or page in self.asked or page == winner:
+        resident = self.state.here.get(page)
+        if resident is None or resident.pinned or page in self.kept or page in self.asked or page == winner:
             return False
-        return self.level(held) < GONE
+        return self.level(resident) < GONE
 
-    def _step(self, held: ManagedPage) -> Level | None:
+    def _step(self, managed: ManagedPage) -> Level | None:
         """What ordinary pressure makes of a page: a shorter form, an abstract if not told otherwise, then nothing."""
         settings = self.state.settings
-        if settings is not None and settings.compress and may_shorten(held):
+        if settings is not None and settings.compress and may_shorten(managed):
             level = Level(settings.compress_level)
-            return level if self.level(held) < level else None
+            return level if self.level(managed) < level else None
         return None
 
-    def _is_shorter(self, held: ManagedPage, level: Level) -> bool:
+    def _is_shorter(self, managed: ManagedPage, level: Level) -> bool:
         """Whether the form at a level is shorter than what is shown; one nobody made yet is taken to be."""
-        made = held.made(level)
-        form = None if made is None else held.forms[made]
-        return form is None or form.tokens < self.tokens(held)
+        made = managed.made(level)
+        form = None if made is None else managed.forms[made]
+        return form is None or form.tokens < self.tokens(managed)
 
     # ---- taking
 
@@ -426,16 +434,16 @@ class EvictionPlan:
             nearest = tuple((score, page) for page, score in losers.items())
             self._write(chosen, nearest, need, contest.candidates, cause, winner)
 
-    def _gain(self, held: ManagedPage, level: Level | None) -> tuple[Level | None, int]:
+    def _gain(self, managed: ManagedPage, level: Level | None) -> tuple[Level | None, int]:
         """The level a page really goes to, and the tokens that frees; asks for a form where none was made."""
-        now = self.tokens(held)
+        now = self.tokens(managed)
         if level is None:
             return None, now
-        shorter = held.made(level)
+        shorter = managed.made(level)
         if shorter is None:
-            self.requests.append(Compression(held.page, level))
+            self.requests.append(Compression(managed.page, level))
             return level, now - now // GUESS
-        form = held.forms[shorter]
+        form = managed.forms[shorter]
         assert form is not None
         return (Level(shorter), now - form.tokens) if form.tokens < now else (None, now)
 
@@ -460,7 +468,7 @@ class EvictionPlan:
                 self.decided.append(Unpin(page, Holder.TURNS, None if first else why))
             form = None if level is None else state.pages[page].forms[level]
             content = None if form is None else form.position
-            told = None if first else why
-            self.decided.append(Evict(page, cause, gain, score, level, content, told, first))
+            reason = None if first else why
+            self.decided.append(Evict(page, cause, gain, score, level, content, reason, first))
             first = first or state.position + len(self.decided)
             self.used -= gain

@@ -48,13 +48,13 @@ class Kernel:
         """
         if self._idle:
             return
-        told = self._told
+        decisions = self._told
         self._idle = True
-        decided = decide(self.state, told)
+        decided = decide(self.state, decisions)
         while decided.requests:
             for request in dict.fromkeys(decided.requests):
                 self._take(self._perform(request))
-            decided = decide(self.state, told)
+            decided = decide(self.state, decisions)
         settings = self.state.settings
         if (
             decided.mutations or settings is None or not settings.batches

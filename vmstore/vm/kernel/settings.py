@@ -120,33 +120,33 @@ _FIELDS = {field.name: field for field in msgspec.structs.fields(KernelSettings)
 _COUNTS = [name for name, field in _FIELDS.items() if field.type is int]
 
 
-def known_settings(told: Iterable[str]) -> None:
+def known_settings(names: Iterable[str]) -> None:
     """Refuses a name that no setting has, with the one that was likely meant."""
-    for name in told:
+    for name in names:
         if name not in _FIELDS:
             meant = suggest(str(name), _FIELDS)
             near = f"; did you mean {meant}? The" if meant else "; the"
             raise InputError(f"there is no setting {name!r}{near} settings are {', '.join(_FIELDS)}")
 
 
-def _refusal(told: dict[str, Any], why: str) -> str:
+def _refusal(values: dict[str, Any], why: str) -> str:
     """Which setting was told what it cannot be, and the words it may be where there are only some."""
     what, _, name = why.partition(" - at `$.")
     name = re.split(r"[.`\[]", name)[0]
-    if name not in told:
+    if name not in values:
         return why
     words = [one for part in (_FIELDS[name].type, *get_args(_FIELDS[name].type)) for one in get_args(part)]
     listed = ", ".join(word for word in words if isinstance(word, str))
-    return f"{name} cannot be {told[name]!r:.60} ({f'it is one of {listed}' if listed else what})"
+    return f"{name} cannot be {values[name]!r:.60} ({f'it is one of {listed}' if listed else what})"
 
 
-def changed(settings: KernelSettings, told: dict[str, Any]) -> KernelSettings:
+def changed(settings: KernelSettings, values: dict[str, Any]) -> KernelSettings:
     """Settings with what was told; InputError names the value, the reason and the remedy."""
-    known_settings(told)
+    known_settings(values)
     try:
-        new = msgspec.convert(msgspec.structs.asdict(settings) | told, KernelSettings)
+        new = msgspec.convert(msgspec.structs.asdict(settings) | values, KernelSettings)
     except msgspec.ValidationError as error:
-        raise InputError(f"{_refusal(told, str(error))}; see specs/kernel.md for what each setting may be") from error
+        raise InputError(f"{_refusal(values, str(error))}; see specs/kernel.md for what each setting may be") from error
     for name in _COUNTS:
         if not 0 <= getattr(new, name) <= TOKENS_MAX:
             raise InputError(f"{name} is {getattr(new, name)}; it is a count from 0 to {TOKENS_MAX:,}")
@@ -172,9 +172,9 @@ def changed(settings: KernelSettings, told: dict[str, Any]) -> KernelSettings:
     return new
 
 
-def encoded(told: dict[str, Any]) -> bytes:
+def encoded(values: dict[str, Any]) -> bytes:
     """What changed, as the log's cell holds it: names in order, so that the same change is the same bytes."""
-    return msgspec.json.encode(dict(sorted(told.items())))
+    return msgspec.json.encode(dict(sorted(values.items())))
 
 
 def decoded(settings: KernelSettings | None, cell: bytes) -> KernelSettings:
@@ -183,7 +183,7 @@ def decoded(settings: KernelSettings | None, cell: bytes) -> KernelSettings:
     So is what an earlier version let in by hand and what is no JSON object.
     """
     try:
-        told = msgspec.json.decode(cell, type=dict[str, Any])
+        values = msgspec.json.decode(cell, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        told = {}
-    return changed(settings or BEFORE, {name: value for name, value in told.items() if name in _FIELDS})
+        values = {}
+    return changed(settings or BEFORE, {name: value for name, value in values.items() if name in _FIELDS})

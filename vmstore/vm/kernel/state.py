@@ -133,8 +133,8 @@ class State:
 
     # ---- what is told
 
-    def _on_settings(self, position: int, told: m.Settings) -> None:
-        before, self.settings = self.settings, decoded(self.settings, self._read(position, told.told))
+    def _on_settings(self, position: int, settings: m.Settings) -> None:
+        before, self.settings = self.settings, decoded(self.settings, self._read(position, settings.told))
         self._reckon()
         same = before is not None and (before.policy, before.parameters, before.l0_tokens_max) == (
             self.settings.policy,
@@ -143,11 +143,11 @@ class State:
         )
         if not same:
             self.policy = policy(self.settings.policy, self.budget, **self.settings.parameters)
-            for held in sorted(self.here.values(), key=_used):
-                self.policy.enter(held, self.now)
+            for resident in sorted(self.here.values(), key=_used):
+                self.policy.enter(resident, self.now)
 
-    def _on_configure(self, position: int, told: m.Configure) -> None:
-        self.factor_ppm, self.beside = told.factor_ppm, told.beside
+    def _on_configure(self, position: int, configure: m.Configure) -> None:
+        self.factor_ppm, self.beside = configure.factor_ppm, configure.beside
         self._reckon()
 
     def _on_turn(self, position: int, told: m.Turn) -> None:
@@ -168,25 +168,25 @@ class State:
     def _liken(self, alike: dict[int, int]) -> None:
         """Keeps how alike pages are to what the turn begins with, those that were like the last one too."""
         for page in dict.fromkeys((*self.alike, *alike)):
-            held = self.pages.get(page)
-            if held is not None:
-                held.similarity = min(max(alike.get(page, 0), 0), PPM)
+            managed = self.pages.get(page)
+            if managed is not None:
+                managed.similarity = min(max(alike.get(page, 0), 0), PPM)
                 if self._weighs_likeness:
-                    self._touched(held)
+                    self._touched(managed)
         self.alike = dict.fromkeys(alike)
 
-    def _on_segment(self, position: int, told: m.Segment) -> None:
-        self.segment, self.segment_tokens = told.number, 0
-        if told.summary is not None and self.vacated and told.summary in self.here:
-            self.here[told.summary].rank = self.vacated  # it stands where what it replaced stood
-            self.moved[told.summary] = None
+    def _on_segment(self, position: int, segment: m.Segment) -> None:
+        self.segment, self.segment_tokens = segment.number, 0
+        if segment.summary is not None and self.vacated and segment.summary in self.here:
+            self.here[segment.summary].rank = self.vacated  # it stands where what it replaced stood
+            self.moved[segment.summary] = None
         self.vacated = 0
 
     # ---- pages
 
     def _on_create(self, position: int, made: m.Create) -> None:
         self.references += 1  # being written is a page's first use, and time goes by where nothing is asked for
-        held = ManagedPage(
+        managed = ManagedPage(
             page=position,
             tokens=made.tokens,
             type=PageType(made.type),
@@ -204,12 +204,12 @@ class State:
             opaque=made.content is None,
             anchor=made.importance if made.type == PageType.CLAIM else 0,
         )
-        self.pages[position] = held
+        self.pages[position] = managed
         for kind, page in made.links:
             self._related(position, page, kind)
         if self.settings is None or made.type in (PageType.RAW, PageType.VALUE):
             return
-        self._enter(held, 0, said=bool(made.message))
+        self._enter(managed, 0, spoken=bool(made.message))
         self.unseen[position] = None
         if made.message:
             self._said(position, made)
@@ -221,19 +221,19 @@ class State:
         source, target, kind = ends.source, ends.target, ends.link
         if kind == LinkKind.HAS_CAPTION:
             source, target, kind = target, source, LinkKind.REPRESENTS
-        held = self.pages.get(source)
-        if held is not None and kind == LinkKind.REPRESENTS and held.origin == target:
-            held.origin = 0
+        managed = self.pages.get(source)
+        if managed is not None and kind == LinkKind.REPRESENTS and managed.origin == target:
+            managed.origin = 0
 
     def _related(self, source: int, target: int, kind: int) -> None:
         """Keeps which pages belong together: an answer and its call, a page and what was written to stand for it."""
         if kind == LinkKind.HAS_CAPTION:
             source, target, kind = target, source, LinkKind.REPRESENTS
-        held = self.pages.get(source)
-        if held is not None and kind == LinkKind.CAUSED_BY:
-            held.answers = target
-        elif held is not None and kind == LinkKind.REPRESENTS:
-            held.origin = target
+        managed = self.pages.get(source)
+        if managed is not None and kind == LinkKind.CAUSED_BY:
+            managed.answers = target
+        elif managed is not None and kind == LinkKind.REPRESENTS:
+            managed.origin = target
 
     def _said(self, position: int, made: m.Create) -> None:
         """Keeps who said what last: pairs of user and assistant, whatever tools gave in between."""
@@ -247,42 +247,42 @@ class State:
             exchange.answered.append(position)
 
     def _on_update(self, position: int, new: m.Update) -> None:
-        held = self.pages[new.page]
-        held.version = new.version
-        held.forms = [ManagedForm(position, new.tokens), None, None, None]
-        if held.page in self.here:
-            self._show(held, 0)
+        managed = self.pages[new.page]
+        managed.version = new.version
+        managed.forms = [ManagedForm(position, new.tokens), None, None, None]
+        if managed.page in self.here:
+            self._show(managed, 0)
 
     def _on_compress(self, position: int, made: m.Compress) -> None:
-        held = self.pages[made.page]
-        if made.version == held.version:
-            held.forms[made.level] = ManagedForm(position, made.tokens, _METHODS.get(made.method))
+        managed = self.pages[made.page]
+        if made.version == managed.version:
+            managed.forms[made.level] = ManagedForm(position, made.tokens, _METHODS.get(made.method))
 
-    def _on_annotate(self, position: int, said: m.Annotate) -> None:
-        held = self.pages[said.page]
-        if said.importance is not None:
-            held.importance = said.importance
-        if said.anchors is not None:
-            self._anchor(held, self._read(position, said.anchors))
-        if held.page in self.anchored or held.anchor or held.type is PageType.CLAIM:
-            held.anchor = held.importance
-        if said.importance is not None or (said.anchors is not None and self._weighs_likeness):
-            self._touched(held)
-        if said.status is not None:
-            self.retracted.say(held.page, said.status, self.here)
+    def _on_annotate(self, position: int, annotation: m.Annotate) -> None:
+        managed = self.pages[annotation.page]
+        if annotation.importance is not None:
+            managed.importance = annotation.importance
+        if annotation.anchors is not None:
+            self._anchor(managed, self._read(position, annotation.anchors))
+        if managed.page in self.anchored or managed.anchor or managed.type is PageType.CLAIM:
+            managed.anchor = managed.importance
+        if annotation.importance is not None or (annotation.anchors is not None and self._weighs_likeness):
+            self._touched(managed)
+        if annotation.status is not None:
+            self.retracted.say(managed.page, annotation.status, self.here)
 
-    def _anchor(self, held: ManagedPage, told: bytes) -> None:
+    def _anchor(self, managed: ManagedPage, anchors: bytes) -> None:
         """Notes which anchors a page has; one whose value is null is taken away, and with the last its strength."""
-        names = dict.fromkeys(self.anchored.pop(held.page, ()))
-        for name, value in _values(told).items():
+        names = dict.fromkeys(self.anchored.pop(managed.page, ()))
+        for name, value in _values(anchors).items():
             if value is None:
                 names.pop(name, None)
             else:
                 names[name] = None
         if names:
-            self.anchored[held.page] = [*names]
+            self.anchored[managed.page] = [*names]
         else:
-            held.anchor = 0
+            managed.anchor = 0
 
     def _on_delete(self, position: int, gone: m.Delete) -> None:
         self.retracted.say(gone.page, Standing.SUPERSEDED, self.here)
@@ -298,67 +298,67 @@ class State:
     def _on_cite(self, position: int, cited: m.Cite) -> None:
         self._use(self.pages[cited.page])
 
-    def _use(self, held: ManagedPage) -> None:
+    def _use(self, managed: ManagedPage) -> None:
         self.references += 1
-        held.uses += 1
-        held.used, held.used_turn = self.references, self.turn
-        self._touched(held)
+        managed.uses += 1
+        managed.used, managed.used_turn = self.references, self.turn
+        self._touched(managed)
 
-    def _touched(self, held: ManagedPage) -> None:
-        if self.policy is not None and held.page in self.here:
-            self.policy.touch(held, self.now)
+    def _touched(self, managed: ManagedPage) -> None:
+        if self.policy is not None and managed.page in self.here:
+            self.policy.touch(managed, self.now)
 
     # ---- decisions
 
     def _on_fault_in(self, position: int, served: m.FaultIn) -> None:
-        held = self.pages.get(served.page)
-        if held is None or not self._can(held, served.level):
+        managed = self.pages.get(served.page)
+        if managed is None or not self._can(managed, served.level):
             return
-        held.faulted = self.turn
+        managed.faulted = self.turn
         if served.reference in self.asked:
             self.faults += 1
             self.fault_tokens += served.tokens
-        self._bring(held, served.level)
+        self._bring(managed, served.level)
 
     def _on_prefetch(self, position: int, fetched: m.Prefetch) -> None:
-        held = self.pages.get(fetched.page)
-        if held is not None and self._can(held, fetched.level):
-            self._bring(held, fetched.level)
+        managed = self.pages.get(fetched.page)
+        if managed is not None and self._can(managed, fetched.level):
+            self._bring(managed, fetched.level)
             if (
                 self.settings is not None and self.settings.recall_share
             ):  # it came for one message, and goes for the next
-                self.returned[held.page] = self.turn + 1, self.call + PROTECTED_CALLS
+                self.returned[managed.page] = self.turn + 1, self.call + PROTECTED_CALLS
 
     def _on_evict(self, position: int, gone: m.Evict) -> None:
-        held = self.here.get(gone.page)
-        if held is None or not self._can(held, gone.level or 0):  # as an earlier version let it in by hand
+        resident = self.here.get(gone.page)
+        if resident is None or not self._can(resident, gone.level or 0):  # as an earlier version let it in by hand
             return
         if gone.cause == Cause.SEGMENT:
-            self.vacated = min(self.vacated or held.rank, held.rank)
+            self.vacated = min(self.vacated or resident.rank, resident.rank)
         if gone.level is None:
-            self._leave(held, evicted=True)
+            self._leave(resident, evicted=True)
         else:
-            self._show(held, gone.level)
+            self._show(resident, gone.level)
 
-    def _can(self, held: ManagedPage, level: int) -> bool:
+    def _can(self, managed: ManagedPage, level: int) -> bool:
         """Whether a page can be shown so: an earlier version let in by hand what no kernel decides."""
-        return self.settings is not None and held.forms[level] is not None
+        return self.settings is not None and managed.forms[level] is not None
 
     def _on_pin(self, position: int, pin: m.Pin) -> None:
-        held = self.pages[pin.page]
-        self._hold(held, held.holders | 1 << pin.holder)
+        managed = self.pages[pin.page]
+        self._hold(managed, managed.holders | 1 << pin.holder)
 
     def _on_unpin(self, position: int, unpin: m.Unpin) -> None:
-        held = self.pages[unpin.page]
+        managed = self.pages[unpin.page]
         if unpin.holder == Holder.TURNS:
-            held.yields = self.turn
+            managed.yields = self.turn
         else:
-            self._hold(held, held.holders & ~(1 << unpin.holder))
+            self._hold(managed, managed.holders & ~(1 << unpin.holder))
 
-    def _hold(self, held: ManagedPage, holders: int) -> None:
-        self._count(held, -1)
-        held.holders = holders
-        self._count(held, 1)
+    def _hold(self, managed: ManagedPage, holders: int) -> None:
+        self._count(managed, -1)
+        managed.holders = holders
+        self._count(managed, 1)
 
     def _on_pressure(self, position: int, pressure: m.Pressure) -> None:
         self.load = Load(pressure.level)
@@ -381,25 +381,25 @@ class State:
             self.moved.clear()
             self.unseen.clear()
         else:  # the call was sent less than the prompt holds
-            there = ((page, held.residence) for page, held in self.here.items())
+            there = ((page, resident.residence) for page, resident in self.here.items())
             self.moved = {page: None for page, residence in there if self.packed.get(page) != residence}
             self.unseen = {page: None for page in self.unseen if page not in self.packed}
 
     # ---- the prompt
 
-    def _enter(self, held: ManagedPage, level: int, *, said: bool = False) -> None:
-        form = held.forms[level]
+    def _enter(self, managed: ManagedPage, level: int, *, spoken: bool = False) -> None:
+        form = managed.forms[level]
         assert form is not None, "what is shown has a form"
-        held.level, held.tokens, held.entered = level, form.tokens, self.turn
-        held.rank = self._next_rank()
-        if not said and self.settings is not None and self.settings.shape is not None:
+        managed.level, managed.tokens, managed.entered = level, form.tokens, self.turn
+        managed.rank = self._next_rank()
+        if not spoken and self.settings is not None and self.settings.shape is not None:
             self._put_after()
-        self.here[held.page] = held
-        self.used += held.tokens
-        self._count(held, 1)
-        self.moved[held.page] = None
+        self.here[managed.page] = managed
+        self.used += managed.tokens
+        self._count(managed, 1)
+        self.moved[managed.page] = None
         if self.policy is not None:
-            self.policy.enter(held, self.now)
+            self.policy.enter(managed, self.now)
 
     def _next_rank(self) -> int:
         self.rank += RANK_STEP
@@ -414,47 +414,47 @@ class State:
         if len(self.unseen) > UNSEEN_MAX:
             return
         new = [self.here[page] for page in self.unseen if page in self.here]
-        for held in sorted((held for held in new if held.message and not held.pinned), key=_rank):
-            held.rank = self._next_rank()
-            self.moved[held.page] = None
+        for managed in sorted((managed for managed in new if managed.message and not managed.pinned), key=_rank):
+            managed.rank = self._next_rank()
+            self.moved[managed.page] = None
 
-    def _bring(self, held: ManagedPage, level: int) -> None:
+    def _bring(self, managed: ManagedPage, level: int) -> None:
         settings = self.settings
         assert settings is not None, "only a session with a budget brings pages back"
-        again = held.left + settings.cooldown_turns if held.left >= 0 else 0
+        again = managed.left + settings.cooldown_turns if managed.left >= 0 else 0
         turn = max(self.turn + settings.protected_turns, again)
-        self.returned[held.page] = turn, self.call + (1 if settings.batches else PROTECTED_CALLS)
-        if held.page in self.here:
-            self._show(held, level)
+        self.returned[managed.page] = turn, self.call + (1 if settings.batches else PROTECTED_CALLS)
+        if managed.page in self.here:
+            self._show(managed, level)
         else:
-            self._enter(held, level)
+            self._enter(managed, level)
 
-    def _show(self, held: ManagedPage, level: int) -> None:
+    def _show(self, managed: ManagedPage, level: int) -> None:
         """Shows a page that is here at another level, or its new content."""
-        form = held.forms[level]
+        form = managed.forms[level]
         assert form is not None, "what is shown has a form"
-        self.used += form.tokens - held.tokens
-        self._count(held, -1)
-        held.level, held.tokens = level, form.tokens
-        self._count(held, 1)
-        self.moved[held.page] = None
-        self._touched(held)
+        self.used += form.tokens - managed.tokens
+        self._count(managed, -1)
+        managed.level, managed.tokens = level, form.tokens
+        self._count(managed, 1)
+        self.moved[managed.page] = None
+        self._touched(managed)
 
-    def _leave(self, held: ManagedPage, *, evicted: bool) -> None:
-        self._count(held, -1)
-        del self.here[held.page]
-        self.used -= held.tokens
-        self.unseen.pop(held.page, None)
-        self.retracted.here.pop(held.page, None)
-        held.left = self.turn
-        self.moved[held.page] = None
+    def _leave(self, managed: ManagedPage, *, evicted: bool) -> None:
+        self._count(managed, -1)
+        del self.here[managed.page]
+        self.used -= managed.tokens
+        self.unseen.pop(managed.page, None)
+        self.retracted.here.pop(managed.page, None)
+        managed.left = self.turn
+        self.moved[managed.page] = None
         if self.policy is not None:
-            self.policy.leave(held, self.now, evicted=evicted)
+            self.policy.leave(managed, self.now, evicted=evicted)
 
-    def _count(self, held: ManagedPage, sign: int) -> None:
+    def _count(self, managed: ManagedPage, sign: int) -> None:
         """Counts a page here in, or out of, what never yields."""
-        if held.pinned and held.page in self.here:
-            self.pinned += sign * held.tokens
+        if managed.pinned and managed.page in self.here:
+            self.pinned += sign * managed.tokens
             self.pinned_pages += sign
 
     def guarded(self) -> dict[int, None]:
@@ -476,8 +476,8 @@ class State:
         return next((exchange.said for exchange in reversed(self.recent.values()) if exchange.said), [])
 
     def _yields(self, page: int) -> bool:
-        held = self.here.get(page)
-        return held is not None and not held.pinned
+        resident = self.here.get(page)
+        return resident is not None and not resident.pinned
 
     def left(self) -> tuple[int, int]:
         """The faults, and their tokens, that the model has left in this turn."""
@@ -489,32 +489,32 @@ class State:
         """What entered the prompt or changed in it since the last call, and what left it, in order of pages."""
         entered, left = [], []
         for page in sorted(self.moved):
-            held = self.here.get(page)
-            if held is None:
+            resident = self.here.get(page)
+            if resident is None:
                 if page in self.packed:
                     left.append(page)
-            elif (residence := held.residence) != self.packed.get(page):
+            elif (residence := resident.residence) != self.packed.get(page):
                 entered.append(residence)
         return entered, left
 
 
-def _values(told: bytes) -> dict[str, object]:
+def _values(content: bytes) -> dict[str, object]:
     """Anchors by name; what somebody else wrote has none, and of what was erased nobody knows the name."""
-    if isinstance(told, ErasedContent):
+    if isinstance(content, ErasedContent):
         return {"": ""}
     try:
-        found = loads(told)
+        found = loads(content)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _rank(held: ManagedPage) -> int:
-    return held.rank
+def _rank(managed: ManagedPage) -> int:
+    return managed.rank
 
 
-def _used(held: ManagedPage) -> tuple[int, int]:
-    return held.used, held.page
+def _used(managed: ManagedPage) -> tuple[int, int]:
+    return managed.used, managed.page
 
 
 _METHODS = {int(method): method for method in Method}

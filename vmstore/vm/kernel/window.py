@@ -58,7 +58,7 @@ def chosen(state: State) -> Selection | None:
             f"{state.beside:,}; widen it, or use shorter rules"
         )
     here = sorted(state.here.values(), key=_rank)
-    leaves = [leaf_of(held, state.segment) for held in here]
+    leaves = [leaf_of(managed, state.segment) for managed in here]
     return select(leaves, state.window, turns=max(1, settings.pinned_turns))
 
 
@@ -67,49 +67,49 @@ def shown(choice: Selection) -> dict[int, int]:
     return {int(leaf.name[1:]): leaf.level for leaf in choice.shown}
 
 
-def leaf_of(held: ManagedPage, segment: int, level: int | None = None) -> PromptPage:
+def leaf_of(managed: ManagedPage, segment: int, level: int | None = None) -> PromptPage:
     """A page as the kernel knows it, at the level it is shown at or another; `segment` is the one under way."""
-    at = held.level if level is None else level
-    form = held.forms[at]
+    at = managed.level if level is None else level
+    form = managed.forms[at]
     assert form is not None, "what is shown has a form"
-    others = ((other, one) for other, one in enumerate(held.forms) if one is not None and other != at)
+    others = ((other, one) for other, one in enumerate(managed.forms) if one is not None and other != at)
     return PromptPage(
-        name=page_name(held.page),
-        type=held.type,
-        modality=held.modality,
-        role=Role(held.role),
-        slot=Slot.SYSTEM if held.holders & BEFORE_ALL else Slot.MESSAGES,
+        name=page_name(managed.page),
+        type=managed.type,
+        modality=managed.modality,
+        role=Role(managed.role),
+        slot=Slot.SYSTEM if managed.holders & BEFORE_ALL else Slot.MESSAGES,
         level=at,
         tokens=form.tokens,
-        mime=mime_of(held, at),
-        others=tuple(PageForm(level=other, tokens=one.tokens, mime=mime_of(held, other)) for other, one in others),
-        version=held.version,
-        importance=held.importance,
-        pinned=held.pinned,
-        task=bool(held.holders >> Holder.PLAN & 1),
-        turn=max(held.created, held.entered, held.faulted),
-        segment=0 if held.segment == segment else held.segment + 1,
-        origin=page_name(held.origin) if held.origin else "",
-        message=held.message,
-        call_id=page_name(held.answers or held.page),
-        is_result=bool(held.answers),
-        is_call=not held.answers,
+        mime=mime_of(managed, at),
+        others=tuple(PageForm(level=other, tokens=one.tokens, mime=mime_of(managed, other)) for other, one in others),
+        version=managed.version,
+        importance=managed.importance,
+        pinned=managed.pinned,
+        task=bool(managed.holders >> Holder.PLAN & 1),
+        turn=max(managed.created, managed.entered, managed.faulted),
+        segment=0 if managed.segment == segment else managed.segment + 1,
+        origin=page_name(managed.origin) if managed.origin else "",
+        message=managed.message,
+        call_id=page_name(managed.answers or managed.page),
+        is_result=bool(managed.answers),
+        is_call=not managed.answers,
     )
 
 
-def mime_of(held: ManagedPage, level: int) -> str:
+def mime_of(managed: ManagedPage, level: int) -> str:
     """The content type of a form, which follows from how it was made."""
-    form = held.forms[level]
+    form = managed.forms[level]
     method = None if form is None else form.method
     if method is None or method in _OF_THE_SOURCE:
-        return held.mime.type
+        return managed.mime.type
     return MIMES.get(method, Mime.TEXT).type
 
 
 def _has_stand_ins(state: State) -> bool:
     """Whether a page here is told in words once its turn is over, or stands for another."""
-    return any(held.modality in MEDIA or held.origin in state.here for held in state.here.values())
+    return any(resident.modality in MEDIA or resident.origin in state.here for resident in state.here.values())
 
 
-def _rank(held: ManagedPage) -> int:
-    return held.rank
+def _rank(managed: ManagedPage) -> int:
+    return managed.rank

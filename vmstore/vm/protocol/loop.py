@@ -173,16 +173,16 @@ def rounds(
             session.take(answer, ())
             return None
         body, speaks = _heard(session, answer)
-        said = speaks.said(body)
-        calls = _identified(said.calls, count)
+        spoken = speaks.said(body)
+        calls = _identified(spoken.calls, count)
         session.take(answer, calls)
-        if said.text and not answer.streamed:
-            yield ResponseText(said.text)
+        if spoken.text and not answer.streamed:
+            yield ResponseText(spoken.text)
         if not calls or was_refused:
             for call in calls:
                 session.result(call, _refused(session, 0, "no_rounds_left", NO_ROUNDS))
             session.settle()
-            return RunResult(ROUNDS if calls else ANSWERED, said.text, count, request, body)
+            return RunResult(ROUNDS if calls else ANSWERED, spoken.text, count, request, body)
         answered = (*memory_tools(session.recalls()), *own)
         pending = tuple(one for one in calls if one.tool in offered and one.tool not in answered)
         was_refused = count >= rounds_max and len(pending) < len(calls)
@@ -199,7 +199,7 @@ def rounds(
         if done.is_over:
             return None
         if pending:
-            return RunResult(TOOLS, said.text, count, request, body, pending)
+            return RunResult(TOOLS, spoken.text, count, request, body, pending)
 
 
 NO_ROUNDS = "no rounds of calls are left; answer with what you have"
@@ -229,7 +229,7 @@ def _heard(session: ManagedSession, answer: Answer) -> tuple[Mapping[str, Any], 
 def _identified(calls: Sequence[ToolCall], count: int) -> tuple[ToolCall, ...]:
     """The calls, each with an id of its own: a provider that gives none takes results in their order."""
     seen: Counter[str] = Counter()
-    told = []
+    identified = []
     for nth, call in enumerate(calls):
         base = call.id.encode("utf-8", "replace").decode() or f"call_{count + 1}_{nth + 1}"  # as a log can hold it
         name = base + "_" * seen[base]
@@ -237,8 +237,8 @@ def _identified(calls: Sequence[ToolCall], count: int) -> tuple[ToolCall, ...]:
             name += "_"
         seen[base] += 1
         seen[name] += name != base
-        told.append(call._replace(id=name))
-    return tuple(told)
+        identified.append(call._replace(id=name))
+    return tuple(identified)
 
 
 class _Desk:

@@ -47,11 +47,11 @@ def named(leaf: PromptPage) -> str:
 
 def asked(leaf: PromptPage) -> tuple[str, Any]:
     """The tool a call's page names, and what stands for its arguments."""
-    told = _object(leaf.text or "")
-    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), None)
-    is_named = told.get("type") == NAMED and leaf.tool != "" and leaf.tool == told.get("name")
-    if inner is None and (is_named or told.get("type") in KINDS or set(told) - {"id"} in BARE):
-        inner = told
+    arguments = _object(leaf.text or "")
+    inner = next((arguments[key] for key in WRAPS if isinstance(arguments.get(key), dict)), None)
+    is_named = arguments.get("type") == NAMED and leaf.tool != "" and leaf.tool == arguments.get("name")
+    if inner is None and (is_named or arguments.get("type") in KINDS or set(arguments) - {"id"} in BARE):
+        inner = arguments
     if inner is None or leaf.tool not in ("", inner.get("name")):
         return leaf.tool, leaf.text  # arguments alone, which may have such keys of their own
     return str(inner.get("name") or ""), next((inner[key] for key in ARGUMENTS if key in inner), None)
@@ -59,9 +59,9 @@ def asked(leaf: PromptPage) -> tuple[str, Any]:
 
 def tool_called(text: str) -> str:
     """The tool that the text of a call names, whoever wrote it; its kind where it has no name, empty where neither."""
-    told = _object(text)
-    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
-    return str(inner.get("name") or told.get("type") or "")
+    call = _object(text)
+    inner = next((call[key] for key in WRAPS if isinstance(call.get(key), dict)), call)
+    return str(inner.get("name") or call.get("type") or "")
 
 
 def named_in(text: str) -> str:
@@ -72,8 +72,8 @@ def named_in(text: str) -> str:
 
 def arguments_in(text: str) -> str:
     """What the text of a call gives its tool, without what stands around it; the text where it is no call."""
-    told = _object(text)
-    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
+    call = _object(text)
+    inner = next((call[key] for key in WRAPS if isinstance(call.get(key), dict)), call)
     given = next((inner[key] for key in ARGUMENTS if key in inner), text)
     return given if isinstance(given, str) else dumps(given)
 

@@ -95,8 +95,8 @@ def refusal(code: str, message: str, budget: Budget | None = None) -> dict[str, 
 
 def _with(answer: dict[str, Any], budget: Budget | None) -> dict[str, Any]:
     if budget is not None:
-        told = (("rounds_left", budget.rounds), ("faults_left", budget.faults))
-        answer["budget"] = {**dict(told), "fault_tokens_left": budget.fault_tokens}
+        limits = (("rounds_left", budget.rounds), ("faults_left", budget.faults))
+        answer["budget"] = {**dict(limits), "fault_tokens_left": budget.fault_tokens}
     return answer
 
 
@@ -129,11 +129,11 @@ def _image(leaf: PromptPage) -> dict[str, Any]:
 
 
 def _audio(leaf: PromptPage) -> dict[str, Any]:
-    told = _object(leaf.caption().text)
-    content: dict[str, Any] = {"transcript": str(told.get("transcript") or leaf.caption().text or "")}
+    caption = _object(leaf.caption().text)
+    content: dict[str, Any] = {"transcript": str(caption.get("transcript") or leaf.caption().text or "")}
     times = [
         {"time": moment["time"], "text": str(moment["text"])}
-        for moment in _dicts(told.get("timestamps"))
+        for moment in _dicts(caption.get("timestamps"))
         if _is_number(moment.get("time")) and "text" in moment
     ]
     if times:
@@ -143,14 +143,14 @@ def _audio(leaf: PromptPage) -> dict[str, Any]:
 
 def _video(leaf: PromptPage) -> dict[str, Any]:
     words = leaf.caption().text
-    told = _object(words)
+    caption = _object(words)
     scenes: list[dict[str, Any]] = []
-    for scene in _dicts(told.get("scenes")):
+    for scene in _dicts(caption.get("scenes")):
         if _is_number(scene.get("timestamp")) and isinstance(scene.get("description"), str):
             url = scene.get("keyframe_url")
             known = {"timestamp": scene["timestamp"], "description": scene["description"]}
             scenes.append({**known, "keyframe_url": url} if isinstance(url, str) else known)
-    transcript = told.get("transcript") if told else words
+    transcript = caption.get("transcript") if caption else words
     return {"scenes": scenes, "transcript": transcript} if isinstance(transcript, str) else {"scenes": scenes}
 
 
@@ -163,7 +163,7 @@ def _object(text: str | None) -> dict[str, Any]:
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _is_number(value: Any) -> bool:

@@ -106,15 +106,15 @@ def _read(tool: str, text: str) -> Any:
         raise InputError(f"{tool}: the arguments are no JSON; give an object like {_example(tool)}") from None
 
 
-def _checked(tool: str, name: str, value: Any, told: Mapping[str, Any]) -> Any:
+def _checked(tool: str, name: str, value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # some providers know only one kind of number
-    if not isinstance(value, KINDS[told["type"]]) or isinstance(value, bool):
-        raise InputError(f"{tool}: {name} is no {told['type']}; give one like {_example(tool)}")
-    if "enum" in told and value not in told["enum"]:
-        raise InputError(f"{tool}: no {name} {str(value)[:80]!r}; give one of {', '.join(told['enum'])}")
-    if "minimum" in told and not told["minimum"] <= value <= told["maximum"]:
-        raise InputError(f"{tool}: {name} {value} is not possible; give {told['minimum']} to {told['maximum']}")
+    if not isinstance(value, KINDS[schema["type"]]) or isinstance(value, bool):
+        raise InputError(f"{tool}: {name} is no {schema['type']}; give one like {_example(tool)}")
+    if "enum" in schema and value not in schema["enum"]:
+        raise InputError(f"{tool}: no {name} {str(value)[:80]!r}; give one of {', '.join(schema['enum'])}")
+    if "minimum" in schema and not schema["minimum"] <= value <= schema["maximum"]:
+        raise InputError(f"{tool}: {name} {value} is not possible; give {schema['minimum']} to {schema['maximum']}")
     return value
 
 

@@ -100,10 +100,10 @@ class Postings:
             return {}
         mean = self._length / count
         rare = [term for term in asked if 0 < self.frequency(term) * COMMON <= max(count, FEW)]
-        told = rare or [term for term in asked if common and self.frequency(term)]
+        looked_for = rare or [term for term in asked if common and self.frequency(term)]
         scores: dict[int, float] = {}
         having: dict[int, list[str]] = {}
-        for term in told:
+        for term in looked_for:
             weight = asked[term] * self.weight(term)
             for window, times in zip(*self._having[term], strict=True):
                 norm = times + K1 * (1 - B + B * self._lengths[window] / mean)

@@ -52,8 +52,8 @@ def _profile(text: str) -> Profile:
     # A word said four times weighs three, not four: what is repeated is no longer news.
     weights = {term: sum(forms.values()).bit_length() for term, forms in found.items()}
     shown = {term: next(iter(forms)) if len(forms) == 1 else _usual(forms) for term, forms in found.items()}
-    told = weights.values()
-    return Profile(weights, shown, sum(told), sum(weight * weight for weight in told))
+    values = weights.values()
+    return Profile(weights, shown, sum(values), sum(weight * weight for weight in values))
 
 
 def _usual(forms: dict[str, int]) -> str:
@@ -93,11 +93,11 @@ def leading(profiles: Iterable[Profile], topics_max: int = TOPICS_MAX) -> tuple[
     """The topics of several texts together, as of a turn's pages; equal ones in the order they were said."""
     weights: dict[str, int] = {}
     shown: dict[str, str] = {}
-    for one in profiles:
-        for term, weight in one.weights.items():
+    for profile_of in profiles:
+        for term, weight in profile_of.weights.items():
             before = weights.get(term)
             if before is None:
-                word = shown[term] = one.shown[term]
+                word = shown[term] = profile_of.shown[term]
                 before = min(len(word) // 2, 6)
             weights[term] = before + 8 * weight
     named = [term for term, word in shown.items() if len(word) > 1 and not word.isdigit()]  # a number alone names none

@@ -77,8 +77,8 @@ class _Index:
         for name in names:
             if (page := self._cited.get(name)) is not None:
                 found[page] = max(found.get(page, Evidence.CITED), Evidence.CITED)
-        for evidence, held in ((Evidence.NAMED, names), (Evidence.QUOTED, runs)):
-            for text in held:
+        for evidence, texts in ((Evidence.NAMED, names), (Evidence.QUOTED, runs)):
+            for text in texts:
                 page, count = self._holders.get(text, (-1, 0))
                 if 0 < count <= HOLDERS_MAX:
                     found[page] = max(found.get(page, evidence), evidence)
