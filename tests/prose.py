@@ -19,26 +19,26 @@ where the command fails.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import io
 import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.forked_commands import PROGRAMS, ForkedCommands
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax.errors import QueryError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LINES_REPEATED = 40
-PROGRAMS = {"vmstore": "vmstore", "vmql": "vmstore.shell.vmql"}  # each with the module that is the same
 FENCE = re.compile(r"^```(?P<words>[^`]*)$")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(?P<title>.+?) *$", re.MULTILINE)
@@ -92,6 +92,15 @@ def run_page(page: Path, folder: Path) -> int:
         run.take(block)
     run.quiet()
     return run.count
+
+
+@functools.cache
+def forked_commands() -> ForkedCommands:
+    """The process that runs the commands of all pages; it ends with this one."""
+    around = {"PYTHONPATH": str(CHECKOUT), "PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8"}
+    commands = ForkedCommands(around)
+    atexit.register(commands.close)
+    return commands
 
 
 class Run:
@@ -159,18 +168,8 @@ class Run:
         linked = self.folder / "vmstore"  # as if the reader stood in the checkout
         if not linked.exists():
             linked.symlink_to(CHECKOUT / "vmstore", target_is_directory=True)
-        around = {"PYTHONPATH": str(CHECKOUT), "PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8"}
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", PROGRAMS[words[0]], *words[1:]],
-            stdin=subprocess.DEVNULL,
-            cwd=self.folder,
-            env=around,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-        )
-        return done.stdout + (done.stderr if done.returncode else "")
+        done = forked_commands().run(words, self.folder)
+        return done.stdout + (done.stderr if done.code else "")
 
     def _json(self, block: Block) -> None:
         texts = [block.text] if block.language == "json" else block.text.split("\n")

@@ -32,6 +32,9 @@ UNMOVED = {
     "vmql": ("again", "above idle"),
 }
 
+# The benches whose quick run takes some seconds of CPU; the others run by night, and when they are named.
+BY_DAY = {"append", "evict", "lineage", "redact", "verify", "wrap"}
+
 
 def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     """What a quick run tells as JSON."""
@@ -40,7 +43,9 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return told
 
 
-@pytest.mark.parametrize("name", bench.NAMES)
+@pytest.mark.parametrize(
+    "name", [name if name in BY_DAY else pytest.param(name, marks=pytest.mark.nightly) for name in bench.NAMES]
+)
 def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A quick run gives the rows of its goals, finite and ordered, and says that it was quick."""
     if name == "page" and browser() is None:
