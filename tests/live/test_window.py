@@ -13,7 +13,8 @@ from vmstore.core.page import LinkKind
 from vmstore.errors import InputError
 from vmstore.store.live.live_session import Live
 from vmstore.testing.simulate_live import picture
-from vmstore.vm.protocol.select import NO_ROOM, SAME_ORIGIN, SUMMARISED
+from vmstore.vm.assembly.choice import NO_ROOM
+from vmstore.vm.protocol.select import SAME_ORIGIN, SUMMARISED
 
 START = 1_795_301_701_000_000
 

@@ -14,12 +14,13 @@ from vmstore.core.page import Modality, PageType, Slot, Tier
 from vmstore.core.text.image_size import size_of
 from vmstore.live.content_cache import ContentCache
 from vmstore.live.transcript import Transcript
+from vmstore.vm.assembly.choice import LoweredPage, OmittedPage
 from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
 from vmstore.vm.kernel.window import leaf_of, shown
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.prompt_page import MEDIA, PromptPage
-from vmstore.vm.protocol.select import LoweredPage, OmittedPage, Selection
+from vmstore.vm.protocol.select import Selection
 from vmstore.vm.protocol.tool_calls import NAMED, named_in
 
 AVAILABLE_MAX = 64  # pages out of the prompt that a manifest may name

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.vm.protocol.leaves import form, leaf, leaves
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.errors import InputError
+from vmstore.vm.assembly.choice import NO_ROOM
 from vmstore.vm.protocol import PromptPage, Selection, select
-from vmstore.vm.protocol.select import LONELY, NO_ROOM, SAME_ORIGIN, SUMMARISED
+from vmstore.vm.protocol.select import LONELY, SAME_ORIGIN, SUMMARISED
 
 
 def said(name: str, turn: int, tokens: int = 10, **fields: Any) -> PromptPage:

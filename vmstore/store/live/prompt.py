@@ -10,6 +10,7 @@ from typing import Any
 from vmstore.live.pack import PackedRequest
 from vmstore.live.prompt_pages import PromptPages
 from vmstore.live.request import copied, made_of, request_of
+from vmstore.vm.assembly.choice import LoweredPage, OmittedPage
 from vmstore.vm.kernel.settings import KernelSettings
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.abi import MemoryABI, memory_abi
@@ -18,7 +19,7 @@ from vmstore.vm.protocol.manifest import Policies, manifest
 from vmstore.vm.protocol.messages import Messages
 from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message
-from vmstore.vm.protocol.select import LoweredPage, OmittedPage, Selection
+from vmstore.vm.protocol.select import Selection
 
 
 class Prompt:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from vmstore.vm.assembly.choice import LoweredPage, OmittedPage
 from vmstore.vm.protocol.abi import MemoryABI, memory_abi
 from vmstore.vm.protocol.citation_filter import unmarked
 from vmstore.vm.protocol.citations import Citation, citations
@@ -20,7 +21,7 @@ from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.messages import Messages, messages
 from vmstore.vm.protocol.prompt_page import PageForm, PromptPage
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault, rules_text
-from vmstore.vm.protocol.select import LoweredPage, OmittedPage, Selection, select
+from vmstore.vm.protocol.select import Selection, select
 from vmstore.vm.protocol.tool_results import (
     Budget,
     LoadedPage,

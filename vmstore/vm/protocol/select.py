@@ -7,38 +7,21 @@ never left out; whatever else is can still be loaded by its name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from vmstore.core.page import Level, PageType, Role
 from vmstore.errors import InputError
+from vmstore.vm.assembly.choice import Choice, LoweredPage, OmittedPage, lowered_of, smallest
 from vmstore.vm.protocol.abi import WEIGHTS_PPM
 from vmstore.vm.protocol.prompt_page import PromptPage
 
 TURNS = 3
 SUMMARY_LEVEL = 2
 
-NO_ROOM = "no room"
 SAME_ORIGIN = "shown as another page"
 LONELY = "its result is left out"
 SUMMARISED = "its segment has a summary"
-
-
-class OmittedPage(NamedTuple):
-    """A page left out: its tokens, why, and the page that stands for it where there is one."""
-
-    name: str
-    tokens: int
-    why: str
-    instead: str = ""
-
-
-class LoweredPage(NamedTuple):
-    """A page shown at a lower level than it came with."""
-
-    name: str
-    level_before: int
-    level: int
 
 
 class Selection(NamedTuple):
@@ -65,90 +48,83 @@ def select(leaves: Sequence[PromptPage], budget: int, *, turns: int = TURNS) -> 
     return choice.selection(leaves)
 
 
-class _Choice:
-    """The choice while it is made: pages not yet decided, what is taken, the room that is left."""
+class _Choice(Choice[PromptPage]):
+    """The choice for a window, class by class."""
 
     def __init__(self, leaves: Sequence[PromptPage], budget: int) -> None:
-        self._budget = self._room = budget
+        self._budget = budget
         self._newest = max((leaf.turn for leaf in leaves), default=0)
         self._rank = {leaf.name: rank for rank, leaf in enumerate(leaves)}
         assert len(self._rank) == len(leaves), "a page is given once"
         self._results = {leaf.call_id for leaf in leaves if leaf.is_result}
-        self._taken: dict[str, PromptPage] = {}
-        self._left: dict[str, OmittedPage] = {}
-        self._open = {leaf.name: self._as_spoken(leaf) for leaf in self._one_of_each(leaves)}
+        super().__init__((), budget)
+        self.open = {leaf.name: self._as_spoken(leaf) for leaf in self._one_of_each(leaves)}
 
     def take_required(self) -> None:
         """What may never be left out, each at the highest level that fits."""
-        required = [leaf for leaf in self._open.values() if _is_required(leaf)]
+        required = [leaf for leaf in self.open.values() if _is_required(leaf)]
         # What gives way first: other pins, then the plan, then what instructs; of each the least important.
         required.sort(key=lambda leaf: (leaf.instructs, leaf.task, leaf.importance, -leaf.tokens))
-        fitted = _fitted(required, self._room)
-        if fitted is None:
-            least = sum(_smallest(leaf).tokens for leaf in required)
+        if not self.take_all(required):
+            least = sum(smallest(leaf).tokens for leaf in required)
             names = ", ".join(leaf.name for leaf in required[:5])
             raise InputError(
                 f"a window of {self._budget} tokens cannot hold what may not be left out ({names}: {least} tokens in "
                 "the smallest form); widen it, or unpin some"
             )
-        self._take(fitted)
 
     def take_turns(self, turns: int) -> None:
         """The newest turns as they were said; where they do not fit, levels go first, then whole turns."""
         for first in range(self._newest - turns + 1, self._newest + 1):
-            window = [leaf for leaf in self._open.values() if leaf.turn >= first and _is_talk(leaf)]
+            window = [leaf for leaf in self.open.values() if leaf.turn >= first and _is_talk(leaf)]
             window.sort(key=lambda leaf: (leaf.turn, -leaf.tokens, self._rank[leaf.name]))
-            fitted = _fitted(window, self._room)
-            if fitted is not None:
-                self._take(fitted)
+            if self.take_all(window):
                 return
         # Not even the newest turn fits: its question first, then what came last.
-        newest = [leaf for leaf in self._open.values() if leaf.turn == self._newest and _is_talk(leaf)]
+        newest = [leaf for leaf in self.open.values() if leaf.turn == self._newest and _is_talk(leaf)]
         newest.sort(key=lambda leaf: (leaf.role is not Role.USER, -self._rank[leaf.name]))
-        self._take_each(newest)
+        self.take_each(newest)
 
     def take_summaries(self) -> None:
         """One summary for each older segment, the newest segment first; the pages it stands for stay out."""
-        if self._fits():
+        if self.fits():
             return
         newest: dict[int, PromptPage] = {}
-        for leaf in self._open.values():
+        for leaf in self.open.values():
             if leaf.type is PageType.SUMMARY and leaf.segment:
                 newest[leaf.segment] = leaf
         for segment in sorted(newest, reverse=True):
             summary = newest[segment]
-            self._take_each([_abstract(summary)])
-            if summary.name in self._taken:
-                for leaf in [leaf for leaf in self._open.values() if leaf.segment == segment and _is_told(leaf)]:
-                    self._leave(leaf, SUMMARISED, summary.name)
+            self.take_each([_abstract(summary)])
+            if summary.name in self.taken:
+                for leaf in [leaf for leaf in self.open.values() if leaf.segment == segment and _is_told(leaf)]:
+                    self.leave(leaf, SUMMARISED, summary.name)
 
     def take_rest(self) -> None:
         """All that is left where it fits; else what is known, then older talk, each by its score."""
-        if self._fits():
-            self._take(list(self._open.values()))
-        known = [leaf for leaf in self._open.values() if not _is_talk(leaf)]
-        talk = [leaf for leaf in self._open.values() if _is_talk(leaf)]
-        self._take_each(sorted(known, key=self._by_score))
-        self._take_each(sorted(talk, key=self._by_score))
-        for leaf in list(self._open.values()):
-            self._leave(leaf, NO_ROOM)
+        if self.fits():
+            self.take(list(self.open.values()))
+        known = [leaf for leaf in self.open.values() if not _is_talk(leaf)]
+        talk = [leaf for leaf in self.open.values() if _is_talk(leaf)]
+        self.take_each(sorted(known, key=self._by_score))
+        self.take_each(sorted(talk, key=self._by_score))
+        for leaf in list(self.open.values()):
+            self.leave(leaf)
 
     def leave_lonely_calls(self) -> None:
         """No tool call without its result: where that is out, the call goes too."""
-        shown = {leaf.call_id for leaf in self._taken.values() if leaf.is_result}
-        for leaf in list(self._taken.values()):
+        shown = {leaf.call_id for leaf in self.taken.values() if leaf.is_result}
+        for leaf in list(self.taken.values()):
             has_result = leaf.is_call and leaf.call_id in self._results
             if has_result and leaf.call_id not in shown and not _is_required(leaf):
-                del self._taken[leaf.name]
-                self._left[leaf.name] = OmittedPage(leaf.name, leaf.tokens, LONELY)
+                self.give_back(leaf, LONELY)
 
     def selection(self, leaves: Sequence[PromptPage]) -> Selection:
         """What was chosen, in the order the pages came in."""
-        assert not self._open, "every page is decided"
-        shown = tuple(self._taken[leaf.name] for leaf in leaves if leaf.name in self._taken)
-        levels = ((leaf.name, leaf.level, self._taken[leaf.name].level) for leaf in leaves if leaf.name in self._taken)
-        lowered = tuple(LoweredPage(*change) for change in levels if change[2] > change[1])
-        left = tuple(self._left[leaf.name] for leaf in leaves if leaf.name in self._left)
+        assert not self.open, "every page is decided"
+        shown = tuple(self.taken[leaf.name] for leaf in leaves if leaf.name in self.taken)
+        lowered = lowered_of(leaves, self.taken)
+        left = tuple(self.omitted[leaf.name] for leaf in leaves if leaf.name in self.omitted)
         tokens = sum(leaf.tokens for leaf in shown)
         assert tokens <= self._budget, "the window holds what was chosen"
         return Selection(shown, lowered, left, tokens, self._budget)
@@ -165,7 +141,7 @@ class _Choice:
         for leaf in leaves:
             best = chosen[roots[leaf.name]]
             if best is not leaf:
-                self._left[leaf.name] = OmittedPage(leaf.name, leaf.tokens, SAME_ORIGIN, best.name)
+                self.omitted[leaf.name] = OmittedPage(leaf.name, leaf.tokens, SAME_ORIGIN, best.name)
         return kept
 
     def _preference(self, leaf: PromptPage) -> tuple[bool, bool, bool, int]:
@@ -183,28 +159,6 @@ class _Choice:
         weighed = leaf.importance * WEIGHTS_PPM[leaf.modality] // 1_000_000
         return -(weighed // (1 + self._newest - leaf.turn)), -self._rank[leaf.name]
 
-    def _fits(self) -> bool:
-        return sum(leaf.tokens for leaf in self._open.values()) <= self._room
-
-    def _take_each(self, leaves: Iterable[PromptPage]) -> None:
-        """Takes each page at the highest level that fits, and passes over those that fit at none."""
-        for leaf in leaves:
-            form: PromptPage | None = leaf
-            while form is not None and form.tokens > self._room:
-                form = form.lower()
-            if form is not None:
-                self._take([form])
-
-    def _take(self, leaves: Iterable[PromptPage]) -> None:
-        for leaf in leaves:
-            del self._open[leaf.name]
-            self._taken[leaf.name] = leaf
-            self._room -= leaf.tokens
-
-    def _leave(self, leaf: PromptPage, why: str, instead: str = "") -> None:
-        del self._open[leaf.name]
-        self._left[leaf.name] = OmittedPage(leaf.name, leaf.tokens, why, instead)
-
 
 def _roots(leaves: Sequence[PromptPage]) -> dict[str, str]:
     """The page that each page stands for in the end: itself, or what its stand-ins lead to."""
@@ -219,21 +173,6 @@ def _roots(leaves: Sequence[PromptPage]) -> dict[str, str]:
     return roots
 
 
-def _fitted(leaves: list[PromptPage], room: int) -> list[PromptPage] | None:
-    """The pages within some tokens, each step a level down for one of them, the first first; None where none helps."""
-    fitted = list(leaves)
-    over = sum(leaf.tokens for leaf in fitted) - room
-    progress = True
-    while over > 0 and progress:
-        progress = False
-        for at, leaf in enumerate(fitted):
-            lower = leaf.lower() if over > 0 else None
-            if lower is not None:
-                over -= leaf.tokens - lower.tokens
-                fitted[at], progress = lower, True
-    return fitted if over <= 0 else None
-
-
 def _is_required(leaf: PromptPage) -> bool:
     return leaf.instructs or leaf.task or leaf.pinned
 
@@ -244,12 +183,6 @@ def _is_talk(leaf: PromptPage) -> bool:
 
 def _is_told(leaf: PromptPage) -> bool:
     return _is_talk(leaf) or leaf.type is PageType.SUMMARY
-
-
-def _smallest(leaf: PromptPage) -> PromptPage:
-    while (lower := leaf.lower()) is not None:
-        leaf = lower
-    return leaf
 
 
 def _abstract(leaf: PromptPage) -> PromptPage:
