@@ -16,7 +16,7 @@ from tests.debug.conftest import DEMO, Served
 from tests.debug.films import events, faults, shown
 from tests.replay.lives import live
 from vmstore.core.mutation import MUTATION_NAMES
-from vmstore.debug.events import TOLD
+from vmstore.debug.events import FROM_LOG
 from vmstore.debug.session_data import SessionData, film
 from vmstore.store.store import Store
 from vmstore.testing.simulate import play
@@ -59,10 +59,10 @@ def test_a_film_of_a_live_session_has_what_its_kernel_decided(seed: int) -> None
                 assert told["evict"] + told["shorten"] == logged["evict"]
                 assert told["mark"] == logged["mark"] == len(made.marks)
             key = int(store.admin.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get)
-            kinds = {MUTATION_NAMES[one] for one in {*ASKS, *PINS, *ANSWERS, *MOVES} - TOLD}
+            kinds = {MUTATION_NAMES[one] for one in {*ASKS, *PINS, *ANSWERS, *MOVES} - FROM_LOG}
             right = [
                 (one.position, MUTATION_NAMES[one.kind])
-                for one in decided(Branch(store.admin.views, key), made.position, MUTATION_NAMES.keys() - TOLD)
+                for one in decided(Branch(store.admin.views, key), made.position, MUTATION_NAMES.keys() - FROM_LOG)
             ]
             assert right and right == [
                 (position, word.replace("shorten", "evict"))

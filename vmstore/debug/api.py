@@ -181,7 +181,7 @@ class DebugApi:
         return found or {"none": f"{predicate} does not hold at any moment after that"}
 
     def export(self, asked: QueryParams) -> File:
-        """A session as one file to be saved, masked whoever asks; its name too, where other machines can look."""
+        """A session as one file to be saved, masked for every caller; its name too, where the server is not local."""
         store, session, _ = self.chosen(asked)
         return replace(exported(store, session), session=self.shown(session.name))
 

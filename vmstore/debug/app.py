@@ -64,7 +64,7 @@ def application(
         return StreamingResponse(grown(store, stopped, answers.shown), media_type="text/event-stream")
 
     async def failed(_: Request, error: Exception) -> Response:
-        """What is refused is said with its remedy; an error of our own making is named, and its traceback logged."""
+        """Reports a refusal with its remedy; an error of our own making is named, and its traceback logged."""
         status, reason = refused(error)
         return Response(encoded(await run_in_threadpool(answers.shown, reason)), status, media_type=JSON)
 

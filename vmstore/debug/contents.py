@@ -78,7 +78,7 @@ def _text(content: bytes, whole: bool) -> ContentText:
 def _image(content: bytes, whole: bool) -> ContentText:
     """An image as a data URL, whole or not at all: a part of one shows nothing.
 
-    Chat requests hold images as data URLs, or as addresses, which are told as text and never fetched.
+    Chat requests hold images as data URLs, or as addresses, which are shown as text and never fetched.
     """
     size = len(content)
     if content.startswith(_DATA):

@@ -17,7 +17,7 @@ from vmstore.views.projectors.decisions import decided, decisions_at, live_since
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.reads.reasons import reason_of, word_of
 
-TOLD = {Pressure.NUMBER, Search.NUMBER, Segment.NUMBER}  # by the log, which has all that they say
+FROM_LOG = {Pressure.NUMBER, Search.NUMBER, Segment.NUMBER}  # read from the log, which has all their fields
 
 
 class SessionEvent(NamedTuple):
@@ -36,7 +36,7 @@ def happened(lane: Branch, log: Log, rows: SessionRows) -> list[SessionEvent]:
     found = [*_made(rows), *_moved(rows), *_decided(lane, rows.position), *_said(rows), *_settled(rows)]
     found += _compactions(rows, live)
     if live is not None:
-        found += _told(lane, log, live, rows.position)
+        found += _logged(lane, log, live, rows.position)
     return sorted(found, key=lambda event: event[:3])
 
 
@@ -78,7 +78,7 @@ def _moved(rows: SessionRows) -> Iterator[SessionEvent]:
 
 def _decided(lane: Branch, position: int) -> Iterator[SessionEvent]:
     """What a kernel was asked about pages and what it decided."""
-    found = list(decided(lane, position, MUTATION_NAMES.keys() - TOLD))
+    found = list(decided(lane, position, MUTATION_NAMES.keys() - FROM_LOG))
     asked = decisions_at(lane, {event.cause for event in found if event.cause})
     for event in found:
         kind, reason = MUTATION_NAMES[event.kind], reason_of(event, asked.get)
@@ -121,8 +121,8 @@ def _compactions(rows: SessionRows, live: int | None) -> Iterator[SessionEvent]:
             yield SessionEvent(stay.f, 3, stay.page, "compaction", f"{left} page{'s' * (left != 1)} left")
 
 
-def _told(lane: Branch, log: Log, since: int, position: int) -> Iterator[SessionEvent]:
-    """What only the log tells of a session with a kernel: how full the prompt was, segments, searches."""
+def _logged(lane: Branch, log: Log, since: int, position: int) -> Iterator[SessionEvent]:
+    """The events of a live session that only the log has: how full the prompt was, segments, searches."""
     facts = SessionLog(log, lane)
     for commit in facts.after(since - 1, position):
         for at, mutation in commit.mutations:

@@ -75,13 +75,15 @@ def page(assets: Assets, found: SharedSession, name: str) -> str:
     shell = assets.files["/"].content.decode()
     whole = _ASSET.sub(inlined, shell)
     if not scripts or "</head>" not in whole or "</body>" not in whole:
-        raise InputError(f"the debugger's page ({FOLDER / INDEX}) has no script of its own; install vmstore anew")
+        raise InputError(f"the debugger's page ({FOLDER / INDEX}) has no script of its own; reinstall vmstore")
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_policy(scripts, styles))}">'
         f"<style>{_STYLE}</style>"
     )
     data = base64.b64encode(gzip.compress(encoded(found), PACKED_LEVEL, mtime=0)).decode()
-    body = f'<script type="application/octet-stream" id="vmstore-data">{data}</script>{"".join(_told(found.redacted))}'
+    body = (
+        f'<script type="application/octet-stream" id="vmstore-data">{data}</script>{"".join(_masked(found.redacted))}'
+    )
     whole = re.sub(r"<title>.*?</title>", lambda _: f"<title>{html.escape(name)} · vmstore</title>", whole, flags=re.S)
     # The policy stands before what it is about; texts are put in by slices, since they may hold any sign.
     at = whole.index("<head>") + len("<head>")
@@ -93,11 +95,11 @@ def _within(assets: Assets, name: str, tag: str) -> str:
     """A file of the page as it may stand within a tag: nothing in it ends the tag, or opens a comment."""
     found = assets.files.get(f"/{name}")
     if found is None:
-        raise InputError(f"the debugger's page names {name}, and it is not in {FOLDER}; install vmstore anew")
+        raise InputError(f"the debugger's page names {name}, and it is not in {FOLDER}; reinstall vmstore")
     text = found.content.decode()
     if tag == "style":
         if "</style" in text.lower():
-            raise InputError(f"{name} of the debugger's page holds the end of a style; install vmstore anew")
+            raise InputError(f"{name} of the debugger's page holds the end of a style; reinstall vmstore")
         return text
     # Within a script these can only be parts of texts and patterns, where a backslash changes nothing.
     return re.sub(r"<(?=/script|script)", r"\\x3c", text, flags=re.IGNORECASE).replace("<!--", "\\x3c!--")
@@ -120,7 +122,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _told(report: Report) -> Iterator[str]:
+def _masked(report: Report) -> Iterator[str]:
     """What was masked, as somebody sees it who opens the file."""
     if not report.redacted:
         yield '<details id="vmstore-masked"><summary>not redacted</summary>Everything is in this file as it was.'

@@ -2,7 +2,7 @@
 
 A page of another site may not read from here (Origin, Referer, Sec-Fetch-Site), nor reach it under
 a name of its own (Host); nothing may be written (any method but GET and HEAD); where others than
-this machine can reach it, whoever asks shows the token.
+this machine can reach it, every request carries the token.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OUR_SITE = ("same-origin", "none")  # none: typed, or opened from a program
 
 
 class ServerAddress(NamedTuple):
-    """Where the server stands: the host it was told, its port, the token to be shown, if any."""
+    """Where the server listens: the host it was given, its port, and the token a request must carry, if any."""
 
     host: str
     port: int

@@ -20,7 +20,7 @@ GRACE_S = 2  # for answers under way when the server is stopped
 
 
 class BoundServer:
-    """A server that has its port and does not answer yet; whoever connects already waits for `run`."""
+    """A server that has its port and does not answer yet; connections already made wait for `run`."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class BoundServer:
 
 
 def listening(host: str, port: int | None) -> socket.socket:
-    """A socket that listens at a port, or, where none is told, at the usual one or the next that is free.
+    """A socket that listens at a port, or, where none is given, at the usual one or the next that is free.
 
-    Raises InputError where the port that is told is taken, naming one that is free.
+    Raises InputError where the given port is taken, naming one that is free.
     """
     if port is not None:
         try:

@@ -16,11 +16,11 @@ SILENCE_S = 15.0  # after which a line says that the server is there
 
 
 async def grown(
-    store: Store, stopped: Callable[[], bool], shown: Callable[[Any], Any] = lambda told: told
+    store: Store, stopped: Callable[[], bool], shown: Callable[[Any], Any] = lambda event: event
 ) -> AsyncIterator[bytes]:
     """An event for each session that grew since the last look, until stopped; the first look tells of none.
 
-    `shown` gives what is told of a session as it is handed out.
+    `shown` turns the description of a session into what is sent.
     """
     ordinal, known = await run_in_threadpool(_stands, store)
     yield b"retry: 2000\n\n"
@@ -32,8 +32,8 @@ async def grown(
             ordinal, now = await run_in_threadpool(_stands, store)
             for name, (position, calls) in now.items():
                 if known.get(name) != (position, calls):
-                    told = {"session": name, "position": position, "calls": calls}
-                    yield f"data: {json.dumps(await run_in_threadpool(shown, told))}\n\n".encode()
+                    event = {"session": name, "position": position, "calls": calls}
+                    yield f"data: {json.dumps(await run_in_threadpool(shown, event))}\n\n".encode()
                     silent = 0.0
             known = now
         if silent >= SILENCE_S:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from vmstore.debug.session_data import WhatIfRow
 from vmstore.errors import InputError
 from vmstore.store.live.live_session import Live
-from vmstore.store.replay_sweep import replays, told, what_ifs
+from vmstore.store.replay_sweep import replays, run_values, what_ifs
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store
 from vmstore.transfer.sessions import take_over
@@ -62,7 +62,7 @@ class WhatIfs:
         self._scratches: OrderedDict[tuple[str, int], Scratch] = OrderedDict()
 
     def chosen(self, name: str, policy: str | None, budget: int | None) -> WhatIfSource:
-        """A session as it is, or, where a policy or a budget is told, as it would have been."""
+        """A session as it is, or, where a policy or a budget is given, as it would have been."""
         session = self._store.session(name)
         if policy is None and budget is None:
             return WhatIfSource(self._store, session)
@@ -71,10 +71,10 @@ class WhatIfs:
         return WhatIfSource(scratch.store, scratch.session(asked), asked)
 
     def sweep(self, name: str, policies: list[str], budgets: list[int], check: Callable[[], None]) -> dict[str, Any]:
-        """Every policy with every budget, and the run as it was, with their numbers: as `vmstore replay --json` tells.
+        """Every policy with every budget, and the run as it was, with their numbers, as `vmstore replay --json` prints.
 
-        A session that never was live is first said again to a memory of the first budget, which
-        then stands for the run as it was. `check` raises where nobody waits for the answer any more.
+        A recorded session is first redriven into a memory of the first budget, which then
+        stands for the run as it was. `check` raises where nobody waits for the answer any more.
         """
 
         def run(*_: object) -> None:
@@ -83,10 +83,10 @@ class WhatIfs:
         session = self._store.session(name)
         changes = [change for change in what_ifs(policies, budgets) if change]
         if isinstance(session, Live):
-            return told(name, replays(self._store, [name], changes, processes=1, progress=run)[name])
+            return run_values(name, replays(self._store, [name], changes, processes=1, progress=run)[name])
         scratch = self._scratch(session)
         driven = scratch.session(WhatIfRow(policies[0] if policies else None, budgets[0] if budgets else None, name))
-        found = told(name, replays(scratch.store, [driven.name], changes, processes=1, progress=run)[driven.name])
+        found = run_values(name, replays(scratch.store, [driven.name], changes, processes=1, progress=run)[driven.name])
         return {**found, "redriven": True}
 
     def forget(self) -> None:
@@ -106,7 +106,7 @@ class WhatIfs:
 
 
 def settings_of(name: str, asked: WhatIfRow) -> dict[str, Any]:
-    """The settings by which a session that never was live is said again."""
+    """The settings by which a recorded session is redriven."""
     if asked.budget is None:
         raise InputError(
             f"session {name!r} was recorded as it was and never had a budget; give one, like budget=16000, "

@@ -117,7 +117,7 @@ class MomentCloseness:
         if not vectors.embedded:
             return None, f"no text here has a vector of {asked.model} yet (`vmstore embed`): answered by words alone"
         closeness = vectors.to(asked.numbers)
-        return closeness, closeness.told if vectors.embedded < vectors.count else None
+        return closeness, closeness.coverage if vectors.embedded < vectors.count else None
 
     def forget(self) -> None:
         """Lets go of every vector and question."""

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 SHORT = 512  # characters; the sorting of so many marks costs nothing
-MARKS_MAX = 30  # of one letter; more are an attack on whoever sorts them, and Unicode's own stream format has no more
+MARKS_MAX = 30  # of one letter; more would be an attack on the sort, and Unicode's own stream format has no more
 
 SIGNS = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u1100-\u11ff\u3005\u3007"

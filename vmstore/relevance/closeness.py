@@ -129,7 +129,7 @@ class Closeness:
         return self._rows[some[np.lexsort((some, -self._values[some]))]][:limit]
 
     @property
-    def told(self) -> str:
+    def coverage(self) -> str:
         """In words how much of the moment has vectors."""
         of = self.vectors
         return f"{of.embedded:,} of {of.count:,} texts have a vector of {of.model}"

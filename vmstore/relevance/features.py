@@ -116,8 +116,8 @@ def candidates(count: int, found: Sequence[Found], sentence: bool, most: int | N
 def _places(count: int, found: Sequence[Found]) -> Rows | None:
     """The rows within twice the reach of an asked word, ascending; None where they are a good part of all.
 
-    Numbered anew they stand as close to each other as before, as far as a word reaches; where rows are left out
-    between two of them no word is within its reach.
+    Renumbered rows keep their distances as far as a word reaches; where rows are left out between two of them, no
+    word is within its reach.
     """
     lists = [rows for one in found for rows in (one.rows, *(rows for rows, _ in one.likes))]
     if SPARSE * sum(map(len, lists)) >= count:

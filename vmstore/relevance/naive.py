@@ -46,8 +46,8 @@ def score(texts: Any, query: WordQuery, *, now_us: int | None = None, limit: int
     known = weights()
     sums = {row: round(sum(known[name] * one for name, one in value.items()), DIGITS) for row, value in values.items()}
     order = sorted(rows, key=lambda row: (-sums[row], row))[:limit]
-    told = ((row, {name: (one, one * known[name]) for name, one in values[row].items() if one}) for row in order)
-    return Ranked([ScoredRow(row, sums[row], parts) for row, parts in told], total)
+    explained = ((row, {name: (one, one * known[name]) for name, one in values[row].items() if one}) for row in order)
+    return Ranked([ScoredRow(row, sums[row], parts) for row, parts in explained], total)
 
 
 def _speakers(texts: Any, rows: Sequence[int]) -> set[str]:

@@ -26,8 +26,8 @@ def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: i
         {name: (one, by) for name, one, by in zip(FEATURES, value, value_by, strict=True) if one}
         for value, value_by in zip(values[order].tolist(), (values[order] * weight).tolist(), strict=True)
     )
-    told = zip(rows[order].tolist(), sums[order].tolist(), parts, strict=True)
-    return Ranked([ScoredRow(*one) for one in told], total)
+    scored_rows = zip(rows[order].tolist(), sums[order].tolist(), parts, strict=True)
+    return Ranked([ScoredRow(*one) for one in scored_rows], total)
 
 
 def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Floats, int]:

@@ -1,6 +1,6 @@
 """An answer to a question, and the weights its scores were made with.
 
-The weights lie in `weights.json` beside the name of the recipe that learns them. A score is told with its version,
+The weights lie in `weights.json` beside the name of the recipe that learns them. A score is reported with its version,
 and an old version stays: `score@1` is BM25 of the text alone (`vmstore/search/rank.py`).
 """
 
@@ -37,8 +37,8 @@ class Ranked(NamedTuple):
 @cache
 def weights(version: str = VERSION) -> dict[str, float]:
     """What each feature weighs."""
-    told: dict[str, Any] = json.loads(WEIGHTS.read_text("utf-8"))
-    return {name: float(value) for name, value in told[version]["weights"].items()}
+    recipes: dict[str, Any] = json.loads(WEIGHTS.read_text("utf-8"))
+    return {name: float(value) for name, value in recipes[version]["weights"].items()}
 
 
 def most_candidates(limit: int | None) -> int | None:

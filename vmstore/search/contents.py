@@ -64,12 +64,12 @@ def contents(db: apsw.Connection, session: int, low: int, high: int) -> list[Con
     if not changes:
         return found
     lane = Branch(db, session)
-    for position, page, *told in changes:
+    for position, page, *fields in changes:
         owner = lane.owner(page)
         born: Any = db.execute(_BORN, (owner, page)).fetchone()
         if born is not None and owner != session:  # names are forgotten with the session that wrote them
             born = (*born[:2], None)
-        found.append(Content(session, position, page, *told, *(born or (0, 0, None))))
+        found.append(Content(session, position, page, *fields, *(born or (0, 0, None))))
     return sorted(found, key=lambda content: content.position)
 
 
@@ -122,13 +122,13 @@ def tool(log: Log, db: apsw.Connection, content: Content, text: str) -> str | No
 def _called(text: str) -> str | None:
     """The name of the tool in a call as any provider writes it."""
     try:
-        told = loads(text)
+        call = loads(text)
     except ValueError:
         return None
-    if not isinstance(told, dict):
+    if not isinstance(call, dict):
         return None
-    inner = next((value for value in told.values() if isinstance(value, dict) and "name" in value), told)
-    return plain(told.get("name")) or plain(inner.get("name"))
+    inner = next((value for value in call.values() if isinstance(value, dict) and "name" in value), call)
+    return plain(call.get("name")) or plain(inner.get("name"))
 
 
 def sealed_at(db: apsw.Connection, places: Sequence[tuple[int, int]]) -> list[Content]:

@@ -26,7 +26,7 @@ class Lexicon:
         self.forget()
 
     def forget(self) -> None:
-        """Begins anew."""
+        """Starts over with an empty draft."""
         self.terms: list[str] = []
         self.counts = array("B")  # whether each number counts for the length
         self._numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
@@ -106,16 +106,16 @@ class SegmentDraft:
     def segment(self) -> TextSegment:
         """The segment of what was added."""
         lexicon, count = self._lexicon, len(self._rows)
-        told = np.array(self._rows, np.int64).reshape(count, 8).T
+        fields = np.array(self._rows, np.int64).reshape(count, 8).T
         ends = np.frombuffer(self._ends, np.uint64).astype(np.int64) if count else np.empty(0, np.int64)
         terms = np.frombuffer(self._terms, np.uint32).astype(np.int64) if self._terms else np.empty(0, np.int64)
         docs = np.repeat(np.arange(count), np.diff(ends, prepend=0))
         length = np.bincount(docs, np.frombuffer(lexicon.counts, np.uint8)[terms], count) if count else ends
         names = ("position", "chars", "at", "role", *NAMED, "traits")
-        columns = {**dict(zip(names, told[1:], strict=True)), "length": length.astype(np.int64)}
+        columns = {**dict(zip(names, fields[1:], strict=True)), "length": length.astype(np.int64)}
         changes = np.array(self._changes, np.int64).reshape(len(self._changes), len(CHANGES))
         whole = Table(
-            told[0],
+            fields[0],
             {name: columns[name] for name in COLUMNS},
             changes,
             {kind: list(known) for kind, known in self._names.items()},

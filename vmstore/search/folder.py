@@ -65,9 +65,11 @@ class IndexFolder:
 
     def _read(self) -> IndexMark:
         try:
-            told = json.loads(read_within(self.path / MARK, link=False))
-            files = tuple(SegmentFile(str(name), str(digest), int(docs)) for name, digest, docs in told.pop("segments"))
-            mark = IndexMark(**told, segments=files)
+            stored = json.loads(read_within(self.path / MARK, link=False))
+            files = tuple(
+                SegmentFile(str(name), str(digest), int(docs)) for name, digest, docs in stored.pop("segments")
+            )
+            mark = IndexMark(**stored, segments=files)
             return mark if type(mark.ordinal) is int and type(mark.erasure) is int else IndexMark()
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return IndexMark()

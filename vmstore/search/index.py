@@ -23,9 +23,9 @@ from vmstore.search.segment import DOCS_MAX, TextSegment, merged
 from vmstore.views.applier import Applier
 from vmstore.views.branch import Branch
 
-WRITTEN = 1_024  # texts read anew by each who asks; as many are written down
+WRITTEN = 1_024  # unindexed texts each caller reads for itself; once there are as many, they are indexed on disk
 GROWTH = 4  # a segment is merged with those after it once they are more than this part of it
-MENDED_MAX = 2 * DOCS_MAX  # texts that are read again where something was erased beside them; more are made anew later
+MENDED_MAX = 2 * DOCS_MAX  # texts re-read where something was erased beside them; more are rebuilt later
 MOMENTS_MAX = 8  # kept, for who asks of the same one again
 
 OUTDATED = "holds what was erased since"
@@ -146,7 +146,7 @@ class TextIndex:
 
     def _written(self, mark: IndexMark, segments: Sequence[TextSegment]) -> tuple[IndexMark, list[TextSegment]]:
         """Writes the tail down."""
-        assert self._folder is not None, "whoever has a lock has a folder"
+        assert self._folder is not None, "only an index with a folder has a lock"
         tail = self._tail
         now = _compacted([*segments, *_compacted(tail.segments, 1 << 32)])
         before = {id(segment): file for segment, file in zip(segments, mark.segments, strict=True)}
@@ -188,20 +188,20 @@ class TextIndex:
         return segments, None if changed is None else f"is damaged ({changed} is not what was written)"
 
     def _sound(self) -> tuple[IndexMark, list[TextSegment]]:
-        """What is there and right; what is damaged, of another log or of another version goes, to be made anew."""
-        assert self._folder is not None, "whoever has a lock has a folder"
+        """The valid part of the index; what is damaged, of another log or version is removed to be rebuilt."""
+        assert self._folder is not None, "only an index with a folder has a lock"
         mark, segments, wrong = self._opened()
         if wrong is None:
             return mark, segments
         if wrong == OUTDATED and (cleared := self._cleared()) is not None:
             return cleared
         if wrong != OUTDATED and self._folder.mark().ordinal:
-            notices().warning("%s %s and is made anew from the log", self._folder.path, wrong)
+            notices().warning("%s %s and is rebuilt from the log", self._folder.path, wrong)
         self._folder.remove()
         return mark, []
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Makes all of it anew; waits for whoever writes there."""
+        """Rebuilds the whole index; waits for any process that writes there."""
         if self._folder is not None and self._lock is not None:
             with self._lock.taken():
                 self._folder.remove()
@@ -211,7 +211,7 @@ class TextIndex:
     # ---- erasure
 
     def scrub(self) -> None:
-        """Takes what was erased out of the folder and out of memory; waits for whoever writes there."""
+        """Removes erased content from the folder and from memory; waits for any process that writes there."""
         self._tail = IndexTail(0, 0, 0, [])
         self._moments.clear()
         self._held = []
@@ -223,8 +223,8 @@ class TextIndex:
                 self._folder.remove()
 
     def _cleared(self) -> tuple[IndexMark, list[TextSegment]] | None:
-        """The index without what was erased since it was marked; None where it is better made anew."""
-        assert self._folder is not None, "whoever has a lock has a folder"
+        """The index without what was erased since it was marked; None where rebuilding it is cheaper."""
+        assert self._folder is not None, "only an index with a folder has a lock"
         mark = self._folder.mark()
         segments, wrong = self._checked(mark._replace(erasure=self._erasure))
         erased = self._erased_since(mark.erasure)
@@ -257,9 +257,9 @@ class TextIndex:
         return left
 
     def problem(self) -> str | None:
-        """What is wrong with the index, which is made anew when something is searched; None where nothing is.
+        """The fault of the index, which the next search rebuilds; None where there is none.
 
-        While another process is at it nothing is said.
+        While another process writes it, none is reported.
         """
         if self._folder is None:
             return None
@@ -278,7 +278,7 @@ class TextIndex:
         return wrong if mark.ordinal and mark.version == VERSION and mark.rules == self._rules.version else None
 
     def close(self) -> None:
-        """Lets go of the lock's file."""
+        """Releases the lock's file."""
         if self._lock is not None:
             self._lock.close()
 

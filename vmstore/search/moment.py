@@ -186,8 +186,8 @@ class MomentTexts:
     @cached_property
     def _starts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Of each run its first row, its segment, and what is added to a row to give the text's number there."""
-        told = np.array(self._runs, np.int64).reshape(len(self._runs), len(RowRun._fields))
-        return told[:, 3], told[:, 0], told[:, 1] - told[:, 3]
+        runs = np.array(self._runs, np.int64).reshape(len(self._runs), len(RowRun._fields))
+        return runs[:, 3], runs[:, 0], runs[:, 1] - runs[:, 3]
 
     def _where(self, rows: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The segment and the number there of each row."""
@@ -312,9 +312,9 @@ def _replaced(segments: Sequence[TextSegment], lane: Lane, runs: Sequence[RowRun
         for number, segment in enumerate(segments):
             start, end = segment.changed.get(session, (0, 0))
             if start < end:
-                told = [segment.arrays[f"change_{name}"][start:end] for name in ("page", "position", "doc")]
-                seen = (told[1] > low) & (told[1] <= high)
-                changes.append(np.stack([*(each[seen] for each in told), np.full(seen.sum(), number)]))
+                change_columns = [segment.arrays[f"change_{name}"][start:end] for name in ("page", "position", "doc")]
+                seen = (change_columns[1] > low) & (change_columns[1] <= high)
+                changes.append(np.stack([*(each[seen] for each in change_columns), np.full(seen.sum(), number)]))
     if not changes:
         return {}
     pages, positions, docs, numbers = np.concatenate(changes, axis=1)

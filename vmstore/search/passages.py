@@ -55,7 +55,7 @@ def ranked_texts(
     allowed: Container[Place] | None = None,
     closeness: Closeness | None = None,
 ) -> tuple[list[RankedText], int]:
-    """The best pages that answer a query, best first, and how many answer it; whoever asks by words, it is ranked here.
+    """The best pages that answer a query, best first, and how many answer it; every search by words is ranked here.
 
     `texts` are those of the lanes at their moments; `allowed` are the pages looked at, by who made them, where not
     all are. InputError where the query has no word.

@@ -87,11 +87,14 @@ def by_words(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = No
 def _pages(texts: Any, rows: Sequence[ScoredParts]) -> list[RankedPage]:
     """Rows with what is known of them."""
     places = _rows(texts, [int(row) for row, _, _ in rows])
-    told = texts.columns(places)
-    each = zip(rows, texts.lanes(places), told.session, told.page, told.version, told.position, strict=True)
+    columns = texts.columns(places)
+    lanes, pages = (
+        texts.lanes(places),
+        zip(columns.session, columns.page, columns.version, columns.position, strict=True),
+    )
     return [
         RankedPage(score, int(row), int(lane), int(session), int(page), int(version), int(position), parts)
-        for (row, score, parts), lane, session, page, version, position in each
+        for (row, score, parts), lane, (session, page, version, position) in zip(rows, lanes, pages, strict=True)
     ]
 
 

@@ -95,8 +95,8 @@ class TextSegment:
     @cached_property
     def columns(self) -> dict[str, Packed]:
         """The columns by name."""
-        told = self.about["columns"]
-        return {name: Packed(int(told[name][0]), int(told[name][1]), self.arrays[name]) for name in COLUMNS}
+        packing = self.about["columns"]
+        return {name: Packed(int(packing[name][0]), int(packing[name][1]), self.arrays[name]) for name in COLUMNS}
 
     @cached_property
     def runs(self) -> dict[int, tuple[int, int]]:
@@ -233,7 +233,7 @@ class TextSegment:
         return self._often["docs"][which], self._often["counts"][which]
 
     def keys(self, ranks: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """All postings as keys, of terms and texts numbered anew."""
+        """All postings as keys, of terms and texts renumbered."""
         sizes = _sizes(self._ends)
         frequency = sizes.copy()
         for number, many in self._bits.items():
@@ -338,7 +338,7 @@ def table_of(segment: TextSegment) -> Table:
 
 
 def merged(segments: Sequence[TextSegment]) -> TextSegment:
-    """One segment of the texts of several, of which each later one goes on where its sessions stood."""
+    """One segment of the texts of several; each later one continues where its sessions ended in the one before."""
     table, numbers = joined([table_of(segment) for segment in segments]).sorted()
     spelled = [segment.every_term() for segment in segments]
     vocabulary = sorted(set().union(*spelled))

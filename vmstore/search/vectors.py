@@ -162,7 +162,7 @@ class VectorTable:
         return found
 
     def forget(self) -> None:
-        """Lets go of every vector."""
+        """Drops every vector."""
         self._models.clear()
 
 

@@ -98,7 +98,7 @@ def live_sessions(store: Store) -> list[str]:
     return found
 
 
-def told(name: str, runs: Sequence[Run]) -> dict[str, Any]:
+def run_values(name: str, runs: Sequence[Run]) -> dict[str, Any]:
     """The runs of a session as plain values, the recorded one apart: the shape of `vmstore replay --json`."""
     recorded, *others = runs
     return {"session": name, "runs": [flat(run) for run in others], "recorded": flat(recorded)}

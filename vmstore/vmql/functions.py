@@ -202,7 +202,7 @@ class CellReader:
         if cell not in self._asides:
             self._asides = self._read_asides(session, position)
         if cell not in self._asides:  # of a reply that is not the last
-            self._asides[cell] = told_in(self.read(cell, commitment))
+            self._asides[cell] = aside_of(self.read(cell, commitment))
         return json_text.as_text(self._asides.get(cell, {}).get(key))
 
     def response(
@@ -226,7 +226,7 @@ class CellReader:
             cell_held = cells.get(cell)
             if cell_held is None or not (cell_held.erased or cell_held.keeps(commitment)):
                 raise _damaged(cell)
-            found[cell] = told_in(self._gone(cell) if cell_held.erased else cell_held.content)
+            found[cell] = aside_of(self._gone(cell) if cell_held.erased else cell_held.content)
         return found
 
     def said(self, session: int, message: int, high: int) -> str | None:
@@ -240,8 +240,8 @@ class CellReader:
         return "\n".join(texts) if texts else None
 
 
-def told_in(content: bytes | None) -> Any:
-    """What a source keeps beside a reply; nothing where it was erased."""
+def aside_of(content: bytes | None) -> Any:
+    """The fields that a source keeps beside a reply; none where they were erased."""
     return {} if content is None or isinstance(content, ErasedContent) else object_of(content)
 
 

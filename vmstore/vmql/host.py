@@ -150,7 +150,7 @@ class Host(Protocol):
         ...
 
     def closeness(self, question: str, moments: Sequence[tuple[Branch, int]], texts: Any) -> tuple[Any, str | None]:
-        """How close the texts of some lanes are to a question by an embedder; what is to be told beside the answer."""
+        """How close the texts of some lanes are to a question by an embedder; a note to go with the answer."""
         ...
 
     def columns(self) -> Any:

@@ -99,7 +99,7 @@ class TimeSentence:
         return self._word(start - 1) == "since"
 
     def _within_day(self, spoken: Expression) -> Expression:
-        """A day as the part of it, or the hour, that is said after it."""
+        """A day narrowed to the part of it, or the hour, that follows it in the text."""
         interval = spoken.interval
         if interval.stop - interval.start != DAY or interval.start != midnight(interval.start):
             return spoken

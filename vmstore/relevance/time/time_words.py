@@ -68,7 +68,7 @@ AFTER_A_DAY: Final = _SETS["after a day"]
 END_IN_S: Final = _SETS["end in s"]
 """Words after a year that are no plural of what is counted."""
 GLUE: Final = ("/", "=", "@", "#", "$", "\\")
-"""Signs after a number by which a path or a value goes on."""
+"""Signs after a number by which a path or a value continues."""
 NOT_HOLIDAYS: Final = _SETS["not holidays"]
 BESIDE: Final = frozenset(["day", "week", "month", "year", "weekend", "night", "evening", "morning"])
 DATES: Final = (

@@ -9,9 +9,9 @@ from vmstore.vmql.diagnostics.lookahead import SPOKEN, asked, at, column_before,
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.lalr import ParseFailure, automaton, run
 
-# Tokens that may go on where the text ends; a word in them is completed, not followed.
+# Tokens that may be continued where the text ends; a word in them is completed, not followed.
 OPEN: Final = frozenset(("NAME", "REFERENCE", *SPOKEN))
-# BETWEEN is told from its namesake in conditions by the moment after it, which is not written yet.
+# BETWEEN is distinguished from its namesake in conditions by the moment after it, which is not written yet.
 UNSETTLED: Final = re.compile(r"\bBETWEEN(\s+(?:(?:LOGGED\s+)?\w*\s*))$", re.IGNORECASE)
 PAIRS: Final = [tuple(words.split()) for words in SPOKEN.values() if " " in words]
 
@@ -64,7 +64,7 @@ def completions(text: str) -> Expect:
             start=start,
             quoted=quoted,
         )
-    raise AssertionError("a parser that is told to stop does so")
+    raise AssertionError("a parser that is asked to stop does so")
 
 
 def _last(text: str) -> tuple[int, int, str, bool]:

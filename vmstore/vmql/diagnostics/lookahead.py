@@ -113,7 +113,7 @@ def following(text: str, place: int, until: int) -> Continuations:
         return at(stuck.states, stuck.values) if stuck.token.kind == "HERE" else NOTHING
     except QueryError:
         return NOTHING
-    raise AssertionError("a parser that is told to stop does so")
+    raise AssertionError("a parser that is asked to stop does so")
 
 
 def at(states: list[int], values: list[Any]) -> Continuations:

@@ -107,17 +107,17 @@ def _habit(text: str, place: int, stuck: ParseFailure) -> QueryError | None:
     meant = _parsed(mended)
     if meant is not None:
         written = show(meant)
-        return _told(text, found[0], f"write {written}" if len(written) <= HINT_CHARS_MAX else _locally(found[0]))
+        return _error(text, found[0], f"write {written}" if len(written) <= HINT_CHARS_MAX else _locally(found[0]))
     first, last = stuck.before.start, stuck.token.end
     here = [edit for edit in found if edit.span.start <= last and edit.span.end >= first]
-    return _told(text, here[0], _locally(here[0])) if here else None
+    return _error(text, here[0], _locally(here[0])) if here else None
 
 
 def _mended(text: str, place: int) -> list[TypoFix]:
     return edits(text, place) if len(text) - place <= MENDED_CHARS_MAX else []
 
 
-def _told(text: str, edit: TypoFix, hint: str | None) -> QueryError:
+def _error(text: str, edit: TypoFix, hint: str | None) -> QueryError:
     return QueryError(edit.message, code=edit.code, text=text, span=edit.span, hint=hint)
 
 

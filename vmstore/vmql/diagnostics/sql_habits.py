@@ -149,7 +149,7 @@ def _session(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
 
 
 def _limit(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
-    message = "VMQL does not count rows to skip: LIMIT n AFTER the cursor of the last answer goes on from it"
+    message = "VMQL does not count rows to skip: LIMIT n AFTER the cursor of the last answer continues it"
     for place, piece in enumerate(read[:-3]):
         first, second, third = read[place + 1 : place + 4]
         if piece.word != "LIMIT" or first.kind != "INT" or third.kind != "INT":

@@ -15,9 +15,9 @@ COUNTED: Final = {"CALLS": "call", "TURNS": "turn"}
 
 
 class TypoFix(NamedTuple):
-    """One habit in a text: its code, what is said of it, where it is, and what stands there in VMQL.
+    """One habit in a text: its code, its message, its place, and what VMQL has instead.
 
-    Without a replacement nothing can be told for sure about what was meant; `advice` then says what to do.
+    Without a replacement it is not certain what was meant; `advice` then says what to do.
     """
 
     code: str
@@ -49,7 +49,7 @@ def _diff(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     if read[0].word != "DIFF":
         return
     if read[1].word in UNITS:
-        yield _over(text, read[:1], "{} CONTEXT", "what is compared is said: contexts, or sessions")
+        yield _over(text, read[:1], "{} CONTEXT", "name what is compared: contexts, or sessions")
     elif read[1].word == "CONTEXT" and read[2].kind == "INT":
         for piece in (piece for piece in read[2:] if piece.kind == "INT"):
             message = f"{piece.word} can be a turn, a call or a position; say which"

@@ -1,6 +1,6 @@
 """How a statement is answered: which way to the rows, what an index finds, what is looked at row by row.
 
-It is told from the plan itself and from what SQLite says it does. With ANALYZE the statement is
+It is read from the plan itself and from SQLite's own query plan. With ANALYZE the statement is
 answered, and the rows and milliseconds of its steps are those it took.
 """
 

@@ -93,7 +93,7 @@ class Query:
     def passed(
         self, relation: Relation, columns: Sequence[SelectItem], tail: Tail, scope: Scope, path: str
     ) -> Iterator[Row]:
-        """The rows that a statement looks at before it answers: planned beside it, never told as its answer."""
+        """The rows that a statement looks at before it answers: planned beside it, never part of the answer."""
         plan = self.runner.planned(
             (self.text, relation.name, scope.shape, "passed"), relation, columns, tail, scope.shape, path
         )

@@ -94,7 +94,7 @@ class Result:
         return self._elapsed / 1000
 
     def cancel(self) -> None:
-        """Stops it, from any thread: whoever takes rows gets a QueryError."""
+        """Stops it, from any thread: the thread that takes rows gets a QueryError."""
         self._watch.stopped = True
 
     def to_dicts(self) -> list[dict[str, Any]]:

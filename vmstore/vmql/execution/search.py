@@ -37,7 +37,7 @@ def best(scope: Scope, query: str, notes: list[str]) -> list[FoundRow]:
     moments = _moments(scope)
     texts = scope.world.texts(moments)
     closeness, note = scope.world.closeness(query, moments, texts)
-    notes += [note or closeness.told] if note is not None or closeness is not None else []
+    notes += [note or closeness.coverage] if note is not None or closeness is not None else []
     hits = answers(texts, moments, query, closeness=closeness)
     return [(moments[hit.lane][0].owner(hit.page), hit.page, hit.score, 0) for hit in hits]
 

@@ -23,7 +23,7 @@ from vmstore.vmql.functions import as_text
 from vmstore.vmql.host import StoredContext
 from vmstore.vmql.planner.clause_checks import check_context, check_diff
 from vmstore.vmql.planner.plan import Plan
-from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, told
+from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, query_error
 from vmstore.vmql.relations import describe as shows
 from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.catalog import RELATIONS
@@ -73,7 +73,7 @@ def faults_at(span: SourceSpan, code: str) -> Iterator[None]:
     try:
         yield
     except (UnknownError, InputError) as error:
-        raise told(error, span, code) from error
+        raise query_error(error, span, code) from error
 
 
 # ---- relations
@@ -262,17 +262,17 @@ def why(query: Query, statement: WhyQuery) -> Result:
 def fork(query: Query, statement: Fork) -> Result:
     """Makes a session that shares another's past: the one statement that writes."""
     name = str(given(statement.name, query.params))
-    told_scope = None
+    in_session = None
     if statement.session is not None:
-        told_scope = InSession(name=statement.session, span=statement.session.span)
+        in_session = InSession(name=statement.session, span=statement.session.span)
     with query.world.asking():
-        scope = one(query, Tail(scope=told_scope, as_of=statement.moment))
+        scope = one(query, Tail(scope=in_session, as_of=statement.moment))
     try:
         query.world.session(scope.name).fork(name, Position(scope.at.position))
     except (InputError, RefusedError) as error:
         if statement.moment is not None and "name_is_free" not in str(error) and isinstance(error, RefusedError):
-            raise told(error, statement.moment.span) from error
-        raise told(error, statement.name.span, "bad-name") from error
+            raise query_error(error, statement.moment.span) from error
+        raise query_error(error, statement.name.span, "bad-name") from error
     row = (name, scope.name, *scope.at)
     return query.select(python_rows.FORKED, (), Tail(), scope, make=rows_of([row]))
 
@@ -283,11 +283,11 @@ def replay(query: Query, statement: Replay) -> Result:
         if said.name.lower() == "keep":  # the store's own word for writing it down
             hint = "keep it with `vmstore replay --keep`"
             raise QueryError("a query keeps no session", code="not-replayed", span=said.span, hint=hint)
-    told_scope = None
+    in_session = None
     if statement.session is not None:
-        told_scope = InSession(name=statement.session, span=statement.session.span)
+        in_session = InSession(name=statement.session, span=statement.session.span)
     with query.world.asking():
-        scope = one(query, Tail(scope=told_scope))
+        scope = one(query, Tail(scope=in_session))
     changes = {assignment.name: given(assignment.value, query.params) for assignment in statement.given}
     with faults_at(statement.span, "not-replayed"):
         runs = [query.world.replayed(scope.name, {}, query.watch.check)]
@@ -331,16 +331,16 @@ def show(query: Query, statement: Show) -> Result:
     if what not in shows.SHOWN:
         raise shows.refused(what, statement.span)
     listed = shows.relations() if what == "relations" else shows.functions()
-    return _told(query, python_rows.RELATIONS_SHOWN if what == "relations" else python_rows.FUNCTIONS, listed)
+    return _plain(query, python_rows.RELATIONS_SHOWN if what == "relations" else python_rows.FUNCTIONS, listed)
 
 
 def describe(query: Query, statement: Describe) -> Result:
     """The columns of a relation."""
-    return _told(query, python_rows.COLUMNS, shows.columns(statement.relation, statement.span))
+    return _plain(query, python_rows.COLUMNS, shows.columns(statement.relation, statement.span))
 
 
 def set_(query: Query, statement: Set) -> Result:
-    """Refuses: a setting is kept by whoever asks."""
+    """Refuses: settings belong to the caller."""
     raise QueryError(
         f"a store keeps no setting {statement.name!r}",
         code="no-settings",
@@ -349,7 +349,7 @@ def set_(query: Query, statement: Set) -> Result:
     )
 
 
-def _told(query: Query, of: Relation, listed: list[Row]) -> Result:
+def _plain(query: Query, of: Relation, listed: list[Row]) -> Result:
     """Rows that are of no session and no moment."""
     found = query.runner.planned(("", of.name), of, (), Tail(), LANE, None)
     assert found.plain is not None, "nothing is asked of the rows"

@@ -120,7 +120,7 @@ def moves(query: Query, scope: Scope, tail: Tail) -> Make:
 
 
 def watch(query: Query, statement: Watch) -> Result:
-    """The mutations after a cursor, in the order of the log; `next` goes on after them."""
+    """The mutations after a cursor, in the order of the log; `next` continues after them."""
     after, skip = 0, 0
     if statement.cursor is not None:
         parts = str(given(statement.cursor, query.params)).partition(".")

@@ -86,7 +86,7 @@ class RowCursor:
         return self.number
 
     def Close(self) -> None:  # noqa: N802
-        """Lets go of what makes them."""
+        """Releases the iterator that makes the rows."""
         self.rows = iter(())
 
 

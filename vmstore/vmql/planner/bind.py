@@ -296,7 +296,7 @@ class Binder:
             if of.form.type != "text":
                 raise self.unknown(expr)
         if isinstance(expr, Value | Param | Word):
-            if isinstance(expr, Value):  # what is wrong of itself is said before anything is asked
+            if isinstance(expr, Value):  # a value that is wrong by itself is refused before anything is looked up
                 check(expr.value, of.form, of.name, expr.span)
             return self.place(expr, of.form, of.name)
         raise fault(f"{of.name} is compared with a value", "not-a-value", expr.span)

@@ -10,13 +10,13 @@ CHOICES = {"where": "WHERE", "by": "BY", "order": "ORDER BY", "limit": "LIMIT"}
 
 
 def check_context(statement: ContextAt) -> None:
-    """Refuses a second moment, and choosing from what is told as a whole."""
+    """Refuses a second moment, and clauses that choose from a context that is answered as a whole."""
     tail = statement.tail
     if statement.moment is not None:
         _refuse("CONTEXT AT", tail, MOMENTS, "a context is of one moment; keep AT")
     _refuse("CONTEXT", tail, {"since": "SINCE", "until": "UNTIL"}, "a context is of one moment; write AT")
     if statement.form != "pages":
-        form, whole = statement.form.upper(), "it tells a context as a whole; without it pages can be chosen"
+        form, whole = statement.form.upper(), "it answers with a context as a whole; without it pages can be chosen"
         if statement.columns:
             column = statement.columns[0]
             raise QueryError(f"{form} takes no columns", code="clause-unused", span=column.span, hint=whole)

@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     """A statement of SQL with what it takes: the lane goes before `sql`, values into `places`.
 
     `keys` counts the values at the end of each row that say where it stands in the order: a
-    limited answer goes on after them. `plain` plans only take rows as they are made.
+    limited answer continues after them. `plain` plans only take rows as they are made.
     """
 
     relation: Relation
@@ -191,7 +191,7 @@ def _ordered(key: SortKey) -> str:
 
 def _after_keys(binder: Binder, tail: Tail, keys: Sequence[SortKey]) -> None:
     if tail.after is not None and not keys:
-        raise QueryError("AFTER goes on where a limited answer ended", code="no-cursor", span=tail.after.span)
+        raise QueryError("AFTER continues a limited answer where it ended", code="no-cursor", span=tail.after.span)
 
 
 def _beyond(keys: Sequence[SortKey]) -> str:

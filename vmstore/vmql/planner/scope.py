@@ -59,11 +59,11 @@ def as_of(moment: MomentNode | None, params: Params, now: int) -> AsOf:
             return Time(at) if moment.unit == "time" else LoggedTime(at)
         return UNITS[moment.unit](value)
     except InputError as error:
-        raise told(error, moment.span) from error
+        raise query_error(error, moment.span) from error
 
 
-def told(error: Exception, span: SourceSpan, code: str = "no-such-moment") -> QueryError:
-    """What the views refuse, as a fault of the text."""
+def query_error(error: Exception, span: SourceSpan, code: str = "no-such-moment") -> QueryError:
+    """A refusal of the views as a fault of the text."""
     return error if isinstance(error, QueryError) else QueryError(str(error), code=code, span=span)
 
 
@@ -130,7 +130,7 @@ class OneSession(Scope):
             return basis(self.lane, when)
         except UnknownError as error:
             assert moment is not None, "the head is there"
-            raise told(error, moment.span) from error
+            raise query_error(error, moment.span) from error
 
     def _before(self, moment: MomentNode, params: Params, now: int, *, between: bool) -> int:
         """The position after which rows are wanted: after the end of a moment, or, between, before its beginning."""
@@ -175,7 +175,7 @@ class OneSession(Scope):
         try:
             return self.world.page_position(self.name, page)
         except (UnknownError, InputError) as error:
-            raise told(error, span, "unknown-page") from error
+            raise query_error(error, span, "unknown-page") from error
 
     def _knower(self) -> int:
         return self._knows()["s"]

@@ -154,7 +154,7 @@ SESSIONS = Relation(
         Field(
             "status",
             word(Standing),
-            "whether it goes on, or how it ended",
+            "whether it is under way, or how it ended",
             _STANDS.format("x.status", 0),
         ),
         Field("fidelity", word(Fidelity), "whether its requests were recorded, or one was rebuilt", "s.derived > 0"),

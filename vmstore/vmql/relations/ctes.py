@@ -53,8 +53,8 @@ _TAGGED = """tagged(session, page, tags) AS MATERIALIZED (
  CROSS JOIN tags x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) WHERE held GROUP BY 1, 2)"""
 _ANCHORED = """anchored(session, page, anchors) AS MATERIALIZED (
- SELECT session, page, json_group_object(name, json(told)) FROM (
- SELECT {of} AS session, x.page AS page, e.key AS name, x.anchors -> e.fullkey AS told, e.type AS type, max(x.position)
+ SELECT session, page, json_group_object(name, json(value)) FROM (
+ SELECT {of} AS session, x.page AS page, e.key AS name, x.anchors -> e.fullkey AS value, e.type AS type, max(x.position)
  FROM lane CROSS JOIN notes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
  CROSS JOIN json_each(x.anchors) e WHERE x.anchors IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3)
  WHERE type <> 'null' GROUP BY 1, 2)"""

@@ -177,7 +177,7 @@ class Stream:
 
 
 class StreamMoment(msgspec.Struct):
-    """The turn and the call in force as a stream goes on."""
+    """The turn and the call in force as a stream advances."""
 
     turn: int
     call: int

@@ -61,7 +61,9 @@ PAGES = Relation(
         Field("tags", LIST, "its tags", "coalesce(g.tags, '[]')", ("tagged",)),
         Field("hint", TEXT, "the name its maker gave it", "p.hint"),
         Field("actor", TEXT, "who made it: whom its labels name, else its role", _ACTOR),
-        Field("status", word(Standing), "whether what it says goes on", "said_status.value", ("said_status",), True),
+        Field(
+            "status", word(Standing), "whether what it says still holds", "said_status.value", ("said_status",), True
+        ),
         Field(
             "valid_from", TIME, "since when it holds in the world", "said_valid_from.value", ("said_valid_from",), True
         ),

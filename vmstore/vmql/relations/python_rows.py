@@ -50,7 +50,7 @@ MUTATIONS = made(
     _field("reason", TEXT, "why it was asked for or decided"),
     _field("tokens", INTEGER, "estimated tokens of what it brings, or of the room it makes"),
     _field("request_id", TEXT, "the request id of its commit"),
-    _field("cursor", TEXT, "its place in the log: WATCH goes on after it", asked=True),
+    _field("cursor", TEXT, "its place in the log: WATCH resumes after it", asked=True),
     _field("detail", JSON, "all of its fields; a path leads in: detail.leaves", asked=True),
 )
 

@@ -1,4 +1,4 @@
-"""What is wrong with a VMQL text, told with its place in it and with the words that were meant."""
+"""Errors in a VMQL text, reported with their place in it and with the words that were meant."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     """Decides a session again, or all; 1 where a check finds a difference."""
-    from vmstore.store.replay_sweep import replays, told, what_ifs
+    from vmstore.store.replay_sweep import replays, run_values, what_ifs
 
     if arguments.until is not None:
         from vmstore.shell.commands.queries.breakpoints import stop
@@ -44,7 +44,7 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
             price=None if arguments.price is None else round(arguments.price * 1_000),
             progress=tell,
         )
-    answers = [told(name, runs) for name, runs in replayed.items()]
+    answers = [run_values(name, runs) for name, runs in replayed.items()]
     if arguments.json:
         screen.json({"sessions": answers} if arguments.all else answers[0])
         return 0
