@@ -17,7 +17,7 @@ import tidy
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = (
     *("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "sqlite_utils", "dateparser", "PIL"),
-    *("starlette", "uvicorn"),
+    *("starlette", "uvicorn", "Stemmer"),
 )
 # Where an extra is at home: these need it to be imported at all.
 HOMES = (

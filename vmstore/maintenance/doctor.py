@@ -29,6 +29,7 @@ EXTRAS = (
     "dateparser",
     "duckdb",
     "numpy",
+    "PyStemmer",
     "sqlite-utils",
     "pillow",
     "cryptography",

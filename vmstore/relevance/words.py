@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
-from importlib import import_module
 from itertools import chain
 from operator import add
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from vmstore.errors import InputError
 from vmstore.relevance.characters import APOSTROPHES, PAIRED, PICTURES, UNSEEN, classes, folded, plain, settled
 from vmstore.relevance.irregular import FORMS, SPELLINGS
+from vmstore.relevance.stems import snowball_version, stemmer
 from vmstore.relevance.stops import STOP_WORDS
 
 VERSION = 1  # of the rules of this module and of the two it reads
@@ -91,7 +91,7 @@ class Analyzer:
             raise InputError(f"there are no rules for the language {language!r}; choose one of {known}")
         self.language = language
         self._stops = STOP_WORDS.get(language, frozenset())
-        self._stem = _stemmer(LANGUAGES[language])
+        self._stem = stemmer(LANGUAGES[language])
         self._irregular, self._spelled = (FORMS, SPELLINGS) if language == "en" else ({}, {})
         self._plain_first = language in ("en", "none")
         self._forms = _Forms(self._form)
@@ -103,8 +103,7 @@ class Analyzer:
         rules = f"words@{VERSION}/{self.language}"
         if not LANGUAGES[self.language]:
             return rules
-        packages = import_module("importlib.metadata")  # slow to load, and only an index asks
-        return f"{rules}/snowball {packages.version('snowballstemmer')}"
+        return f"{rules}/snowball {snowball_version()}"
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text in order, as often as they stand in it, without stop words and wholes."""
@@ -350,20 +349,6 @@ def _number(small: str) -> TokenForm:
     numbers = small.split(".")
     shorter = (".".join(numbers[:2]),) if len(numbers) > 2 else ()
     return TokenForm((small,), shorter, (), (small,))
-
-
-@cache
-def _stemmer(algorithm: str) -> Callable[[str], str]:
-    """What takes off the endings of an algorithm's language.
-
-    Its own module, and not the package's door, which would take PyStemmer's tables where that is installed:
-    the terms of a store are the same on every machine.
-    """
-    if not algorithm:
-        return str
-    module = import_module(f"snowballstemmer.{algorithm}_stemmer")
-    found = getattr(module, f"{algorithm.title()}Stemmer")().stemWord
-    return lru_cache(CACHED_MAX)(cast("Callable[[str], str]", found))
 
 
 def _shape(letter: str, first: str, apostrophe: str = "'") -> str:
