@@ -19,7 +19,7 @@ from vmstore.core.text.tokenizer import words
 from vmstore.errors import InputError
 from vmstore.vm.claims import quotes
 from vmstore.vm.claims.patterns import SpeechAct
-from vmstore.vm.claims.sentences import Option, Phrase, phrases, without_article
+from vmstore.vm.claims.sentences import OfferedOption, Phrase, phrases, without_article
 from vmstore.vm.recall.topics import profile
 
 NAME_CHARS_MAX = 48
@@ -83,7 +83,7 @@ class _Open(NamedTuple):
 
     page: int
     role: Role
-    choices: tuple[Option, ...]
+    choices: tuple[OfferedOption, ...]
     topic: str
     left: int
 
@@ -275,7 +275,13 @@ class _Finder:
         return found is not None
 
     def _claim(
-        self, source: ClaimSource, choice: Option, phrase: Phrase, waiting: _Open | None, confidence: int, new: bool
+        self,
+        source: ClaimSource,
+        choice: OfferedOption,
+        phrase: Phrase,
+        waiting: _Open | None,
+        confidence: int,
+        new: bool,
     ) -> None:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
@@ -356,7 +362,7 @@ def _within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
     return all(term in whole for term in part)
 
 
-def _answer(phrase: Phrase, waiting: _Open, role: Role) -> tuple[Option, int] | None:
+def _answer(phrase: Phrase, waiting: _Open, role: Role) -> tuple[OfferedOption, int] | None:
     """What an answer chooses and how sure that is; None where it chooses nothing."""
     if phrase.act is SpeechAct.AGREE:
         return (waiting.choices[0], AGREED) if len(waiting.choices) == 1 else None
@@ -372,7 +378,7 @@ ANSWER_WORDS_MAX = 8
 _PLACES = (("first", "former"), ("second", "latter"), ("third",))
 
 
-def _chosen(text: str, choices: Sequence[Option]) -> Option | None:
+def _chosen(text: str, choices: Sequence[OfferedOption]) -> OfferedOption | None:
     """The one choice of several that a short answer names."""
     spoken = [word.strip(".,!\"'").casefold() for word in text.split()]
     if any(word in ("not", "neither", "nor", "don't", "no", "than") for word in spoken):
@@ -391,7 +397,7 @@ def _names(spoken: Sequence[str], thing: str) -> bool:
     return all(word in spoken for word in telling)
 
 
-def _others(choice: Option, waiting: _Open | None) -> str:
+def _others(choice: OfferedOption, waiting: _Open | None) -> str:
     """What was not chosen: it tells what was decided about where nobody named that."""
     if waiting is None or choice not in waiting.choices:
         return ""

@@ -21,7 +21,7 @@ OBJECT_WORDS_MAX = 14
 TOPIC_WORDS_MAX = 6
 
 
-class Option(NamedTuple):
+class OfferedOption(NamedTuple):
     """Something that may be decided: what to do, of what, about what."""
 
     verb: str
@@ -39,7 +39,7 @@ class Phrase(NamedTuple):
     """A sentence as it counts towards a decision."""
 
     act: SpeechAct
-    choices: tuple[Option, ...] = ()
+    choices: tuple[OfferedOption, ...] = ()
     topic: str = ""
     agrees: bool = False  # it opens with a word of agreement
     reverses: bool = False  # it takes back what was said before
@@ -145,7 +145,7 @@ def _headed(rest: str) -> tuple[SpeechAct, str, str | None, str]:
     return SpeechAct.ANSWER, "", None, ""
 
 
-def _choices(verb: str, tail: str, topic: str) -> tuple[Option, ...]:
+def _choices(verb: str, tail: str, topic: str) -> tuple[OfferedOption, ...]:
     """What a sentence chooses: one thing, or several where each has its own `for`."""
     tail = patterns.REASON.split(tail, maxsplit=1)[0]
     parts = [tail]
@@ -159,7 +159,7 @@ def _choices(verb: str, tail: str, topic: str) -> tuple[Option, ...]:
     return tuple(choice for choice in found if choice is not None)
 
 
-def _choice(verb: str, part: str, topic: str) -> Option | None:
+def _choice(verb: str, part: str, topic: str) -> OfferedOption | None:
     """One thing chosen; None where it is nothing that could be remembered."""
     part = _bare(part)
     if patterns.IDLE.match(f"{verb.removeprefix('do not ')} {part}".strip()):
@@ -167,15 +167,15 @@ def _choice(verb: str, part: str, topic: str) -> Option | None:
     if verb in patterns.TAKES and (about := patterns.AS.search(part) or _last_for(part)):
         thing, named = part[: about.start()].strip(" ,"), _topic(about[1])
         if named and _is_something(thing):
-            return Option(verb, thing, named)
+            return OfferedOption(verb, thing, named)
     if not _is_something(part):
         return None
     if verb in patterns.SETS:
         to = patterns.SET_TO.match(part)
-        return Option("set", part, f"{topic} {_topic(to[1])}".strip()) if to else None
+        return OfferedOption("set", part, f"{topic} {_topic(to[1])}".strip()) if to else None
     if not verb and (equal := patterns.IS.match(part)):
-        return Option(verb, part, _topic(equal[1]) or topic)  # "the timeout is 30 seconds" is about the timeout
-    return Option(verb, part, topic)
+        return OfferedOption(verb, part, _topic(equal[1]) or topic)  # "the timeout is 30 seconds" is about the timeout
+    return OfferedOption(verb, part, topic)
 
 
 def _last_for(part: str) -> re.Match[str] | None:
@@ -205,7 +205,7 @@ def _question(rest: str, topic: str) -> Phrase:
     return Phrase(SpeechAct.ASK if choices else SpeechAct.NONE, choices, named, text=rest)
 
 
-def _options(verb: str, tail: str, topic: str) -> tuple[Option, ...]:
+def _options(verb: str, tail: str, topic: str) -> tuple[OfferedOption, ...]:
     found = []
     for part in patterns.OR.split(tail):
         again = patterns.HEAD_VERB.match(part)
