@@ -8,7 +8,7 @@ import vmstore
 from tests.north.scenario import play
 
 
-@pytest.mark.parametrize("budget", [8_000, 32_000])
+@pytest.mark.parametrize("budget", [8_000, pytest.param(32_000, marks=pytest.mark.nightly)])
 def test_what_was_decided_is_found_again(budget: int) -> None:
     """Of 60 decisions, 20 of them reversed, at least 95 % are told right and cited, with few faults and no thrash."""
     with vmstore.memory_store() as store:
