@@ -72,6 +72,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/wire.py", "vmstore"),
         ("vmstore/store/session.py", "vmstore"),
         ("vmstore/store/query_host.py", "vmstore"),
+        ("vmstore/store/recall/fact_reads.py", "vmstore"),
         ("vmstore/store/reads/context.py", "vmstore"),
         ("vmstore/core/system/logger.py", "logging"),
         ("vmstore/namespace/signing_keys.py", "cryptography"),

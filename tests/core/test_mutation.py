@@ -23,6 +23,7 @@ from vmstore.core.mutation import (
     Embed,
     Erase,
     Evict,
+    Fact,
     FaultDenied,
     FaultIn,
     Flush,
@@ -129,6 +130,11 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "page": POSITION, "content": POSITION, "model": REF, "dimension": SMALL, "quantisation": SMALL,
         "chunks": st.lists(st.tuples(COUNT, COUNT), max_size=3).map(tuple), "vectors": st.none() | REF,
     },
+    Fact: {
+        "page": POSITION, "subject": REF, "verb": REF, "what": REF, "attribute": st.none() | REF, "type": SMALL,
+        "status": SMALL, "one": SMALL, "valid_from": MOMENT, "valid_to": MOMENT, "precision": SMALL, "confidence": COUNT,
+        "strength": COUNT, "method": REF,
+    },
     Erase: {"reason": SMALL, "cells": st.lists(st.tuples(POSITION, SMALL), max_size=3).map(tuple), "upto": COUNT},
     Segment: {"number": COUNT, "summary": st.none() | POSITION, "title": st.none() | REF},
     Settings: {"told": REF},
@@ -179,6 +185,11 @@ CELLS |= {
     "value",
     "model",
     "vectors",
+    "subject",
+    "verb",
+    "what",
+    "attribute",
+    "method",
 }
 POSITIONS = {
     (Link, "source"),
@@ -298,7 +309,7 @@ def test_every_name_is_reserved() -> None:
         *("create", "update", "annotate", "link", "unlink", "delete", "erase", "redact"),
         *("fault_in", "fault_denied", "defer", "cancel", "prefetch", "evict", "compress", "pin", "unpin", "flush"),
         *("message", "reference", "cite", "reply", "approve", "embed", "pack"),
-        *("tool_call", "guard", "promote", "tag", "alias"),
+        *("tool_call", "guard", "promote", "tag", "alias", "fact"),
         *("search", "recall", "pressure", "share", "revoke", "namespace_policy"),
         *("conflict", "resolve", "merge", "undo", "redo"),
     ]

@@ -20,6 +20,7 @@ from vmstore.core.mutation import (
     Delete,
     Embed,
     Evict,
+    Fact,
     FaultDenied,
     FaultIn,
     Flush,
@@ -69,6 +70,7 @@ DEEDS = (
     "pin",
     "hand",
     "embed",
+    "fact",
     "end",
     "fork",
     "switch",
@@ -351,6 +353,17 @@ class Author:
             vectors = self.batch.cell(bytes(vector_bytes(form, 3) * len(chunks)))
             model = self.batch.cell(b"model %d" % (deed.c % 2))
             self.batch.add(Embed(page, content, model, 3, form, chunks, vectors if deed.b % 5 else None))
+
+    def do_fact(self, deed: Deed) -> None:
+        """A page states a fact."""
+        page = self._page(deed.a)
+        if page is None:
+            return
+        cell = self.batch.cell
+        words = (cell(b"user"), cell(b"uses"), cell(b"editor %d" % (deed.b % 3)), cell(b"editor") if deed.c % 3 else None)
+        begins = (None, deed.b, deed.d)[deed.c % 3]
+        stated = (deed.b % 11, deed.d % 5, int(deed.c % 3 == 1), begins, begins and begins + deed.d, deed.d % 6)
+        self.batch.add(Fact(page, *words, *stated, 10_000 * deed.b, 10_000 * deed.c, cell(b"hand@1")))
 
     def do_end(self, deed: Deed) -> None:
         """A commit ends; every other time the batch is written too."""

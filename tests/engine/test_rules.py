@@ -21,6 +21,7 @@ from vmstore.core.mutation import (
     Embed,
     Erase,
     Evict,
+    Fact,
     FaultDenied,
     FaultIn,
     Flush,
@@ -81,6 +82,15 @@ def pack(batch: Batch, entered: list[tuple[int, int, int, int]], left: tuple[int
     totals = batch.head.copy().enter(entered, left)
     stated = {"call": batch.head.call + 1, "leaves": totals.leaves, "tokens": totals.tokens, "root": totals.root}
     return Pack(entered=tuple(entered), left=left, **{"fidelity": 0, **stated, **told})
+
+
+def fact(batch: Batch, **changed: Any) -> Fact:
+    """A fact that may stand, with some fields changed."""
+    word = batch.cell(b"word")
+    fields = dict.fromkeys(("type", "status", "one", "precision", "confidence", "strength"), 0)
+    words = dict.fromkeys(("subject", "verb", "what", "method"), word)
+    times = dict.fromkeys(("attribute", "valid_from", "valid_to"))
+    return Fact(**{"page": PAGE, **words, **fields, **times, **changed})
 
 
 def create(**told: Any) -> Create:
@@ -215,6 +225,16 @@ BREAKERS: list[Breaker] = [
     ("content_is_its_own", nothing, lambda b: Evict(PAGE, 0, 2, level=1)),
     ("content_is_its_own", nothing, lambda b: Evict(PAGE, 0, 2, content=SHORT)),
     ("content_is_its_own", nothing, lambda b: Evict(PAGE, 0, 2, level=2, content=SHORT)),
+    ("facts_end_after_they_begin", nothing, lambda b: fact(b, valid_from=5, valid_to=4)),
+    ("facts_end_after_they_begin", nothing, lambda b: fact(b, one=1)),
+    ("importance_is_a_share", nothing, lambda b: fact(b, confidence=1_000_001)),
+    ("importance_is_a_share", nothing, lambda b: fact(b, strength=-1)),
+    ("words_are_listed", nothing, lambda b: fact(b, status=5)),
+    ("words_are_listed", nothing, lambda b: fact(b, type=11)),
+    ("words_are_listed", nothing, lambda b: fact(b, one=2)),
+    ("words_are_listed", nothing, lambda b: fact(b, precision=6)),
+    ("page_exists", nothing, lambda b: fact(b, page=99)),
+    ("cells_exist", nothing, lambda b: fact(b, what=99)),
     ("embeds_a_content", nothing, lambda b: Embed(OPAQUE, OPAQUE, b.cell(b"m"), 3, 1, ((0, 5),))),
     ("embeds_a_content", nothing, lambda b: Embed(PAGE, APART, b.cell(b"m"), 3, 1, ((0, 5),))),
     ("embeds_a_content", nothing, lambda b: Embed(PAGE, SHORT, b.cell(b"m"), 3, 1, ((0, 5),))),

@@ -38,6 +38,7 @@ from vmstore.core.mutation import (
     Embed,
     Erase,
     Evict,
+    Fact,
     FaultDenied,
     FaultIn,
     Flush,
@@ -217,6 +218,7 @@ def kinds() -> dict[str, str]:
         Flush(30),
         NamespacePolicy(0, (300, 1), 0),
         Embed(12, 30, (300, 1), 384, 2, ((0, 800), (640, 1_030)), 0),
+        Fact(12, 0, 1, (300, 2), 3, 1, 4, 1, -1_000_000, 1_700_000_000_000_000, 4, 900_000, 1_000_000, (300, 1)),
     ]
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 

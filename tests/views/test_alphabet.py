@@ -58,6 +58,8 @@ ROUND = [
     Deed("pin", 1, 0, 0, 1),
     Deed("pack", 2, 1, 4, 1),
     Deed("embed", 1, 1, 2, 1),
+    Deed("fact", 0, 1, 1, 2),
+    Deed("fact", 1, 2, 1, 3),
     Deed("mark", 0, 1, 2, 3),
 ]
 STORY = [*ROUND, Deed("fork", 2, 9), *ROUND, Deed("switch", 0), *ROUND, Deed("fork", 5, 1), *ROUND]

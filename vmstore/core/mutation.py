@@ -33,6 +33,7 @@ from vmstore.core.decision import (
     Unpin,
 )
 from vmstore.core.erasure import Erase
+from vmstore.core.facts import Fact
 from vmstore.core.grants import Revoke, Share
 from vmstore.core.mutation_kind import MUTATION_NAMES, CellRef, Mutation
 from vmstore.core.namespace_policy import NamespacePolicy
@@ -44,7 +45,7 @@ WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 
 __all__ = [
     "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close", "Compress",
-    "Configure", "Create", "Decision", "Delete", "Embed", "Erase", "Evict", "FaultDenied", "FaultIn", "Flush", "Known",
+    "Configure", "Create", "Decision", "Delete", "Embed", "Erase", "Evict", "Fact", "FaultDenied", "FaultIn", "Flush", "Known",
     "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "NamespacePolicy", "Open", "Pack", "Pin", "Prefetch",
     "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
     "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
@@ -312,7 +313,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
-Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall | Embed
+Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall | Embed | Fact
 Recorded = (
     Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
 )
@@ -438,6 +439,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Approve: ("who",),
     Compress: ("content",),
     Embed: ("model", "vectors"),
+    Fact: ("subject", "verb", "what", "attribute", "method"),
     Message: ("envelope", "aside"),
     Reply: ("aside",),
     Pack: ("rest",),

@@ -14,12 +14,14 @@ from vmstore.core.address import page_name
 from vmstore.core.erasure import Erase
 from vmstore.core.grants import GrantScope, Principal
 from vmstore.core.mutation import (
+    CELL_FIELDS,
     Annotate,
     AnyMutation,
     Cite,
     Compress,
     Create,
     Embed,
+    Fact,
     Mark,
     Message,
     NamespacePolicy,
@@ -44,6 +46,8 @@ from vmstore.views.projectors.residency import stays
 
 WORDLESS = frozenset(("mime", "asks", "answers", "where", "reason"))  # labels that somebody's program wrote
 NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "aside"))
+NAMES |= {*CELL_FIELDS[Fact]}
+PROGRAMS = frozenset(("model", "method"))  # names that programs gave themselves
 READ = 256
 
 
@@ -69,7 +73,8 @@ class Planner:
         self._db = db
         self._listing = listing  # whether what is not taken is looked for too
         self._reading = CellUseReader(log, db)
-        self._relatives = PageLinks(self._reading, db.execute("SELECT session, source, target, kind FROM links"))
+        links = db.execute("SELECT session, source, target, kind FROM links")
+        self._relatives = PageLinks(self._reading, links, db.execute("SELECT session, page FROM facts").fetchall())
         self._why: dict[Owned, str] = {}  # of every page that is taken
         self._named = dict(db.execute("SELECT session, name FROM sessions"))
         self._untaken: list[LeftContent] = []
@@ -192,7 +197,7 @@ class Planner:
 
     def _about(self, use: CellUse) -> Owned | None:
         """The page that a mutation says something of."""
-        page = None if use.field == "model" else _page_of(use.mutation, use.position)
+        page = None if use.field in PROGRAMS else _page_of(use.mutation, use.position)
         if isinstance(use.mutation, Cite) and self._reading.owner(use.session, use.mutation.by) in self._why:
             page = use.mutation.by
         return None if page is None else self._reading.owner(use.session, page)
@@ -394,7 +399,7 @@ def _page_of(mutation: AnyMutation | None, position: int) -> int | None:
     match mutation:
         case Create():
             return position
-        case Update() | Compress() | Annotate() | Reference() | Cite() | Embed():
+        case Update() | Compress() | Annotate() | Reference() | Cite() | Embed() | Fact():
             return mutation.page or None
         case Segment():
             return mutation.summary

@@ -17,20 +17,25 @@ FROM = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.PART_OF)
 class PageLinks:
     """The links of all sessions, each page by its maker."""
 
-    def __init__(self, reading: CellUseReader, rows: Iterable[tuple[int, int, int, int]]) -> None:
+    def __init__(
+        self, reading: CellUseReader, rows: Iterable[tuple[int, int, int, int]], facts: Iterable[Owned]
+    ) -> None:
         self._made_of: defaultdict[Owned, dict[Owned, int]] = defaultdict(dict)  # what came of a page, by which link
         self._represents: defaultdict[Owned, set[Owned]] = defaultdict(set)
+        facts = frozenset(facts)
         for session, source, target, kind in rows:
             if kind == LinkKind.HAS_CAPTION:
                 source, target, kind = target, source, LinkKind.REPRESENTS
             if kind in FROM:
                 maker, other = reading.owner(session, source), reading.owner(session, target)
                 self._made_of[other].setdefault(maker, kind)
+                if kind == LinkKind.DERIVES and maker in facts:  # a fact is what its sources say, in other words
+                    self._made_of[other][maker] = kind = LinkKind.REPRESENTS
                 if kind == LinkKind.REPRESENTS:
                     self._represents[maker].add(other)
 
     def representing(self, pages: Iterable[Owned]) -> dict[Owned, Owned]:
-        """The pages that represent some, and nothing beside them; each with the page it stands for."""
+        """The pages that represent some, or state what some say, and nothing beside them; each with one of those."""
         pages = set(pages)
         return {
             other: page

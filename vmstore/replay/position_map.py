@@ -23,6 +23,7 @@ _NAMES: dict[type, tuple[str, ...]] = {
     m.Delete: _PAGE,
     m.Flush: _PAGE,
     m.Embed: ("page", "content"),
+    m.Fact: _PAGE,
     m.Link: ("source", "target"),
     m.Unlink: ("source", "target"),
     m.Cite: ("page", "by"),

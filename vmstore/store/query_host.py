@@ -180,6 +180,18 @@ class OpenQueryHost:
             return Verdict(not problems, chain.commits, chain.mutations, sessions, problems)
 
 
+def facts_asker(namespace: Namespace) -> QueryEngine:
+    """What answers questions about facts, which need neither a session's methods nor the columns."""
+
+    def unasked() -> Any:
+        raise AssertionError("no fact is recorded by a call, and none is verified")
+
+    def session(name: str) -> Session:
+        return Session(namespace, unasked, namespace.key(name) or 0, name)
+
+    return asker(namespace, session, unasked, ColumnStore(namespace))
+
+
 def asker(
     namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict], columns: ColumnStore
 ) -> QueryEngine:

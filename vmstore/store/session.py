@@ -15,6 +15,7 @@ from vmstore.core.page import Origin
 from vmstore.engine.batch import Batch, HandBatch
 from vmstore.engine.head import NewSession
 from vmstore.errors import InputError, UnknownError
+from vmstore.facts.fact import StatedFact
 from vmstore.log.commit import Commit
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.namespace.namespace import Namespace, session_name
@@ -37,6 +38,7 @@ from vmstore.store.reads.context import Context
 from vmstore.store.reads.diff import diff
 from vmstore.store.reads.page_query import PageQuery, chosen
 from vmstore.store.reads.search import question_of, search
+from vmstore.store.recall.fact_reads import write_recorded
 from vmstore.store.recall.memory import SessionMemory
 from vmstore.store.wire import Wire
 from vmstore.views.branch import Branch
@@ -117,6 +119,10 @@ class Session(Aliased):
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
         """Takes what was recalled; a recorded session logs nothing of who looks at it."""
+
+    def _state_fact(self, fact: StatedFact, at: int | None) -> int:
+        """Writes a fact; its page."""
+        return write_recorded(self._ns, self._key, self.name, fact, at)
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody."""

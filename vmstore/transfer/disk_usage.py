@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from vmstore.core.mutation import (
+    CELL_FIELDS,
     Annotate,
     AnyMutation,
     CellRef,
@@ -16,6 +17,7 @@ from vmstore.core.mutation import (
     Close,
     Compress,
     Create,
+    Fact,
     Mark,
     Message,
     Open,
@@ -154,6 +156,8 @@ class ContentUsage:
                 yield mutation.content, self._type(session, mutation.page)
             case Annotate():
                 yield from ((ref, "labels") for ref in (mutation.tags, mutation.untags, mutation.anchors))
+            case Fact():
+                yield from ((getattr(mutation, name), "facts") for name in CELL_FIELDS[Fact])
             case Message():
                 yield mutation.aside, "asides"
                 yield mutation.envelope, "envelopes"

@@ -28,6 +28,7 @@ from vmstore.views.projectors.calls import CallsProjector
 from vmstore.views.projectors.commits import CommitsProjector
 from vmstore.views.projectors.decisions import DecisionsProjector
 from vmstore.views.projectors.erasures import ErasuresProjector
+from vmstore.views.projectors.facts import FactsProjector
 from vmstore.views.projectors.lineage import LineageProjector
 from vmstore.views.projectors.marks import MarksProjector
 from vmstore.views.projectors.messages import MessagesProjector
@@ -52,6 +53,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     ErasuresProjector,
     RedactionsProjector,
     VectorsProjector,
+    FactsProjector,
 )
 _POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID"
 BATCH = 5000  # commits

@@ -15,6 +15,7 @@ import msgspec
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.grants import GrantScope, Verb
+from vmstore.core.facts import FACT_STATUS, FactType, Precision
 from vmstore.core.mutation import (
     LIVE,
     PARTIAL,
@@ -31,6 +32,7 @@ from vmstore.core.mutation import (
     Embed,
     Erase,
     Evict,
+    Fact,
     FaultDenied,
     FaultIn,
     Flush,
@@ -100,6 +102,12 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Erase: {"reason": frozenset(ErasureReason)},
     Compress: {"method": frozenset(Method)},
     Embed: {"quantisation": frozenset(Quantisation)},
+    Fact: {
+        "type": frozenset(FactType),
+        "status": FACT_STATUS,
+        "one": frozenset((0, 1)),
+        "precision": frozenset(Precision),
+    },
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
     Configure: {"estimator": frozenset(ESTIMATORS)},
@@ -135,6 +143,12 @@ COUNTS: dict[type, tuple[str, ...]] = {
     Redact: ("count", "tokens_before", "tokens_after"),
 }
 
+SHARES: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys((Create, Annotate), ("importance",)),
+    Fact: ("confidence", "strength"),
+}
+"""Fields that are shares of one, in parts per million."""
+
 PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Create: lambda m: [page for _, page in m.links] if m.links else (),
     Turn: lambda m: [page for page, _ in m.alike] if m.alike else (),
@@ -143,7 +157,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Compress: lambda m: (m.page,),
     **dict.fromkeys((Link, Unlink), lambda m: (m.source, m.target)),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
-    **dict.fromkeys((Delete, Flush, Embed, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
+    **dict.fromkeys((Delete, Flush, Embed, Fact, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
     **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,
@@ -211,7 +225,7 @@ def _domain(kind: type, name: str, wanted: Any) -> Any:
         return _Count
     if name == "level" and kind in (Compress, Evict):
         return _one_of(LEVELS) | None if kind is Evict else _one_of(LEVELS)
-    if name == "importance":
+    if name in SHARES.get(kind, ()):
         return _Share | None if kind is Annotate else _Share
     if kind in (Link, Unlink) and name == "link":
         return _one_of(LINK_KINDS)

@@ -24,6 +24,7 @@ from vmstore.core.mutation import (
     Embed,
     Erase,
     Evict,
+    Fact,
     FaultDenied,
     FaultIn,
     Link,
@@ -63,6 +64,7 @@ from vmstore.engine.rules.field_types import (
     LINK_KINDS,
     NUMBER_MAX,
     PAGES,
+    SHARES,
     WORDS,
     mistyped,
 )
@@ -320,11 +322,13 @@ def sizes_count_up(head: GateHead, m: Any, place: MutationPlace) -> str | None:
     return None
 
 
-@about(Create, Annotate)
-def importance_is_a_share(head: GateHead, m: Create | Annotate, place: MutationPlace) -> str | None:
-    """Importance is a share of one, in parts per million."""
-    if m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
-        return f"importance {m.importance} is not within 0 and {IMPORTANCE_MAX}"
+@about(*SHARES)
+def importance_is_a_share(head: GateHead, m: Any, place: MutationPlace) -> str | None:
+    """Importance, confidence and strength are shares of one, in parts per million."""
+    for field in SHARES[type(m)]:
+        value = getattr(m, field)
+        if value is not None and not 0 <= value <= IMPORTANCE_MAX:
+            return f"{field} {value} is not within 0 and {IMPORTANCE_MAX}"
     return None
 
 
@@ -395,6 +399,14 @@ def embeds_a_content(head: GateHead, m: Embed, place: MutationPlace) -> str | No
             return f"a chunk from {start} to {end} does not follow one that begins at {before}"
         before = start
     return None if m.chunks else "an embedding of no chunk"
+
+
+@about(Fact)
+def facts_end_after_they_begin(head: GateHead, m: Fact, place: MutationPlace) -> str | None:
+    """A fact ends after it begins, and has one value at a time only of an attribute that is named."""
+    if m.valid_from is not None and m.valid_to is not None and m.valid_from > m.valid_to:
+        return f"a fact that holds from {m.valid_from} ends at {m.valid_to}, before it begins"
+    return "a fact of one value at a time names no attribute" if m.one and m.attribute is None else None
 
 
 @about(FaultIn, FaultDenied, Prefetch, Revoke)
@@ -557,6 +569,7 @@ RULES: tuple[Rule, ...] = (
     membership_changes,
     content_is_its_own,
     embeds_a_content,
+    facts_end_after_they_begin,
     reference_came_before,
     ranks_are_distinct,
     totals_match,

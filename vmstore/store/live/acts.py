@@ -17,7 +17,9 @@ from vmstore.core.mutation import Annotate, Cite, Evict, FaultDenied, FaultIn, L
 from vmstore.core.page import LinkKind, Role, Standing
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, OvertakenError, UnknownError
+from vmstore.facts.fact import StatedFact
 from vmstore.live import extraction, page_moves
+from vmstore.live.facts import state
 from vmstore.live.page_moves import PageAnswer
 from vmstore.live.regeneration import Renewal, write
 from vmstore.live.runtime import Act, Runtime
@@ -174,6 +176,10 @@ class PageActions(Session):
             return page_moves.segment(act, title, text.encode("utf-8", "backslashreplace"))
 
         return self._name(self._act(do, at_us))
+
+    def _state_fact(self, fact: StatedFact, at: int | None) -> int:
+        """Writes a fact; its page."""
+        return self._act(lambda act: state(act, fact), at)
 
     def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
         """Marks pages superseded, each with its anchors, and writes those made anew in their place; the new pages.

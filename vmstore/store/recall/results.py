@@ -123,3 +123,64 @@ class RecallWorth(msgspec.Struct, frozen=True):
     used: int
     helped: int
     tokens: int
+
+
+class FactLink(msgspec.Struct, frozen=True):
+    """A page that a fact hangs together with: how, and whether the link leads from the fact (`out`) or to it."""
+
+    kind: str
+    page: str
+    out: bool
+
+
+class KnownFact(msgspec.Struct, frozen=True):
+    """A fact as of the moment it was asked for: a row of FACTS, times in microseconds since 1970."""
+
+    page: str
+    session: str
+    user: str | None
+    subject: str
+    verb: str
+    what: str
+    attribute: str | None
+    type: str
+    status: str
+    tags: list[str]
+    valid_from_us: int | None
+    valid_to_us: int | None
+    precision: str
+    confidence: float
+    strength: float
+    method: str
+    one: bool
+    superseded_by: str | None
+    sources: list[str]
+    turn: int
+    position: int
+    at_us: int | None
+    text: str | None
+    links: list[FactLink] = []
+
+
+class FactsFound(msgspec.Struct, frozen=True):
+    """The facts that were asked for, of `total`; `note` says where some only say something like it."""
+
+    facts: list[KnownFact]
+    total: int
+    note: str = ""
+
+
+class FactEdge(msgspec.Struct, frozen=True):
+    """A link met `depth` steps from where a walk began."""
+
+    source: str
+    target: str
+    kind: str
+    depth: int
+
+
+class FactGraph(msgspec.Struct, frozen=True):
+    """The facts that a walk met, in its order, and the links between them."""
+
+    facts: list[KnownFact]
+    edges: list[FactEdge]

@@ -31,10 +31,11 @@ RELATIONS: Final = (
     "MOVES",
     "METRICS",
     "VECTORS",
+    "FACTS",
 )
-CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
+CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "ALL", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))
-ENDS: Final = frozenset(("END", "STOP", "_AS_OF", "_ORDER_BY"))  # a clause of two words, or nothing more
+ENDS: Final = frozenset(("END", "STOP", "_AS_OF", "_VALID_AT", "_ORDER_BY"))  # a clause of two words, or nothing more
 # What people write as one name: up to a blank, a sign of the language, a quote or a comment.
 CHUNK: Final = re.compile(r"(?:(?!--)[^\s,;()='\"<>!&|*+`])+")
 

@@ -12,6 +12,7 @@ import msgspec
 from vmstore.core.address import page_position
 from vmstore.core.asof import AsOf, Position
 from vmstore.core.text.json_text import shown
+from vmstore.core.times import iso
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.vmql.execution.explain import explain
 from vmstore.vmql.execution.query import Query, Row
@@ -95,6 +96,8 @@ def relation(query: Query, statement: RelationQuery) -> Result:
     with query.world.asking():
         scope = query.scope(statement.tail, wide=found.wide)
         make = MAKERS[name](query, scope, statement.tail) if found.made else None
+        if found.now and not statement.tail.ever:
+            scope.basis["valid_at"] = iso(scope.need("valid_at"))
         ready = name == "MUTATIONS"
         return query.select(found, statement.columns, statement.tail, scope, make=make, ready=ready)
 

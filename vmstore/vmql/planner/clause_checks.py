@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from vmstore.vmql.relations.relation import Relation
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import ContextAt, DiffContext, DiffSession, Tail
+from vmstore.vmql.syntax.nodes import ContextAt, DiffContext, DiffSession, SourceSpan, Tail
 
 MOMENTS = {"as_of": "AS OF", "since": "SINCE", "until": "UNTIL"}
 CHOICES = {"where": "WHERE", "by": "BY", "order": "ORDER BY", "limit": "LIMIT"}
@@ -33,6 +34,20 @@ def check_metrics(tail: Tail) -> None:
     """Refuses to begin later than a session does: its numbers are of all of it, up to a moment."""
     since = {"since": "SINCE", "until": "UNTIL"}
     _refuse("METRICS", tail, since, "they count from a session's beginning; AS OF says up to when")
+
+
+def check_valid(relation: Relation, tail: Tail) -> None:
+    """Refuses to ask when rows hold in the world of a relation whose rows do not say."""
+    if tail.ever and tail.valid_at is not None:
+        span = tail.valid_at.span
+        raise QueryError(
+            "ALL shows what holds at no time too", code="clause-unused", span=span, hint="keep VALID AT or ALL"
+        )
+    if not relation.now and (tail.ever or tail.valid_at is not None):
+        name = "ALL" if tail.ever else "VALID AT"
+        span = SourceSpan(0, 0) if tail.valid_at is None else tail.valid_at.span
+        hint = "FACTS can be asked so" if tail.valid_at is not None else f"without ALL {relation.name} shows every row"
+        raise QueryError(f"{relation.name} takes no {name}", code="clause-unused", span=span, hint=hint)
 
 
 def _refuse(what: str, tail: Tail, clauses: dict[str, str], hint: str) -> None:

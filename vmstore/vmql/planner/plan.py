@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from vmstore.core.page import Level, PageType, Tier, WordEnum
 from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.planner.bind import Binder, Term
+from vmstore.vmql.planner.clause_checks import check_valid
 from vmstore.vmql.planner.scope import Params, given
 from vmstore.vmql.planner.values import ValueSlot
 from vmstore.vmql.relations.ctes import TABLES
@@ -86,9 +87,11 @@ def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: S
     joins = [name for name in binder.needs if name not in way.joined]
     clauses += [relation.joins[name].sql[shape] for name in joins]
     beyond = _beyond(keys) if tail.after is not None else ""
-    where = [part for part in (condition, "" if summed else beyond) if part]
+    check_valid(relation, tail)
+    holds = "" if tail.ever else relation.now
+    where = [part for part in (holds, condition, "" if summed else beyond) if part]
     if where:
-        clauses.append("WHERE " + " AND ".join(where))
+        clauses.append("WHERE " + " AND ".join(where if len(where) == 1 else [f"({part})" for part in where]))
     if tail.by:
         clauses.append("GROUP BY " + ", ".join(term.sql for term in keys_by))
         if beyond:

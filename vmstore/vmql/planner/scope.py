@@ -79,6 +79,7 @@ class Scope(ABC):
         self.values: dict[str, Any] = {}
 
     whole = False  # whether it sees all of all sessions
+    asked: tuple[Tail, Params]  # what it was made of
 
     def need(self, name: str) -> Any:
         """A parameter of its SQL."""
@@ -88,6 +89,15 @@ class Scope(ABC):
             else:
                 self.values[name] = getattr(self, f"_{name}")()
         return self.values[name]
+
+    def _valid_at(self) -> int:
+        """The time in the world that is asked about: as it is said, else that of the moment asked."""
+        tail, params = self.asked
+        if tail.valid_at is not None:
+            return instant(given(tail.valid_at, params), self.world.now(), tail.valid_at.span)
+        last: int | None = self.world.views.execute(f"WITH {self.lane_sql} {_LAST}", self.values).get
+        past = tail.as_of is not None and tail.as_of.unit != "head"
+        return max(last or 0, 0 if past else self.world.now())
 
     @abstractmethod
     def lanes(self) -> list[FaultScope]:
@@ -108,6 +118,7 @@ class OneSession(Scope):
     def __init__(self, world: Host, lane: Branch, name: str, tail: Tail, params: Params) -> None:
         super().__init__(world)
         self.lane, self.name = lane, name
+        self.asked = tail, params
         now = world.now() if _timed(tail) else 0
         self.as_of = as_of(tail.as_of, params, now)
         self.at = self._moment(tail.as_of, self.as_of)
@@ -197,6 +208,7 @@ class ManySessions(Scope):
     def __init__(self, world: Host, tail: Tail, params: Params, rows: tuple[str, Params]) -> None:
         super().__init__(world)
         self.shape = ACROSS
+        self.asked = tail, params
         now = world.now() if _timed(tail) else 0
         self.values["never"] = NEVER
         high = self._bound("as_of", tail.as_of, params, now) or "position"
@@ -373,6 +385,8 @@ def _timed(tail: Tail) -> bool:
     return any(m is not None and m.unit in CLOCKS for m in (tail.as_of, tail.since, tail.until))
 
 
+_LAST = """SELECT max(c.at_max) FROM lane JOIN commits c ON c.session = lane.session AND c.first <= lane.high
+ AND c.last > lane.low"""
 _NAME = "SELECT name FROM sessions WHERE session = ?"
 _COLUMNS = "lane(session, low, high, since, until)"
 _ONE = f"{_COLUMNS} AS (VALUES(:session, :low, :high, :since, :until))"

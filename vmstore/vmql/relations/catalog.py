@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vmstore.vmql.relations.calls import CALLS, MESSAGES, SESSIONS, TURNS
+from vmstore.vmql.relations.facts import FACTS
 from vmstore.vmql.relations.links import LINKS, RESIDENCIES, VECTORS, VERSIONS
 from vmstore.vmql.relations.pages import PAGES, SEARCH
 from vmstore.vmql.relations.python_rows import CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, METRICS, MOVES, MUTATIONS, WHY
@@ -12,7 +13,7 @@ RELATIONS: dict[str, Relation] = {
     relation.name: relation
     for relation in (
         *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
-        *(MOVES, METRICS, VECTORS),
+        *(MOVES, METRICS, VECTORS, FACTS),
     )
 }
 """Those that can be asked for by their name alone."""

@@ -19,6 +19,7 @@ from vmstore.core.mutation import (
     Delete,
     Embed,
     Evict,
+    Fact,
     FaultDenied,
     FaultIn,
     Flush,
@@ -215,7 +216,7 @@ ABOUT: dict[type, Callable[[Any, int], About]] = {
     Evict: _gone,
     Cite: lambda m, _: (m.page, m.by, None, None, None, None, None, None),
     Segment: lambda m, _: (m.summary, None, None, None, None, None, None, None),
-    **dict.fromkeys((Annotate, Delete, Embed, Flush, Pin, Unpin, Redact, Reference, Recall), _of_page),
+    **dict.fromkeys((Annotate, Delete, Embed, Fact, Flush, Pin, Unpin, Redact, Reference, Recall), _of_page),
 }
 REASONS: dict[type, Callable[[Any], str | None]] = {
     Close: lambda m: word_of(Standing, m.status),

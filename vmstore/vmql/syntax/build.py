@@ -208,6 +208,7 @@ for rule, filled, called in (
     ("as_of", "as_of", "AS OF"),
     ("since", "since", "SINCE"),
     ("until", "until", "UNTIL"),
+    ("valid_at", "valid_at", "VALID AT"),
     ("where", "where", "WHERE"),
     ("at", "moment", "AT"),
     ("depth", "depth", "DEPTH"),
@@ -222,6 +223,11 @@ for rule, filled, called in (
 @makes("between_moments")
 def _between_moments(span: SourceSpan, since: s.MomentNode, until: s.MomentNode) -> Clause:
     return Clause("", {"since": since, "until": until, "between": True}, "BETWEEN", span)
+
+
+@makes("ever")
+def _ever(span: SourceSpan) -> Clause:
+    return Clause("ever", True, "ALL", span)
 
 
 @makes("by")

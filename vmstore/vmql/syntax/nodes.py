@@ -185,6 +185,7 @@ class Order(Node, frozen=True, eq=False, gc=False):
 class Tail(Node, frozen=True, eq=False, gc=False):
     """What every relation can end in. `since` is exclusive, `until` and `as_of` are inclusive.
 
+    `valid_at` is a time in the world; `ever` shows what holds at no such time or was replaced, too.
     BETWEEN a AND b is `since` a and `until` b with `between` set: both inclusive.
     """
 
@@ -193,6 +194,8 @@ class Tail(Node, frozen=True, eq=False, gc=False):
     since: MomentNode | None = None
     until: MomentNode | None = None
     between: bool = False
+    valid_at: Value | Param | None = None
+    ever: bool = False
     where: Expr | None = None
     by: tuple[Word, ...] = ()
     order: tuple[Order, ...] = ()

@@ -145,6 +145,8 @@ def _tail(tail: s.Tail) -> str:
         _scope(tail.scope),
         _after("AS OF", tail.as_of),
         bounds,
+        "" if tail.valid_at is None else f"VALID AT {term(tail.valid_at)}",
+        "ALL" if tail.ever else "",
         "" if tail.where is None else f"WHERE {condition(tail.where)}",
         _by(tail),
         f"ORDER BY {', '.join(map(_order, tail.order))}" if tail.order else "",

@@ -1,0 +1,36 @@
+"""Facts as mutations: the claim page with a fact's sentence, and what it states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vmstore.core.draft import Draft, Part
+from vmstore.core.mutation import AnyMutation, CellRef, Fact
+from vmstore.core.page import LinkKind, PageType, Role
+from vmstore.facts.fact import StatedFact
+
+IMPORTANCE = 800_000  # in parts per million, of the page of a fact that is certain
+
+
+def write(
+    fact: StatedFact,
+    page: Callable[[Draft, list[tuple[int, int]]], int],
+    cell: Callable[[bytes], CellRef],
+    tell: Callable[[AnyMutation], int],
+) -> int:
+    """Writes a fact that was checked: `page` makes its page, `cell` seals its words; the page."""
+    part = Part(_bytes(fact.sentence), type=PageType.CLAIM)
+    importance = fact.confidence * IMPORTANCE // 1_000_000
+    draft = Draft(Role.ASSISTANT, b"", (part,), tags=fact.tags, importance=importance, actor=fact.method)
+    links = [(int(LinkKind.DERIVES), source) for source in fact.sources]
+    number = page(draft, [*links, *fact.links])
+    words = [cell(_bytes(word)) for word in (fact.subject, fact.verb, fact.what)]
+    attribute = None if fact.attribute is None else cell(_bytes(fact.attribute))
+    stated = (int(fact.type), int(fact.status), int(bool(fact.one)), fact.valid_from, fact.valid_to)
+    weighed = (int(fact.precision), fact.confidence, fact.strength, cell(_bytes(fact.method)))
+    tell(Fact(number, words[0], words[1], words[2], attribute, *stated, *weighed))
+    return number
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,65 @@
+"""Verbs that say the same: `runs` is asked for where `jogs` was stored."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from vmstore.core.text.stems import stem
+from vmstore.relevance.irregular import FORMS
+
+GROUPS = (
+    "like love enjoy adore prefer favor favour fancy appreciate",
+    "dislike hate detest avoid loathe mind",
+    "live reside stay dwell move relocate settle",
+    "work serve job employ",
+    "run jog exercise train sprint",
+    "walk hike stroll trek",
+    "use utilize employ adopt choose pick select decide switch migrate",
+    "buy purchase get acquire order obtain",
+    "own have possess keep hold",
+    "want wish hope plan intend aim aspire mean",
+    "start begin launch join take",
+    "finish complete end graduate conclude",
+    "stop quit leave drop abandon cancel retire",
+    "visit travel go attend see tour",
+    "make build create write craft produce develop design",
+    "learn study practice practise read take",
+    "teach instruct mentor coach tutor",
+    "eat cook dine bake",
+    "marry wed date engage",
+    "pay spend cost earn save owe",
+    "suffer hurt ache diagnose catch",
+    "think believe consider find feel opine",
+    "call name know rename",
+    "meet befriend know",
+    "give donate gift present offer",
+    "play perform compete",
+    "adopt foster raise",
+)
+
+
+def _stem(word: str) -> str:
+    """A verb's stem, of an irregular form its plain one's."""
+    plain = FORMS.get(word.casefold(), word.casefold())
+    return stem(plain) or plain
+
+
+@lru_cache(maxsize=1)
+def _groups() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for line in GROUPS:
+        stems = {_stem(word) for word in line.split()}
+        for stem in stems:
+            found.setdefault(stem, set()).update(stems)
+    return {stem: frozenset(like) for stem, like in found.items()}
+
+
+def expanded(verb: str) -> frozenset[str]:
+    """The stems of a verb and of those that say the same."""
+    stems = {_stem(word) for word in verb.split()}
+    return frozenset(stems.union(*(_groups().get(one, frozenset()) for one in stems)))
+
+
+def is_like(verb: str, asked: frozenset[str]) -> bool:
+    """Whether a stored verb, of one word or several, is among the stems asked for."""
+    return any(_stem(word) in asked for word in verb.split())
