@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from vmstore.relevance.characters import classes, folded
@@ -12,6 +14,8 @@ from vmstore.relevance.words import ESCAPE, Analyzer, has_signs, spans
 
 EXCERPT_CHARS = 160
 LEAD_CHARS = 40  # before the first word that was found
+
+_PlaceOf = Callable[[int], int | None]
 
 
 class Excerpt(NamedTuple):
@@ -91,40 +95,67 @@ def excerpt(
 
     `weights` says by the text of an asked word what it is worth; without it all are worth the same.
     """
-    answers = sorted(_answers(text, query, analyzer))
+    return next(excerpts((text,), query, analyzer, chars, weights))
+
+
+def excerpts(
+    texts: Iterable[str],
+    query: WordQuery,
+    analyzer: Analyzer,
+    chars: int = EXCERPT_CHARS,
+    weights: Mapping[str, float] | None = None,
+) -> Iterator[Excerpt]:
+    """An `excerpt` of each text for one question."""
+    numbers = _Numbers(query, analyzer)
     known = weights or {}
     value = [known.get(asked.text, 1.0) for asked in query.words]
     value += (sum(value[: len(query.words)]) + 1.0 for _ in query.phrases)
-    first, last = _best(answers, value, chars)
-    start = answers[first].start if answers else 0
-    return _line(text, _begin(text, start, chars), chars, answers[first : last + 1])
+    for text in texts:
+        answers = sorted(_answers(text, query, numbers))
+        first, last = _best(answers, value, chars)
+        start = answers[first].start if answers else 0
+        yield _line(text, _begin(text, start, chars), chars, answers[first : last + 1])
 
 
-def _answers(text: str, query: WordQuery, analyzer: Analyzer) -> Iterator[_Answer]:
+class _Numbers(dict[str, tuple[int, ...]]):
+    """Token to the numbers of the asked words that it answers, worked out once for a question."""
+
+    def __init__(self, query: WordQuery, analyzer: Analyzer) -> None:
+        super().__init__()
+        self.analyzer = analyzer
+        self.wanted: dict[str, list[int]] = {}
+        for number, asked in enumerate(query.words):
+            for term in (*asked.terms, *asked.parts):
+                self.wanted.setdefault(term, []).append(number)
+        self._begun = [(prefix, number) for number, asked in enumerate(query.words) for prefix in asked.prefixes]
+
+    def __missing__(self, token: str) -> tuple[int, ...]:
+        form = self.analyzer.form(token)
+        known = (*form.terms, *form.wholes, *form.stops)
+        numbers = [number for term in known for number in self.wanted.get(term, ())]
+        numbers += (number for prefix, number in self._begun if any(term.startswith(prefix) for term in known))
+        self[token] = found = tuple(dict.fromkeys(numbers))
+        return found
+
+
+def _answers(text: str, query: WordQuery, numbers: _Numbers) -> Iterator[_Answer]:
     """The words and phrases of a text that were asked for; the number of a phrase comes after those of the words."""
-    wanted: dict[str, list[int]] = {}
-    for number, asked in enumerate(query.words):
-        for term in (*asked.terms, *asked.parts):
-            wanted.setdefault(term, []).append(number)
-    begun = [(prefix, number) for number, asked in enumerate(query.words) for prefix in asked.prefixes]
     order: list[_Answer] = []
     terms: list[str] = []
+    no_signs = text.isascii()
     for start, end, token in spans(text):
-        if has_signs(token):
+        if not no_signs and has_signs(token):
             for place, sign in _places(start, token):
                 order.append(place)
                 terms.append(sign)
-            yield from _signs(start, token, wanted)
+            yield from _signs(start, token, numbers.wanted)
             continue
-        form = analyzer.form(token)
-        known = (*form.terms, *form.wholes, *form.stops)
-        numbers = [number for term in known for number in wanted.get(term, ())]
-        numbers += (number for prefix, number in begun if any(term.startswith(prefix) for term in known))
-        if numbers:
-            yield _Answer(start, end, tuple(dict.fromkeys(numbers)))
+        if found := numbers[token]:
+            yield _Answer(start, end, found)
         if query.phrases:
-            order += (_Answer(start, end, ()) for _ in form.sequence)
-            terms += form.sequence
+            sequence = numbers.analyzer.form(token).sequence
+            order += (_Answer(start, end, ()) for _ in sequence)
+            terms += sequence
     for number, phrase in enumerate(query.phrases, len(query.words)):
         for at in runs(terms, phrase.sequence):
             yield _Answer(order[at].start, order[at + len(phrase.sequence) - 1].end, (number,))
@@ -180,10 +211,54 @@ def _begin(text: str, start: int, chars: int) -> int:
 
 def _line(text: str, begin: int, chars: int, found: Sequence[_Answer]) -> Excerpt:
     """The text from a place on as one line, its white space and unprintable signs as single spaces."""
-    line: list[str] = ["\u2026"] if text[:begin].strip() else []
+    lead = "\u2026" if text[:begin].strip() else ""
+    room = chars - 1  # one is for the dots at the end
+    at, line, places = _laid(text, begin, room, lead) or _laid_by_signs(text, begin, room, lead)
+    if not text[at:].strip():
+        shown = line.rstrip()
+        return Excerpt(shown, _marks(found, places, len(shown)))
+    whole = next((place for place in range(len(line), len(line) - _TAIL_CHARS, -1) if line[place - 1] == " "), None)
+    shown = line[:whole].rstrip()
+    return Excerpt(shown + "\u2026", _marks(found, places, len(shown)))
+
+
+def _laid(text: str, begin: int, room: int, lead: str) -> tuple[int, str, _PlaceOf] | None:
+    """Where a line ends in the text, the line, and where in it a place of the text is; None where a word in it
+    cannot be printed as it is.
+    """
+    line, at = lead, begin
+    starts, shifts, end = [], [], begin
+    for word in _WORD.finditer(text, begin):
+        at, shown = word.start(), word.group()
+        if line and line[-1] != "\u2026" and at > end:
+            line += " "
+        if len(line) >= room:
+            break
+        shown = shown[: room - len(line)]
+        if not shown.isprintable():
+            return None
+        starts.append(at)
+        shifts.append(len(line) - at)
+        line += shown
+        at = end = at + len(shown)
+        if len(line) >= room:
+            break
+    else:
+        at = len(text)
+
+    def place_of(place: int) -> int | None:
+        run = bisect_right(starts, place) - 1
+        return place + shifts[run] if 0 <= run and place < end else None
+
+    return at, line, place_of
+
+
+def _laid_by_signs(text: str, begin: int, room: int, lead: str) -> tuple[int, str, _PlaceOf]:
+    """The same, sign by sign."""
+    line = [*lead]
     places: dict[int, int] = {}
     at = begin
-    while at < len(text) and len(line) < chars - 1:  # one is for the dots at the end
+    while at < len(text) and len(line) < room:
         sign = text[at]
         places[at] = len(line)
         if escape := ESCAPE.match(text, at):
@@ -193,25 +268,20 @@ def _line(text: str, begin: int, chars: int, found: Sequence[_Answer]) -> Excerp
         elif line and line[-1] not in (" ", "\u2026"):
             line.append(" ")
         at += 1
-    if not text[at:].strip():
-        shown = "".join(line).rstrip()
-        return Excerpt(shown, _marks(found, places, len(shown)))
-    whole = next((place for place in range(len(line), len(line) - _TAIL_CHARS, -1) if line[place - 1] == " "), None)
-    shown = "".join(line[:whole]).rstrip()
-    return Excerpt(shown + "\u2026", _marks(found, places, len(shown)))
+    return at, "".join(line), places.get
 
 
-def _marks(found: Sequence[_Answer], places: Mapping[int, int], end: int) -> tuple[tuple[int, int], ...]:
+def _marks(found: Sequence[_Answer], place_of: _PlaceOf, end: int) -> tuple[tuple[int, int], ...]:
     """Where the found words stand in a line that ends there, those that touch or overlap as one."""
     marks: list[tuple[int, int]] = []
     for one in found:
-        if one.start not in places or one.end - 1 not in places:
+        start, last = place_of(one.start), place_of(one.end - 1)
+        if start is None or last is None:
             continue
-        start, stop = places[one.start], places[one.end - 1] + 1
         if marks and start <= marks[-1][1]:
-            marks[-1] = marks[-1][0], max(stop, marks[-1][1])
+            marks[-1] = marks[-1][0], max(last + 1, marks[-1][1])
         else:
-            marks.append((start, stop))
+            marks.append((start, last + 1))
     return tuple((start, stop) for start, stop in marks if stop <= end)
 
 
@@ -219,3 +289,4 @@ JOINERS = "\u200c\u200d"  # unseen, and without them some words and pictures are
 _AGAIN = 0.01  # what an asked word is worth that is there already
 _CLOSE = 1e-9  # sums of the same numbers in another order differ by less
 _TAIL_CHARS = 24  # given up so that a line does not end within a word
+_WORD = re.compile(r"\S{1,256}")

@@ -9,7 +9,7 @@ from vmstore.core.address import page_name
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Hit, Hits
-from vmstore.relevance.excerpt import excerpt
+from vmstore.relevance.excerpt import excerpts
 from vmstore.relevance.query import parse_query
 from vmstore.search.blend import answers
 from vmstore.views.branch import Branch
@@ -54,8 +54,7 @@ def search(
         closeness, note = ns.closeness.of(question, lanes, texts) if question is not None else (None, None)
         hits = answers(texts, lanes, query, limit, closeness=closeness, score=score)
         asked = parse_query(query, texts.analyzer)
-        lines = texts.texts([hit.row for hit in hits])
-        shown = [excerpt(line, asked, texts.analyzer, SHOWN_CHARS) for line in lines]
+        shown = excerpts(texts.texts([hit.row for hit in hits]), asked, texts.analyzer, SHOWN_CHARS)
         found = [
             Hit(moments[hit.lane][0], page_name(hit.page), round(hit.score, 6), hit.version, hit.position, *line)
             for hit, line in zip(hits, shown, strict=True)
