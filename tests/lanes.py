@@ -21,7 +21,7 @@ STAYS_S = 0.14  # a test of the table stays in it down to this, so that the tabl
 EXAMPLES = {"dev": 15, "ci": 60, "nightly": 2000}
 LANES = {"fast": "dev", "ci": "ci", "nightly": "nightly"}  # and the profile that each runs with
 HEADER = (
-    "# CPU seconds of every test over a fifth of a second. Written by `python tools/check.py --time`; do not edit.\n"
+    "# CPU seconds of each test over a fifth of a second. Written by `python tools/check.py --time`; do not edit.\n"
 )
 COST = "cpu_s"
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests import lanes
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.facts import CERTAIN
+from vmstore.core.page import Standing
 from vmstore.core.times import iso
 from vmstore.facts.fact import StatedFact
 from vmstore.store.recall.fact_reads import write_recorded
@@ -18,7 +19,6 @@ from vmstore.store.store import Store, memory_store
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.printer import show
-from vmstore.core.page import Standing
 
 DAY = 86_400_000_000
 STANDS = (Standing.ACTIVE, Standing.ACTIVE, Standing.ACTIVE, Standing.PLANNED, Standing.COMPLETED)
