@@ -57,6 +57,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/namespace/namespace.py", "vmstore"),
         ("vmstore/namespace/closeness.py", "vmstore"),
         ("vmstore/store/sessions.py", "vmstore"),
+        ("vmstore/store/recall/memory.py", "vmstore"),
         ("vmstore/erasure/resume.py", "vmstore"),
         ("vmstore/maintenance/backup.py", "vmstore"),
         ("vmstore/aio/twin.py", "vmstore"),

@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from vmstore.store.live.prompt import Prompt
     from vmstore.store.reads.context import Context
     from vmstore.store.reads.proofs import Proof
+    from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
     from vmstore.store.recall.memory import SessionMemory
     from vmstore.store.recall.results import (
         FoundPage,
@@ -330,6 +331,10 @@ __all__ = [
     "FoundQuote",
     "Overview",
     "Topic",
+    "AssembledPrompt",
+    "PromptChoice",
+    "PromptOmission",
+    "TagRule",
     "__version__",
 ]
 
@@ -404,6 +409,8 @@ _HOMES = {
     "vmstore.store.wire": "Wire",
     "vmstore.store.debug": "Debug",
     "vmstore.store.recall.memory": "SessionMemory",
+    "vmstore.store.recall.assembly.results": "AssembledPrompt PromptChoice PromptOmission",
+    "vmstore.vm.assembly.tag_rules": "TagRule",
     "vmstore.store.recall.results": (
         "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic RecallWorth"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Unpack
 
@@ -9,9 +10,13 @@ from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import Moment, When
 from vmstore.store.recall import memory as sync_memory
+from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.memory import OVERVIEW_TOKENS, TOKENS
 from vmstore.store.recall.periods import Bound
 from vmstore.store.recall.results import FoundPages, FoundQuotes, Overview, RecallAnswer, RecallWorth
+from vmstore.vm.assembly.selector import PROTECTED_TURNS
+from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
+from vmstore.vm.assembly.tag_rules import TagRule
 
 
 @described_by(sync_memory.SessionMemory)
@@ -59,6 +64,19 @@ class SessionMemory:
     async def recall_user(self, query: str, *, tokens: int = TOKENS) -> RecallAnswer:
         """See `vmstore.SessionMemory.recall_user`."""
         return await self._worker.do(partial(self._sync.recall_user, query, tokens=tokens))
+
+    async def assemble(
+        self, message: str | None = None, at: When | None = None, *, tokens: int = PROMPT_TOKENS,
+        rules: Sequence[TagRule] | None = None, protected: int = PROTECTED_TURNS, across: bool = False,
+        rounds: int = 0, shape: str | None = None, **moment: Unpack[Moment],
+    ) -> AssembledPrompt:  # fmt: skip
+        """See `vmstore.SessionMemory.assemble`."""
+        return await self._worker.do(
+            partial(
+                self._sync.assemble, message, at, tokens=tokens, rules=rules, protected=protected, across=across,
+                rounds=rounds, shape=shape, **moment,
+            )
+        )  # fmt: skip
 
     async def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """See `vmstore.SessionMemory.worth`."""

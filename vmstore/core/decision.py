@@ -55,6 +55,7 @@ class Recaller(WordEnum):
     REMEMBER_WHEN = 4
     RECALL_ALL = 5
     RECALL_USER = 6  # of the user's other sessions
+    ASSEMBLE = 7  # what a prompt was put together of, beside the conversation
 
 
 class Denial(WordEnum):

@@ -54,19 +54,20 @@ def ranked_texts(
     query: str,
     allowed: Container[Place] | None = None,
     closeness: Closeness | None = None,
+    read_max: int = HITS_READ,
 ) -> tuple[list[RankedText], int]:
     """The best pages that answer a query, best first, and how many answer it; every search by words is ranked here.
 
     `texts` are those of the lanes at their moments; `allowed` are the pages looked at, by who made them, where not
-    all are. InputError where the query has no word.
+    all are. The best `read_max` are given back, more are counted. InputError where the query has no word.
     """
-    hits = answers(texts, moments, query, HITS_READ if allowed is None else None, closeness=closeness)
+    hits = answers(texts, moments, query, read_max if allowed is None else None, closeness=closeness)
     if allowed is not None:
         hits = [hit for hit in hits if (moments[hit.lane][0].owner(hit.page), hit.page) in allowed]
-    lines = texts.texts([hit.row for hit in hits[:HITS_READ]])
+    lines = texts.texts([hit.row for hit in hits[:read_max]])
     found = [
         RankedText(hit.score, moments[hit.lane][0], hit.page, hit.version, hit.position, line)
-        for hit, line in zip(hits[:HITS_READ], lines, strict=True)
+        for hit, line in zip(hits[:read_max], lines, strict=True)
     ]
     return found, len(hits) if allowed is not None else _total(texts, query, len(hits))
 

@@ -18,6 +18,7 @@ from vmstore.views.reads.resolve_asof import ResolvedMoment
 if TYPE_CHECKING:
     from vmstore.store.reads.context import Context
     from vmstore.store.recorder import CallRecorder
+    from vmstore.views.reads.spoken_turns import SpokenMessage
     from vmstore.vmql.execution.engine import QueryEngine
 
 
@@ -73,5 +74,7 @@ class SessionHost(Protocol):
     def _state_fact(self, fact: StatedFact, at: int | None) -> int: ...
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]: ...
+
+    def _spoken_values(self, spoken: Sequence[SpokenMessage], position: int) -> tuple[str, dict[int, list[Any]]]: ...
 
     def _resolve(self, lane: Branch, reference: str | int, when: AsOf) -> tuple[int, ResolvedMoment]: ...

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from vmstore.seals.seal import Seal
     from vmstore.store.reads.proofs import Proof
     from vmstore.store.recorder import CallRecorder
+    from vmstore.views.reads.spoken_turns import SpokenMessage
 
 # What a live session can do besides; see `vmstore.store.live.live_session`.
 ACTS = (
@@ -127,6 +128,12 @@ class Session(Aliased):
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody."""
         return frozenset()
+
+    def _spoken_values(self, spoken: Sequence[SpokenMessage], position: int) -> tuple[str, dict[int, list[Any]]]:
+        """The values of some messages in the shape they were sent in, by message."""
+        from vmstore.store.recall.assembly.assemble import recorded
+
+        return recorded(self, spoken, position)
 
     def _lane(self) -> Branch:
         """What the session sees, which is settled where it begins."""

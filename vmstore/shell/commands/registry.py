@@ -16,6 +16,7 @@ MODULES = {
     "turns": "vmstore.shell.commands.queries.inspect",
     "calls": "vmstore.shell.commands.queries.inspect",
     "context": "vmstore.shell.commands.queries.inspect",
+    "assemble": "vmstore.shell.commands.queries.assemble",
     "diff": "vmstore.shell.commands.queries.inspect",
     "pages": "vmstore.shell.commands.queries.pages",
     "faults": "vmstore.shell.commands.queries.pages",

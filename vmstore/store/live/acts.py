@@ -5,9 +5,9 @@ And what somebody moves by hand in its prompt: pins, evictions, levels, marks, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vmstore.core.address import page_name
 from vmstore.core.aliases import old_keywords_of_methods
@@ -28,7 +28,10 @@ from vmstore.live.snapshots.snapshot import Snapshot
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import FaultAnswer
 from vmstore.store.live.page_names import PageFinder, titled
+from vmstore.store.reads.sent_request import stood
+from vmstore.store.recall.assembly.message_values import valued
 from vmstore.store.session import Session
+from vmstore.views.reads.spoken_turns import SpokenMessage
 
 
 def faulted(act: Act, found: PageAnswer, asked: str) -> FaultAnswer:
@@ -201,6 +204,16 @@ class PageActions(Session):
         return self._act(do)
 
     # ---- names
+
+    def _spoken_values(self, spoken: Sequence[SpokenMessage], position: int) -> tuple[str, dict[int, list[Any]]]:
+        """The values of some messages in the session's shape, as a call would be sent them, by message."""
+        with self._ns.lock:
+            runtime = self.runtime()
+            runtime.current()
+            if runtime.state.position == position:
+                return valued(runtime, spoken)
+        with stood(self._ns, self._lane(), position) as past:
+            return valued(past, spoken)
 
     def look(self, see: Callable[[Runtime], T]) -> T:
         """Sees the session as it stands at the log's end; nothing is logged."""

@@ -16,6 +16,7 @@ from vmstore.namespace.page_rows import described
 from vmstore.store.host import SessionHost
 from vmstore.store.reads.search import Moments
 from vmstore.store.recall import fact_reads
+from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.cold import others, weighed
 from vmstore.store.recall.overview import overview
 from vmstore.store.recall.periods import Bound, period
@@ -34,11 +35,15 @@ from vmstore.store.recall.results import (
 )
 from vmstore.store.recall.worth import worth
 from vmstore.views.reads.resolve_asof import basis
+from vmstore.vm.assembly.selector import PROTECTED_TURNS
+from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
+from vmstore.vm.assembly.tag_rules import TagRule
 
 TOKENS = 1_000
 OVERVIEW_TOKENS = 2_900
 PAGES_MAX = 100
 HINT_CHARS = 80
+REMEMBERED = ("facts", "recalled", "summaries", "identity")
 
 
 class SessionMemory:
@@ -179,7 +184,9 @@ class SessionMemory:
             lane = self._session._lane()
             position = basis(lane, when).position
             own = [fact.session == self._session.name for fact in found.facts]
-            near = fact_reads.linked([fact for fact, mine in zip(found.facts, own, strict=True) if mine], lane, position)
+            near = fact_reads.linked(
+                [fact for fact, mine in zip(found.facts, own, strict=True) if mine], lane, position
+            )
         told = iter(near)
         listed = [next(told) if mine else fact for fact, mine in zip(found.facts, own, strict=True)]
         return FactsFound(listed, found.total, found.note)
@@ -202,6 +209,33 @@ class SessionMemory:
             raise InputError(f"{self._session.name!r} has no user; a session gets one when it is created: user='ada'")
         name = None if whole_user else self._session.name
         return fact_reads.known(self._session._ns, name, user, when, valid_at_us=valid_at_us, ever=ever)
+
+    def assemble(
+        self, message: str | None = None, at: When | None = None, *, tokens: int = PROMPT_TOKENS,
+        rules: Sequence[TagRule] | None = None, protected: int = PROTECTED_TURNS, across: bool = False,
+        rounds: int = 0, shape: str | None = None, **moment: Unpack[Moment],
+    ) -> AssembledPrompt:  # fmt: skip
+        """A prompt for a message, or to go on: what instructs, the newest turns, and what the memory holds of it.
+
+        It takes at most so many tokens. `rules` order topics by tag, `protected` turns give way last, `across` looks
+        into the user's other sessions too, `rounds` says in the hint how often tools may be called, `shape` is
+        another provider's. The message is logged by whoever says it, not here.
+        """
+        from vmstore.store.recall.assembly.assemble import assembled, options_of
+
+        if message is not None and (not isinstance(message, str) or not message.strip()):
+            raise InputError(
+                f"a message is a text, and {message!r:.40} is none; leave it out to go on with the last one"
+            )
+        options = options_of(tokens, rules, protected=protected, across=across, rounds=rounds, shape=shape)
+        with self._session._ns.asking():
+            position = basis(self._session._lane(), one_moment(at, moment))
+        prompt = assembled(self._session, position, message, options)
+        shown = [choice for choice in prompt.chosen if choice.part in REMEMBERED]
+        own = [page for choice in shown for page in choice.pages if choice.session == self._session.name]
+        given = RecallAnswer([], sum(choice.tokens for choice in shown), len(shown) + len(prompt.left))
+        self._note(Recaller.ASSEMBLE, message or "", own, given, at, moment)
+        return prompt
 
     def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """What a live session's recalls were worth: by the way of asking, what they gave and what was used of it."""

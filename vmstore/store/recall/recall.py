@@ -11,6 +11,7 @@ from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.relevance.time.times import times_in
 from vmstore.search.passages import (
+    HITS_READ,
     RankedText,
     page_facts,
     passages,
@@ -49,8 +50,8 @@ def budget(tokens: int) -> int:
     return tokens
 
 
-def found(ns: Namespace, moments: Moments, query: str) -> FoundTexts:
-    """The texts that answer a query; where it has no word, those that hold it as it is written."""
+def found(ns: Namespace, moments: Moments, query: str, read_max: int = HITS_READ) -> FoundTexts:
+    """The best `read_max` texts that answer a query; where it has no word, those that hold it as it is written."""
     if not isinstance(query, str):
         raise InputError(f"a query is a text, and {query!r:.60} is none")
     if not query.strip():
@@ -66,7 +67,7 @@ def found(ns: Namespace, moments: Moments, query: str) -> FoundTexts:
         closeness, said = ns.closeness.of(question, lanes, texts) if question is not None else (None, None)
         note = "; ".join(part for part in (note, said) if part)
         try:
-            hits, total = ranked_texts(texts, lanes, query, closeness=closeness)
+            hits, total = ranked_texts(texts, lanes, query, closeness=closeness, read_max=read_max)
         except InputError:  # it has no word: signs
             hits = _written(ns, moments, query.strip())
             total = len(hits)

@@ -54,7 +54,7 @@ class LoweredPage(NamedTuple):
 Chosen = TypeVar("Chosen", bound=Choosable)
 
 
-class Choice(Generic[Chosen]):
+class RoomChoice(Generic[Chosen]):
     """Candidates by name: `open` ones, those `taken`, those `omitted`, and the `room` that is left in tokens."""
 
     def __init__(self, candidates: Iterable[Chosen], room: int) -> None:

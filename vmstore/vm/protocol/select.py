@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from vmstore.core.page import Level, PageType, Role
 from vmstore.errors import InputError
-from vmstore.vm.assembly.choice import Choice, LoweredPage, OmittedPage, lowered_of, smallest
+from vmstore.vm.assembly.choice import LoweredPage, OmittedPage, RoomChoice, lowered_of, smallest
 from vmstore.vm.protocol.abi import WEIGHTS_PPM
 from vmstore.vm.protocol.prompt_page import PromptPage
 
@@ -48,7 +48,7 @@ def select(leaves: Sequence[PromptPage], budget: int, *, turns: int = TURNS) -> 
     return choice.selection(leaves)
 
 
-class _Choice(Choice[PromptPage]):
+class _Choice(RoomChoice[PromptPage]):
     """The choice for a window, class by class."""
 
     def __init__(self, leaves: Sequence[PromptPage], budget: int) -> None:

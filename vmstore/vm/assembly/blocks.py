@@ -1,0 +1,76 @@
+"""The blocks of an assembled prompt in words: what stands before the conversation, and what goes with the message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from vmstore.core.times import iso
+from vmstore.vm.assembly.candidate import PromptCandidate, PromptPart
+
+_OWN = "virtual-context|context-topics|identity|rules|facts|summaries|recalled"
+TAG = re.compile(rf"<(?=[\s/\u200c\u200d]*(?:(?:{_OWN})\b|V[\u200c\u200d]*M[\u200c\u200d]*:))", re.IGNORECASE)
+"""What could begin a block of the memory, or a tag of the protocol."""
+
+NAMES = {
+    PromptPart.IDENTITY: "identity",
+    PromptPart.RULES: "rules",
+    PromptPart.SUMMARIES: "summaries",
+    PromptPart.FACTS: "facts",
+    PromptPart.RECALLED: "recalled",
+}
+HEADED = (PromptPart.IDENTITY, PromptPart.RULES, PromptPart.SUMMARIES)
+
+
+def harmless(text: str) -> str:
+    """A text that others wrote, with nothing in it that could pass for one of the blocks."""
+    return TAG.sub("&lt;", text)
+
+
+def plain(text: str) -> str:
+    """The same on one line."""
+    return " ".join(harmless(text).split())
+
+
+def day(at_us: int) -> str:
+    """The day of a session, as the head of what was said in it has it."""
+    return iso(at_us)[:10].replace("-", "/")
+
+
+def front(shown: Sequence[PromptCandidate]) -> str:
+    """What stands before the conversation: who the user is, rules, summaries, topics; empty where there is none."""
+    hint = [_text(one) for one in shown if one.part is PromptPart.HINT]
+    return _wrapped([*_blocks(shown, HEADED), *hint], "")
+
+
+def beside(shown: Sequence[PromptCandidate], at_us: int) -> str:
+    """What goes with the message: facts, and what is recalled, each under the day of its session."""
+    return _wrapped(_blocks(shown, (PromptPart.FACTS, PromptPart.RECALLED)), f' session="{day(at_us)}"')
+
+
+def _wrapped(blocks: Sequence[str], attributes: str) -> str:
+    return "\n".join([f"<virtual-context{attributes}>", *blocks, "</virtual-context>"]) if blocks else ""
+
+
+def _blocks(shown: Sequence[PromptCandidate], parts: Sequence[PromptPart]) -> list[str]:
+    blocks = []
+    for part in parts:
+        of = [one for one in shown if one.part is part]
+        if not of:
+            continue
+        name = NAMES[part]
+        if part is PromptPart.RECALLED:
+            of.sort(key=lambda one: (one.at_us, one.session, one.order))
+            days = dict.fromkeys(day(one.at_us) for one in of)
+            blocks += ["\n".join([f'<{name} session="{when}">', *_of_day(of, when), f"</{name}>"]) for when in days]
+        else:
+            blocks.append("\n".join([f"<{name}>", *map(_text, of), f"</{name}>"]))
+    return blocks
+
+
+def _of_day(shown: Sequence[PromptCandidate], when: str) -> list[str]:
+    return [_text(one) for one in shown if day(one.at_us) == when]
+
+
+def _text(one: PromptCandidate) -> str:
+    return str(one.form.content)

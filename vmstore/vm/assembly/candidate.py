@@ -1,0 +1,74 @@
+"""What may stand in an assembled prompt: which part of it, in which forms, how relevant, and what for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from vmstore.core.page import WordEnum
+
+
+class PromptPart(WordEnum):
+    """The parts of an assembled prompt, in the order they are counted."""
+
+    CORE = 0  # what instructs, and the message itself
+    IDENTITY = 1  # who the user is
+    RULES = 2  # what is to be kept to where a topic comes up
+    SUMMARIES = 3  # what topics and segments came to
+    HINT = 4  # which topics there are to ask for
+    CONVERSATION = 5  # the newest turns, as they were said
+    FACTS = 6  # what is known and holds
+    RECALLED = 7  # what was said before and answers the message
+
+
+STABLE = (PromptPart.CORE, PromptPart.IDENTITY, PromptPart.RULES, PromptPart.SUMMARIES, PromptPart.HINT)
+"""What stands before the conversation: it seldom changes, so that a provider's cache keeps it."""
+
+
+class CandidateForm(msgspec.Struct, frozen=True):
+    """One way to show a candidate: how much of it, in how many tokens, in which words or which messages."""
+
+    level: int
+    tokens: int
+    content: object = ""
+
+
+class PromptCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be chosen: the form it is shown in, and shorter ones in `others`.
+
+    `score` orders candidates of a part, the greater first; `turn` is the turn it was said in, `turns` how many
+    turns a topic has. `pages` are those it shows, `subject` names what two candidates say alike, `at_us` is when it
+    was said, `session` where. `tags` are matched against rules and against those of the message. `first` marks what
+    begins a turn. A chain of messages, a tool's call with its results, is one candidate, so that none is cut.
+    """
+
+    name: str
+    part: PromptPart
+    form: CandidateForm
+    others: tuple[CandidateForm, ...] = ()
+    score: float = 0.0
+    priority: int = 0
+    turn: int = 0
+    order: int = 0
+    pages: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()
+    subject: str = ""
+    session: str = ""
+    at_us: int = 0
+    first: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """What it takes as it is shown."""
+        return self.form.tokens
+
+    @property
+    def level(self) -> int:
+        """How much of it is shown; 0 is all."""
+        return self.form.level
+
+    def lower(self) -> PromptCandidate | None:
+        """The same in its next form that takes fewer tokens; None where there is none."""
+        for place, form in enumerate(self.others):
+            if form.tokens < self.form.tokens:
+                return msgspec.structs.replace(self, form=form, others=self.others[place + 1 :])
+        return None
