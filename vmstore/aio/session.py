@@ -109,10 +109,11 @@ class Session(Aliased):
 
     async def search(
         self, query: str, at: When | None = None, *, limit: int | None = 10, score: str | None = None,
-        **moment: Unpack[Moment],
+        explain: bool = False, **moment: Unpack[Moment],
     ) -> Hits:  # fmt: skip
         """See `vmstore.Session.search`."""
-        return await self._worker.do(partial(self._session.search, query, at, limit=limit, score=score, **moment))
+        call_it = partial(self._session.search, query, at, limit=limit, score=score, explain=explain)
+        return await self._worker.do(partial(call_it, **moment))
 
     async def page(self, reference: str | int, at: When | None = None, **moment: Unpack[Moment]) -> Page:
         """See `vmstore.Session.page`."""

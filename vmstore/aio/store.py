@@ -169,9 +169,11 @@ class Store(Aliased):
         since = partial(more, created_since=created_since, entered_since=entered_since, order_by=order_by)
         return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
-    async def search(self, query: str, *, limit: int | None = 10, score: str | None = None) -> Hits:
+    async def search(
+        self, query: str, *, limit: int | None = 10, score: str | None = None, explain: bool = False
+    ) -> Hits:
         """See `vmstore.Store.search`."""
-        return await self._worker.do(partial(self._store.search, query, limit=limit, score=score))
+        return await self._worker.do(partial(self._store.search, query, limit=limit, score=score, explain=explain))
 
     async def session(
         self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,

@@ -18,6 +18,7 @@ from vmstore.debug.json_bytes import Redact, encoded
 from vmstore.debug.overview import overview
 from vmstore.debug.params import QueryParams
 from vmstore.debug.request import request
+from vmstore.debug.search import masked, search_hits
 from vmstore.debug.session_data import film
 from vmstore.debug.whatif import WhatIfs, WhatIfSource
 from vmstore.errors import InputError, UnknownError
@@ -27,7 +28,7 @@ from vmstore.store.store import Store
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import Explain, Fork, Watch
+from vmstore.vmql.syntax.nodes import Explain, Fork, SearchQuery, Watch, names_of
 
 ROWS_MAX = 1_000
 FILMS_MAX = 8
@@ -51,6 +52,7 @@ class DebugApi:
             "/api/film": self._film,
             "/api/texts": lambda asked: self._json(self._texts(asked)),
             "/api/request": lambda asked: self._json(self._request(asked)),
+            "/api/search": lambda asked: self._json(self._search(asked)),
             "/api/vmql": lambda asked: self._json(self._vmql(asked)),
             "/api/sweep": lambda asked: self._json(self._sweep(asked)),
             "/api/until": lambda asked: self._json(self._until(asked)),
@@ -145,9 +147,16 @@ class DebugApi:
         _, session, _ = self.chosen(asked)
         return request(session, asked.number("call") or 0, render=asked.flag("render"))
 
+    def _search(self, asked: QueryParams) -> Any:
+        words, everyone = asked.needed("q", "postgres decision"), asked.flag("all")
+        store, session, _ = self.chosen(asked)
+        call, whole = asked.number("call"), self._redact is not None
+        hits = search_hits(store, session, words, call=call, everyone=everyone, whole=whole)
+        return masked(hits, self.shown(hits.texts), words) if whole else hits.answer
+
     def _vmql(self, asked: QueryParams) -> Any:
         text = asked.needed("q", "PAGES LIMIT 5")
-        only_asks(text)
+        only_asks(text, masked=self._redact is not None)
         store, session, _ = self.chosen(asked) if self._asks_one(asked) else (self._store, None, None)
         with asked.stopped_by(partial(store.admin.interrupt, threading.get_ident())):
             return self._taken(asked, store.query(text, session=None if session is None else session.name))
@@ -216,8 +225,8 @@ class DebugApi:
 _NAMES = "SELECT name FROM sessions WHERE name IS NOT NULL ORDER BY session"
 
 
-def only_asks(text: str) -> None:
-    """Raises QueryError where a statement would write, or never end."""
+def only_asks(text: str, *, masked: bool = False) -> None:
+    """Raises QueryError where a statement would write, never end, or tell words of texts that are `masked`."""
     statement = parse(text)
     inner = statement.statement if isinstance(statement, Explain) else statement
     refused = None
@@ -225,5 +234,7 @@ def only_asks(text: str) -> None:
         refused = "the debugger writes nothing, and FORK makes a session", "fork it with `vmstore fork`"
     elif isinstance(inner, Watch):
         refused = "WATCH never ends", "ask for MUTATIONS, or listen at /api/live"
+    elif masked and isinstance(inner, SearchQuery) and (inner is not statement or "words" in names_of(inner)):
+        refused = "texts are masked here, and this tells single words of them", "ask for page and score"
     if refused is not None:
         raise QueryError(refused[0], code="not-here", text=text, span=statement.span, hint=refused[1])

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from vmstore.search.explanation import FeatureShare, MatchedWord, SearchExplanation
+
 
 class Basis(msgspec.Struct, frozen=True):
     """The moment an answer holds for; given back, it repeats the answer."""
@@ -135,7 +137,8 @@ class Fault(msgspec.Struct, frozen=True):
 class Hit(msgspec.Struct, frozen=True):
     """A page that answers a search: how well (comparable within one answer), and the line where it does.
 
-    `marks` are where in that line the words stand that were asked for: begin and end of each.
+    `marks` are where in that line the words stand that were asked for: begin and end of each. `features` are what
+    the score is the sum of, `words` the asked ones that the text has or stands near; both where they were asked for.
     """
 
     session: str
@@ -145,17 +148,23 @@ class Hit(msgspec.Struct, frozen=True):
     position: int
     text: str
     marks: tuple[tuple[int, int], ...] = ()
+    features: dict[str, FeatureShare] = {}
+    words: list[MatchedWord] = []
 
 
 class Hits(list[Hit]):
     """The answers of a search, best first.
 
     `notes` say what is to be known of them, as of a quote that was not closed, or of an embedder that failed.
+    `explanation` says what was looked for and among how many texts, where that was asked for.
     """
 
-    def __init__(self, hits: Iterable[Hit] = (), notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, hits: Iterable[Hit] = (), notes: Sequence[str] = (), explanation: SearchExplanation | None = None
+    ) -> None:
         super().__init__(hits)
         self.notes = list(notes)
+        self.explanation = explanation
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from vmstore.relevance import measures as m
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Needle, Question, named, needles_of, question_of, spoken_names, words_of
 from vmstore.relevance.traits import Trait
-from vmstore.relevance.weights import DIGITS, Ranked, ScoredRow, most_candidates, weights
+from vmstore.relevance.weights import DIGITS, Ranked, ScoredRow, ScoredWord, most_candidates, weights
 
 
 class FoundNeedle(NamedTuple):
@@ -47,7 +47,8 @@ def score(texts: Any, query: WordQuery, *, now_us: int | None = None, limit: int
     sums = {row: round(sum(known[name] * one for name, one in value.items()), DIGITS) for row, value in values.items()}
     order = sorted(rows, key=lambda row: (-sums[row], row))[:limit]
     explained = ((row, {name: (one, one * known[name]) for name, one in values[row].items() if one}) for row in order)
-    return Ranked([ScoredRow(row, sums[row], parts) for row, parts in explained], total)
+    words = tuple(ScoredWord(one.needle, len(one.counts), one.weight) for one in found)
+    return Ranked([ScoredRow(row, sums[row], parts) for row, parts in explained], total, words=words)
 
 
 def _speakers(texts: Any, rows: Sequence[int]) -> set[str]:
@@ -105,7 +106,7 @@ def _features(
     mean = max(texts.words / texts.count, 1.0)
     values = {}
     for row in rows:
-        same = _sitting(every, row)
+        same = sitting(every, row)
         values[row] = {
             **_of_words(texts, found, every, row, same, mean),
             **_of_turn(question, every, row, same, mean),
@@ -119,7 +120,7 @@ def _features(
     return values
 
 
-def _sitting(every: Any, row: int) -> dict[int, int]:
+def sitting(every: Any, row: int) -> dict[int, int]:
     """The rows of the same sitting from four before to four after, by how far they are."""
     same = {0: row}
     for step in (-1, 1):

@@ -35,6 +35,19 @@ class FusedRank(NamedTuple, Generic[Key]):
     embedding: float
     filters: tuple[str, ...]
 
+    @property
+    def parts(self) -> dict[str, tuple[float, float]]:
+        """What the score is made of: 1 / (K + place) in each ranking, and that times its weight; what filters changed.
+
+        The value beside the filters is what they left of the sum, less one.
+        """
+        gains = {"tags": (self.tags, TAGS), "words": (self.words, WORDS), "closeness": (self.embedding, EMBEDDING)}
+        parts = {name: (gain / weight, gain) for name, (gain, weight) in gains.items() if gain}
+        if self.filters:
+            total = self.tags + self.words + self.embedding
+            parts[" and ".join(self.filters)] = (self.score / total - 1, self.score - total)
+        return parts
+
 
 def tag_overlap(
     asked: Collection[str], tagged: Mapping[Key, Collection[str]], frequency: Mapping[str, int], count: int

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from vmstore.relevance.features import Floats, Rows, candidates, features, lookup
+from vmstore.relevance.features import Floats, Found, Rows, candidates, features, lookup
 from vmstore.relevance.measures import FEATURES
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Question, question_of, spoken_names, words_of
 from vmstore.relevance.texts import Texts
-from vmstore.relevance.weights import DIGITS, Ranked, ScoredRow, most_candidates, weights
+from vmstore.relevance.weights import DIGITS, Ranked, ScoredRow, ScoredWord, most_candidates, weights
 
 
 def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: int | None = None) -> Ranked:
@@ -17,7 +17,8 @@ def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: i
     question = question_of(query, last_us(texts) if now_us is None else now_us)
     if not texts.count or not question.needles:
         return Ranked([], 0)
-    rows, values, total = scored(texts, question, most_candidates(limit))
+    found, rows, total = chosen(texts, question, most_candidates(limit))
+    values = features(texts, question, found, rows)
     known = weights()
     weight = np.array([known[name] for name in FEATURES])
     sums = np.round(values @ weight, DIGITS)
@@ -27,11 +28,18 @@ def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: i
         for value, value_by in zip(values[order].tolist(), (values[order] * weight).tolist(), strict=True)
     )
     scored_rows = zip(rows[order].tolist(), sums[order].tolist(), parts, strict=True)
-    return Ranked([ScoredRow(*one) for one in scored_rows], total)
+    words = tuple(ScoredWord(one.needle, len(one.rows), one.weight) for one in found)
+    return Ranked([ScoredRow(*one) for one in scored_rows], total, words=words)
 
 
 def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Floats, int]:
     """The candidates for a question with their features, and how many texts have an asked word."""
+    found, rows, total = chosen(texts, question, most)
+    return rows, features(texts, question, found, rows), total
+
+
+def chosen(texts: Texts, question: Question, most: int | None) -> tuple[list[Found], Rows, int]:
+    """What is looked for among some texts, the candidates, and how many texts have an asked word."""
     spoken = spoken_names(texts, question)
     found = lookup(texts, question, spoken)
     rows, total = candidates(texts.count, found, question.sentence, most)
@@ -39,7 +47,7 @@ def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Fl
         # Some are named who say nothing among the candidates, or speak only later: they are words like others.
         found = lookup(texts, question, there)
         rows, total = candidates(texts.count, found, question.sentence, most)
-    return rows, features(texts, question, found, rows), total
+    return found, rows, total
 
 
 def _speakers(texts: Texts, rows: Rows) -> set[str]:

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vmstore.relevance.question import Needle
+
 VERSION = "score@2"
 CANDIDATES = 400  # rows that are scored for one question, where not more are asked for
 WEIGHTS = Path(__file__).with_name("weights.json")
@@ -26,12 +28,21 @@ class ScoredRow(NamedTuple):
     """By feature: its value, and that times its weight."""
 
 
+class ScoredWord(NamedTuple):
+    """A needle as it was looked for: how many texts have it, and what it weighs among them."""
+
+    needle: Needle
+    texts: int
+    weight: float
+
+
 class Ranked(NamedTuple):
-    """An answer: rows best first, and how many texts have any of the asked words."""
+    """An answer: rows best first, how many texts have any of the asked words, and the words as they were looked for."""
 
     rows: list[ScoredRow]
     total: int
     version: str = VERSION
+    words: tuple[ScoredWord, ...] = ()
 
 
 @cache

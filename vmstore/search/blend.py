@@ -56,8 +56,11 @@ def answers(
         by_words = []
     near = [] if closeness is None else [int(row) for row in closeness.nearest(few or texts.count)]
     if score == rrf.SCORE:
-        scores = _fused(texts, moments, question, [hit.row for hit in by_words], near)
-        pages = [page._replace(score=scores[page.row]) for page in _pages(texts, by_words, scores)]
+        found = _fused(texts, moments, question, [hit.row for hit in by_words], near)
+        pages = [
+            page._replace(score=found[page.row].score, parts=found[page.row].parts)
+            for page in _pages(texts, by_words, found)
+        ]
     else:
         assert closeness is not None, "there is something to add"
         pages = _added(texts, by_words, near, closeness, by == BM25)
@@ -104,16 +107,15 @@ def _added(
 
 def _fused(
     texts: MomentTexts | NaiveTexts, moments: Moments, question: str, by_words: Sequence[int], near: Sequence[int]
-) -> dict[int, float]:
-    """The fused score, by row."""
+) -> dict[int, rrf.FusedRank[int]]:
+    """What was fused, by row."""
     tagged, frequency, resolved = _tags(texts, moments)
     wanted = _tags_asked(frequency, question, texts.analyzer)
     overlapping = {row: tags & wanted for row, tags in tagged.items() if tags & wanted}
     by_tags = rrf.tag_overlap(sorted(wanted), overlapping, frequency, texts.count)
     hubs = {row: min(frequency[tag] for tag in tags) / texts.count for row, tags in overlapping.items()}
     lifted = {row for row, tags in overlapping.items() if tags & resolved}
-    found = rrf.fused(by_tags, by_words, near, hubs=hubs, resolved=lifted)
-    return {one.key: one.score for one in found}
+    return {one.key: one for one in rrf.fused(by_tags, by_words, near, hubs=hubs, resolved=lifted)}
 
 
 def _tags_asked(known: Counter[str], question: str, rules: Analyzer) -> set[str]:

@@ -73,7 +73,7 @@ def ranked(
 def by_words(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = None) -> list[RankedPage]:
     """The pages that hold a term of the query, best first, by BM25: `score@1`."""
     lists = [texts.postings(term) for term in asked(query, texts.analyzer)]
-    weights = [math.log(1 + (texts.count - len(rows) + 0.5) / (len(rows) + 0.5)) for rows, _ in lists]
+    weights = [word_weight(texts.count, len(rows)) for rows, _ in lists]
     mean = texts.words / texts.count if texts.words else 1.0
     if hasattr(texts, "lengths"):
         rows, scores = _summed(texts, lists, weights, mean, limit)
@@ -84,9 +84,14 @@ def by_words(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = No
     return hits[:limit]
 
 
+def word_weight(count: int, having: int) -> float:
+    """What a word weighs that so many of some texts have."""
+    return math.log(1 + (count - having + 0.5) / (having + 0.5))
+
+
 def _pages(texts: Any, rows: Sequence[ScoredParts]) -> list[RankedPage]:
     """Rows with what is known of them."""
-    places = _rows(texts, [int(row) for row, _, _ in rows])
+    places = rows_array(texts, [int(row) for row, _, _ in rows])
     columns = texts.columns(places)
     lanes, pages = (
         texts.lanes(places),
@@ -98,7 +103,8 @@ def _pages(texts: Any, rows: Sequence[ScoredParts]) -> list[RankedPage]:
     ]
 
 
-def _rows(texts: Any, rows: Sequence[int]) -> Any:
+def rows_array(texts: Any, rows: Sequence[int]) -> Any:
+    """Rows as texts take them: an array, or a list where they have no numpy."""
     if not hasattr(texts, "lengths"):
         return rows
     import numpy as np
@@ -111,7 +117,7 @@ def _strict(texts: Any, rows: Sequence[ScoredParts], query: WordQuery) -> Iterat
     rules = texts.analyzer
     for first in range(0, len(rows), READ):
         some = rows[first : first + READ]
-        for row, text in zip(some, texts.texts(_rows(texts, [row for row, _, _ in some])), strict=True):
+        for row, text in zip(some, texts.texts(rows_array(texts, [row for row, _, _ in some])), strict=True):
             if all(any(has(text, one, rules) for one in group) for group in query.required) and not any(
                 has(text, one, rules) for one in query.excluded
             ):

@@ -238,17 +238,18 @@ class Session(Aliased):
 
     def search(
         self, query: str, at: When | None = None, *, limit: int | None = 10, score: str | None = None,
-        **moment: Unpack[Moment],
+        explain: bool = False, **moment: Unpack[Moment],
     ) -> Hits:  # fmt: skip
         """The pages that answer a query at a moment, best first, in context or not.
 
-        By BM25, and where the store has an embedder by closeness too; by another `score` where one is named.
+        By `score@2`, and where the store has an embedder by closeness too; by another `score` where one is named. If
+        `explain`, each hit says what its score is made of, and the answer what was looked for among how many texts.
         """
         question = question_of(self._ns, query)
         with self._ns.asking():
             lane = self._lane()
             moments = [(self.name, lane, basis(lane, one_moment(at, moment)).position)]
-            return search(self._ns, moments, query, limit, question, score)
+            return search(self._ns, moments, query, limit, question, score, explain)
 
     def diff(self, before: When, after: When) -> Diff:
         """What changed between the contexts of two moments: `diff(Call(40), Call(42))`."""

@@ -146,14 +146,14 @@ class Store(Aliased):
         with self._ns.asking():
             return pages_across(self._ns, when, wanted, SessionFilter(user, agent), after)
 
-    def search(self, query: str, *, limit: int | None = 10, score: str | None = None) -> Hits:
+    def search(self, query: str, *, limit: int | None = 10, score: str | None = None, explain: bool = False) -> Hits:
         """The pages of all sessions that answer a query, best first, each by who wrote it.
 
-        An embedder at hand adds closeness to the words; `score` names another score, as in a session's search.
+        An embedder at hand adds closeness to the words; `score` and `explain` are as in a session's search.
         """
         question = question_of(self._ns, query)
         with self._ns.asking():
-            return search(self._ns, everywhere(self._ns), query, limit, question, score)
+            return search(self._ns, everywhere(self._ns), query, limit, question, score, explain)
 
     def facts(
         self, at: When | None = None, *, user: str | None = None, valid_at_us: int | None = None, ever: bool = False,

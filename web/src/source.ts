@@ -57,6 +57,36 @@ export interface Answer {
   limited?: number;
 }
 
+/** A page that a search found: a line of it with the words marked, who said it and when, and why it was found. */
+export interface SearchHit {
+  session: string;
+  page: string;
+  score: number;
+  text: string;
+  marks: [number, number][];
+  call: number;
+  turn: number;
+  role: string;
+  /** What the score is the sum of; none in an exported file. */
+  features: Record<string, { value: number; weight: number; adds: number }>;
+  /** The asked words that it has, or that stand `away` texts from it, in `page`. */
+  words: { word: string; how: string; term: string; page: string; away: number }[];
+}
+
+export interface SearchAnswer {
+  hits: SearchHit[];
+  explanation?: {
+    score: string;
+    texts: number;
+    words: { word: string; how: string; terms: string[]; texts: number; weight: number }[];
+    required: string[];
+    excluded: string[];
+    speakers: string[];
+    vectors: string | null;
+  };
+  notes: string[];
+}
+
 /** A call's request as it was sent; null where only its messages are known, and `why` says so. */
 export interface Request {
   request: unknown;
@@ -114,8 +144,8 @@ export interface Source {
   texts(which: Which, positions: number[], whole: boolean): Promise<Record<string, Text>>;
   request(which: Which, call: number): Promise<Request>;
   vmql(which: Which, query: string, limit?: number): Promise<Answer>;
-  /** The pages that hold words, best first: of the whole session, or up to a call. */
-  search(which: Which, words: string, call: number | null): Promise<Answer>;
+  /** The pages that answer words, best first: of the whole session, or up to a call, or of all sessions. */
+  search(which: Which, words: string, call: number | null, all: boolean): Promise<SearchAnswer>;
   /** Why a page is in the context of a call, or why it is not. */
   why(which: Which, page: string, call: number, isIn: boolean): Promise<Answer>;
   complete(which: Which, query: string, at: number): Promise<Candidate[]>;
@@ -135,11 +165,35 @@ export function whyQuery(page: string, call: number, isIn: boolean): string {
   return `WHY ${isIn ? "" : "NOT "}${quoted(page)} IN CONTEXT AT CALL ${call}`;
 }
 
-export function searchQuery(words: string, call: number | null): string {
-  return `SEARCH ${quoted(words)}${call === null ? "" : ` AS OF CALL ${call}`} LIMIT ${FOUND_MAX}`;
+export function searchQuery(words: string, call: number | null, all: boolean): string {
+  return `SEARCH ${quoted(words)}${all ? " ACROSS SESSIONS" : call === null ? "" : ` AS OF CALL ${call}`} LIMIT ${FOUND_MAX}`;
 }
 
 const FOUND_MAX = 50;
+
+const LINE_CHARS = 120;
+
+/** One line of a text around the first of some words, and where the words stand in it. */
+function lineOf(text: string, words: string[]): { text: string; marks: [number, number][] } {
+  const first = Math.min(...words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at >= 0));
+  const from = Math.max(0, first - LINE_CHARS / 4);
+  const line = `${from ? "…" : ""}${text.slice(from, from + LINE_CHARS).replaceAll(/\s/g, " ")}`;
+  const low = line.toLowerCase();
+  const marks: [number, number][] = [];
+  for (let at = 0; at < low.length; at++) {
+    const word = words.find((one) => low.startsWith(one, at));
+    if (word) {
+      marks.push([signs(line, at), signs(line, at + word.length)]);
+      at += word.length - 1;
+    }
+  }
+  return { text: line, marks };
+}
+
+/** How many code points stand before a place: marks are counted in them, as Python does. */
+function signs(line: string, at: number): number {
+  return [...line.slice(0, at)].length;
+}
 
 type Told = Record<string, string | number | undefined>;
 
@@ -188,8 +242,8 @@ export class Server implements Source {
     return this.get("vmql", { ...which, q: query, limit });
   }
 
-  search(which: Which, words: string, call: number | null): Promise<Answer> {
-    return this.vmql(which, searchQuery(words, call), FOUND_MAX);
+  search(which: Which, words: string, call: number | null, all: boolean): Promise<SearchAnswer> {
+    return this.get("search", { ...which, q: words, call: call ?? undefined, all: all ? 1 : undefined });
   }
 
   why(which: Which, page: string, call: number, isIn: boolean): Promise<Answer> {
@@ -293,16 +347,18 @@ export class ExportedFile implements Source {
   }
 
   /** Pages whose first content holds any of the words, those with most of them first. */
-  async search(_: Which, words: string, call: number | null): Promise<Answer> {
-    const { calls, pages } = this.data.film;
-    const wanted = words.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  async search(_: Which, words: string, call: number | null): Promise<SearchAnswer> {
+    const { calls, pages, session, words: named } = this.data.film;
+    const wanted = [...new Set(words.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean))];
     const end = call === null ? Infinity : (calls.position[calls.call.indexOf(call)] ?? 0);
-    const rows = pages.number.flatMap((position, at) => {
-      const text = position <= end ? (this.data.texts[position]?.text.toLowerCase() ?? "") : "";
-      const score = wanted.filter((word) => text.includes(word)).length;
-      return score ? [{ page: pages.page[at], score }] : [];
+    const hits = pages.number.flatMap((position, at): SearchHit[] => {
+      const text = position <= end ? (this.data.texts[position]?.text ?? "") : "";
+      const low = text.toLowerCase();
+      const score = wanted.filter((word) => low.includes(word)).length;
+      const place = { session, page: pages.page[at]!, call: pages.call[at]!, turn: pages.turn[at]!, role: named[pages.role[at]!]! };
+      return score ? [{ ...place, score, ...lineOf(text, wanted), features: {}, words: [] }] : [];
     });
-    return { columns: [], rows: rows.sort((a, b) => b.score - a.score).slice(0, FOUND_MAX), elapsed_ms: 0 };
+    return { hits: hits.sort((a, b) => b.score - a.score).slice(0, FOUND_MAX), notes: ["by how many of the words a page's first content holds"] };
   }
 
   /** What the film says of a page up to a call, with the contests that were exported beside it. */

@@ -82,6 +82,28 @@ def test_search_finds_by_words_and_by_name(reader: Reader) -> None:
     reader.press("Escape")
 
 
+def test_a_hit_tells_why_it_was_found(reader: Reader, demo: vmstore.Session) -> None:
+    """Hits go by the arrows; the one in hand has its words and, as bars, the features that its score is the sum of."""
+    hits = demo.search("postgres decision", limit=None, explain=True)[:50]
+    reader.open(session="planning-220", pane="search", find="postgres decision")
+    reader.until(lambda: reader.page.locator(".hit").count() == len(hits))
+    shown = reader.page.locator(".hit").evaluate_all("rows => rows.map(row => row.dataset.page)")
+    assert shown == [hit.page for hit in hits]
+    assert reader.text(".hit-text mark") == "Decision" and "score@2 of 1,295 texts" in reader.text(".looked-for")
+    reader.press("ArrowDown", "ArrowDown")
+    reader.until(lambda: reader.page.locator(".hit.chosen .shares tr").count() == len(hits[1].features))
+    assert reader.page.locator(".hit.chosen").get_attribute("data-page") == hits[1].page
+    assert reader.page.locator(".shares th").all_inner_texts() == list(hits[1].features)
+    assert "decision stem decis" in reader.text(".hit.chosen .why-found")
+    reader.press("ArrowUp")
+    reader.until(lambda: reader.page.locator(".hit.chosen").get_attribute("data-page") == hits[0].page)
+    reader.page.get_by_label("search", exact=True).press("ArrowDown")
+    reader.press("ArrowDown")
+    reader.until(lambda: reader.page.locator(".hit.chosen").get_attribute("data-page") == hits[1].page)
+    reader.page.get_by_label("in all sessions").check()
+    reader.until(lambda: "planning-220" in reader.text(".hit em"))
+
+
 def test_messages_are_copied_exactly(reader: Reader, demo: vmstore.Session) -> None:
     """The messages of the call are copied with one click, equal to what the store says."""
     reader.open(session="planning-220", call=40, pane="request")
@@ -138,3 +160,4 @@ def test_a_session_is_handed_out_as_a_file(reader: Reader, chromium: Any, tmp_pa
         field.fill("Topic 7 is settled")
         field.press("Enter")
         alone.until(lambda: alone.page.locator(".hit").count() > 0)
+        assert "topic" in {text.lower() for text in alone.page.locator(".hit-text mark").all_inner_texts()}

@@ -262,10 +262,10 @@ class Live(PageActions):
 
     def search(
         self, query: str, at: When | None = None, *, limit: int | None = 10, score: str | None = None,
-        **moment: Unpack[Moment],
+        explain: bool = False, **moment: Unpack[Moment],
     ) -> Hits:  # fmt: skip
         """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
-        hits = super().search(query, at, limit=limit, score=score, **moment)
+        hits = super().search(query, at, limit=limit, score=score, explain=explain, **moment)
         if at is None and not moment:
             self._searched(Recaller.SEARCH, query, [int(hit.page[1:]) for hit in hits], len(hits), 0)
         return hits

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from vmstore.core.address import page_name
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
@@ -12,6 +14,7 @@ from vmstore.namespace.results import Hit, Hits
 from vmstore.relevance.excerpt import excerpts
 from vmstore.relevance.query import parse_query
 from vmstore.search.blend import answers
+from vmstore.search.explanation import explained
 from vmstore.views.branch import Branch
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ def search(
     limit: int | None,
     question: QuestionVector | None = None,
     score: str | None = None,
+    explain: bool = False,
 ) -> Hits:
     """The best answers of some sessions, each as of its position; within one moment of the namespace."""
     if not isinstance(query, str):
@@ -59,4 +63,9 @@ def search(
             Hit(moments[hit.lane][0], page_name(hit.page), round(hit.score, 6), hit.version, hit.position, *line)
             for hit, line in zip(hits, shown, strict=True)
         ]
-        return Hits(found, asked.notes if note is None else [*asked.notes, note])
+        notes = asked.notes if note is None else [*asked.notes, note]
+        if not explain:
+            return Hits(found, notes)
+        vectors = closeness.coverage if closeness is not None else note
+        about, reasons = explained(texts, query, hits, limit, score, vectors)
+        return Hits([replace(hit, **why._asdict()) for hit, why in zip(found, reasons, strict=True)], notes, about)

@@ -7,20 +7,39 @@ answered, and the rows and milliseconds of its steps are those it took.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
+from msgspec import convert
+from msgspec.structs import replace
+
+from vmstore.search.explanation import AskedWord, MatchedWord, told
 from vmstore.views.branch import Branch, BranchRange
 from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.query import PlannedStatement, Query, Row, names_in
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.execution.streams import rows_of
 from vmstore.vmql.planner.plan import Plan, tables_in
-from vmstore.vmql.planner.scope import OneSession, Scope
+from vmstore.vmql.planner.scope import OneSession, Scope, given
 from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.relation import ACROSS, CHAIN
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import And, Compare, Explain, Expr, Fork, In, Statement, Tail, Word
+from vmstore.vmql.syntax.nodes import (
+    AcrossSessions,
+    And,
+    Compare,
+    Explain,
+    Expr,
+    Fork,
+    In,
+    SearchQuery,
+    SelectItem,
+    Statement,
+    Tail,
+    Value,
+    Word,
+)
 from vmstore.vmql.syntax.printer import condition, show
 
 WAYS = {
@@ -31,6 +50,8 @@ WAYS = {
     "found": "only the pages that hold the words",
     "made": "rows are made as they are taken",
 }
+HITS = 10  # of a search that are explained where it states no limit, or a greater one
+WHY_FOUND = frozenset({"features", "words"})
 COUNTS = {
     "PAGES": "pages",
     "CALLS": "calls",
@@ -53,6 +74,8 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
         )
     probe = Query(query.runner, inner, query.session, query.params, "")
     probe.noted, probe.dry = [], not statement.analyze
+    if isinstance(inner, SearchQuery):  # its embedder is not waited for while the views are held
+        query.world.ask(str(given(inner.query, query.params)))
     with query.world.asking():
         began = query.world.ticks()
         result = answer(probe, inner)
@@ -60,12 +83,55 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
         took = (query.world.ticks() - began) / 1000 if statement.analyze else None
         noted = probe.noted[0] if probe.noted else None
         rows: list[Row] = [(0, "answer", show(inner), None, count, took)]
+        rows += list(_search(query, inner, answer)) if isinstance(inner, SearchQuery) else []
         rows += list(_steps(query, noted, statement.analyze)) if noted is not None else []
-        rows += [(1, "vectors", note, None, None, None) for note in probe.notes]
         scope = query.scope(Tail(), wide=True)
         return query.select(
             python_rows.PLAN, (), Tail(), scope, make=rows_of(rows), kind="explain", basis=result.basis or scope.basis
         )
+
+
+def _search(query: Query, inner: SearchQuery, answer: Callable[[Query, Statement], Result]) -> Iterator[Row]:
+    """What a search looked for, among how many texts; and of its best pages why each is one."""
+    tail = inner.tail
+    limit = Value(value=HITS) if tail.limit is None or tail.by else tail.limit
+    tail = replace(tail, by=(), order=() if tail.by else tail.order, limit=limit)
+    columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("session", "page", "score", "features", "words"))
+    asked = replace(inner, columns=columns, tail=tail)
+    probe = Query(query.runner, asked, query.session, query.params, show(asked))
+    rows = list(islice(answer(probe, asked), HITS))
+    about = probe.searched
+    assert about is not None, "its features were asked for"
+    texts = f"{about.texts:,} texts" if about.texts != 1 else "one text"
+    yield 1, "score", f"{about.score} over {texts} of {about.mean_length:.1f} terms on average", about.texts, None, None
+    for word in about.words:
+        yield 2, "word", _word(word), word.texts, None, None
+    yield from (
+        (2, "speaker", f"{name}: who is named counts more, and is not looked for", *_NONE) for name in about.speakers
+    )
+    yield from ((2, "required", text, *_NONE) for text in about.required)
+    yield from ((2, "excluded", text, *_NONE) for text in about.excluded)
+    if about.vectors is not None:
+        yield 1, "vectors", about.vectors, *_NONE
+    many = isinstance(tail.scope, AcrossSessions)
+    for session, page, score, features, words in rows:
+        name = f"{session}/{page}" if many else page
+        yield 1, "hit", f"{name}: {'stands beside a hit' if score is None else f'{score:.3f}'}", *_NONE
+        yield from ((2, "word", told(convert(word, MatchedWord)), *_NONE) for word in words or ())
+        yield from ((2, "feature", _feature(name, share), *_NONE) for name, share in (features or {}).items())
+
+
+def _word(word: AskedWord) -> str:
+    terms = "" if word.terms == [word.word.casefold()] else f" {', '.join(word.terms)}"
+    like = f"; spelled like {', '.join(word.alike)}" if word.alike else ""
+    return f"{word.word}: {word.how}{terms}, weighs {word.weight:.3f}{like}"
+
+
+def _feature(name: str, share: Mapping[str, float]) -> str:
+    return f"{name} {share['value']:.3f} x {share['weight']:.3f} = {share['adds']:.3f}"
+
+
+_NONE = (None, None, None)
 
 
 def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.errors import VmstoreError
+from vmstore.search.explanation import SearchExplanation
 from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.executor import Runner, Wrong
 from vmstore.vmql.execution.result import Cancellation, Column, Result
@@ -48,6 +49,7 @@ class Query:
         self.following: str | None = None
         self.dry = False
         self.notes: list[str] = []  # what is to be known of the answer
+        self.searched: SearchExplanation | None = None  # what a search looked for, where that is asked
         self.noted: list[PlannedStatement] | None = None  # where a statement is only explained: what would be run
 
     def scope(self, tail: Tail, *, wide: bool = False) -> Scope:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from vmstore.core.text.tokenizer import readable
 from vmstore.search.blend import answers
+from vmstore.search.explanation import SearchExplanation, explained
 from vmstore.search.passages import passages, ranked_texts
 from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import erased_at, seen
@@ -28,18 +31,48 @@ Place = tuple[int, int]
 """The session that wrote a content, and its position."""
 
 
-FoundRow = tuple[int, int, float | None, int]
-"""Who wrote a page, the page, its score, and its place where the order is not that of the scores."""
+class FoundRow(NamedTuple):
+    """Who wrote a page, the page, its score, and its place where the order is not that of the scores.
+
+    `features` and `words` say why it was found, as JSON, where that was asked for.
+    """
+
+    session: int
+    page: int
+    score: float | None
+    place: int = 0
+    features: str | None = None
+    words: str | None = None
 
 
-def best(scope: Scope, query: str, notes: list[str]) -> list[FoundRow]:
-    """Each page that answers the words, with an embedder by closeness too, of which is noted how much has vectors."""
+class BestPages(NamedTuple):
+    """Each page that answers, best first; what is to be told of vectors; what was looked for, where it was asked."""
+
+    rows: list[FoundRow]
+    vectors: str | None
+    about: SearchExplanation | None
+
+
+def best(scope: Scope, query: str, explain: bool) -> BestPages:
+    """Each page that answers the words, with an embedder by closeness too; if `explain`, why."""
     moments = _moments(scope)
     texts = scope.world.texts(moments)
     closeness, note = scope.world.closeness(query, moments, texts)
-    notes += [note or closeness.coverage] if note is not None or closeness is not None else []
+    vectors = closeness.coverage if note is None and closeness is not None else note
     hits = answers(texts, moments, query, closeness=closeness)
-    return [(moments[hit.lane][0].owner(hit.page), hit.page, hit.score, 0) for hit in hits]
+    rows = [FoundRow(moments[hit.lane][0].owner(hit.page), hit.page, hit.score) for hit in hits]
+    if not explain:
+        return BestPages(rows, vectors, None)
+    about, reasons = explained(texts, query, hits, None, None, vectors)
+    told = [
+        row._replace(features=_json(why.features), words=_json(why.words))
+        for row, why in zip(rows, reasons, strict=True)
+    ]
+    return BestPages(told, vectors, about)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def fitting(scope: Scope, query: str, tokens_max: int, allowed: set[Place] | None) -> list[FoundRow]:
@@ -50,7 +83,7 @@ def fitting(scope: Scope, query: str, tokens_max: int, allowed: set[Place] | Non
     hits, _ = ranked_texts(texts, moments, query, allowed, closeness)
     chosen = passages(scope.world.log, {lane.session: position for lane, position in moments}, hits, tokens_max)
     rows = [(part.lane.owner(text.page), text.page, text.score) for part in chosen.passages for text in part.texts]
-    return [(*row, place) for place, row in enumerate(rows, 1)]
+    return [FoundRow(*row, place) for place, row in enumerate(rows, 1)]
 
 
 def _moments(scope: Scope) -> list[tuple[Branch, int]]:

@@ -14,7 +14,7 @@ from vmstore.core.asof import AsOf, Position
 from vmstore.core.text.json_text import shown
 from vmstore.core.times import iso
 from vmstore.errors import InputError, RefusedError, UnknownError
-from vmstore.vmql.execution.explain import explain
+from vmstore.vmql.execution.explain import WHY_FOUND, explain
 from vmstore.vmql.execution.query import Query, Row
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.execution.search import FoundRow, best, fitting
@@ -56,6 +56,7 @@ from vmstore.vmql.syntax.nodes import (
     Watch,
     WhyQuery,
     Word,
+    names_of,
 )
 
 
@@ -372,7 +373,8 @@ def search(query: Query, statement: SearchQuery) -> Result:
 
 def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> list[FoundRow]:
     """What a search found, all of it, or what so many tokens have room for: of what WHERE lets through alone."""
-    found = best(scope, words, query.notes)
+    found, vectors, query.searched = best(scope, words, not WHY_FOUND.isdisjoint(names_of(statement)))
+    query.notes += [vectors] if vectors is not None else []
     if statement.within is None:
         return found
     tokens = given(statement.within, query.params)
@@ -387,8 +389,9 @@ def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> lis
         passed = query.passed(SEARCH, columns, tail, scope, "found")
         let = {(session, page_position(page)) for session, page in passed}
         names = dict(scope.world.views.execute("SELECT session, name FROM sessions"))
-        allowed = {(owner, page) for owner, page, *_ in found if (names[owner], page) in let}
-    return fitting(scope, words, tokens, allowed)
+        allowed = {(row.session, row.page) for row in found if (names[row.session], row.page) in let}
+    why = {(row.session, row.page): row[4:] for row in found if row.features is not None}
+    return [FoundRow(*row[:4], *why.get(row[:2], (None, None))) for row in fitting(scope, words, tokens, allowed)]
 
 
 def answer(query: Query, statement: Any) -> Result:

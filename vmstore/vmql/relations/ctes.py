@@ -168,8 +168,8 @@ TABLES: dict[str, dict[Shape, str]] = {
     "known": facts.KNOWN,
     "sources": _last_said(facts.SOURCES),
     "hits": by(
-        """hits(session, page, score, place) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:hits))"""
+        """hits(session, page, score, place, features, words) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:hits))"""
     ),
 }
 """Each common table by name and shape; what a parameter holds is made when a statement needs it."""

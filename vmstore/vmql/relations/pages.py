@@ -167,9 +167,15 @@ SEARCH = PAGES._replace(
     meaning="pages that hold words, best first",
     fields={
         "page": PAGES.fields["page"],
-        "score": Field(
-            "score", REAL, "how well it fits, by BM25; greater is better; null beside what was found", "f.score"
+        "score": Field("score", REAL, "how well it fits; greater is better; null beside what was found", "f.score"),
+        "features": Field(
+            "features",
+            JSON,
+            "what the score is the sum of; a path leads in: features.near.adds",
+            "f.features",
+            asked=True,
         ),
+        "words": Field("words", JSON, "the asked words that it has or stands near, and how", "f.words", asked=True),
         **{name: field for name, field in PAGES.fields.items() if name != "page"},
     },
     paths={"found": PAGES.paths["found"]},

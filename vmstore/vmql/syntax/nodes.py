@@ -359,3 +359,16 @@ Statement: TypeAlias = (
     | Show
     | Describe
 )
+
+
+def names_of(node: Node) -> set[str]:
+    """Every bare word in a part of a statement, in lower case, without what its path leads into."""
+    found, waiting = set[str](), [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Word):
+            found.add(one.path[0].lower())
+        for field in one.__struct_fields__:
+            value = getattr(one, field)
+            waiting += [part for part in (value if type(value) is tuple else (value,)) if isinstance(part, Node)]
+    return found

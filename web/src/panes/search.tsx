@@ -1,16 +1,20 @@
 // Search: pages by name from the film at once, pages by their words from the store's SEARCH.
-import { useEffect, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { colour } from "../colours";
 import { count } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
-import { Preview, Problem } from "../parts/content";
+import { Problem } from "../parts/content";
+import { PageName } from "../parts/badges";
 import { useAsked } from "../asked";
-import { callNumber, cursor, film, grown, inspect, source, which } from "../state";
-import { searchQuery, type Answer } from "../source";
+import { callNumber, cursor, film, grown, inspect, source, store, which } from "../state";
+import { searchQuery, type SearchAnswer, type SearchHit } from "../source";
 import type { Pane } from "./index";
 
 const NAMED_MAX = 30;
+/** The hits in view, which ↓ and ↑ go through. */
+const listed = signal<SearchHit[]>([]);
 
 function Search() {
   const shown = film.value;
@@ -27,16 +31,33 @@ function Search() {
           go({ find: typed.trim() });
         }}
       >
-        <input data-focus type="search" placeholder="words, or a page's name" value={typed} aria-label="search" onInput={(event) => setTyped(event.currentTarget.value)} />
+        <input data-focus type="search" placeholder="words, or a page's name" value={typed} aria-label="search" onInput={(event) => setTyped(event.currentTarget.value)} onKeyDown={leave} />
         <button class="act">Search</button>
       </form>
-      <label class="check">
-        <input type="checkbox" checked={param("asof").value === "call"} onChange={(event) => go({ asof: event.currentTarget.checked ? "call" : null })} />
-        only what was there at call {callNumber.value}
-      </label>
+      <div class="facts">
+        <Check name="asof" value="call" does={`only what was there at call ${callNumber.value}`} />
+        {(store.value?.sessions.length ?? 0) > 1 && <Check name="asof" value="all" does="in all sessions" />}
+      </div>
       <Named shown={shown} words={typed.trim()} />
       {find && <Found words={find} shown={shown} />}
     </div>
+  );
+}
+
+/** From the field ↓ leads to the hits. */
+function leave(event: KeyboardEvent): void {
+  if (event.key !== "ArrowDown" || !listed.value.length) return;
+  event.preventDefault();
+  (event.currentTarget as HTMLElement).blur();
+  step(0);
+}
+
+function Check({ name, value, does }: { name: string; value: string; does: string }) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={param(name).value === value} onChange={(event) => go({ [name]: event.currentTarget.checked ? value : null })} />
+      {does}
+    </label>
   );
 }
 
@@ -52,45 +73,160 @@ function Named({ shown, words }: { shown: Film; words: string }) {
   return (
     <>
       <h3>By name</h3>
-      <div class="hits">{found.map((at) => <Hit key={at} shown={shown} name={shown.pageName(at)} />)}</div>
+      <div class="hits">{found.map((at) => <NamedPage key={at} shown={shown} at={at} />)}</div>
     </>
   );
 }
 
+function NamedPage({ shown, at }: { shown: Film; at: number }) {
+  const name = shown.pageName(at);
+  return (
+    <div class={`hit ${param("page").value === name ? "chosen" : ""}`}>
+      <button class="hit-head" onClick={() => go({ page: name })} onDblClick={() => inspect(name)}>
+        <i class="role" style={{ background: colour("role", shown.role(at)) }} />
+        <b>{name}</b>
+        <em>{shown.hint(at)}</em>
+        <Here shown={shown} name={name} />
+      </button>
+    </div>
+  );
+}
+
+function Here({ shown, name }: { shown: Film; name: string }) {
+  const at = shown.pageIndex(name);
+  const here = at >= 0 && shown.calls > 0 && shown.stayOf(at, cursor.value) >= 0;
+  return <span class={here ? "here" : "mute"}>{here ? "in context" : "not in context"}</span>;
+}
+
 function Found({ words, shown }: { words: string; shown: Film }) {
   const of = which.value;
-  const call = param("asof").value === "call" ? callNumber.value : null;
-  const query = searchQuery(words, call);
-  const asked = useAsked<Answer>(`search ${JSON.stringify(of)} ${call === null ? grown.value : ""} ${query}`, () => source.value!.search(of, words, call));
+  const asof = param("asof").value;
+  const call = asof === "call" ? callNumber.value : null;
+  const all = asof === "all";
+  const query = searchQuery(words, call, all);
+  const from = all ? "" : JSON.stringify(of);
+  const asked = useAsked<SearchAnswer>(`search ${from} ${call === null ? grown.value : ""} ${query}`, () => source.value!.search(of, words, call, all));
+  const hits = asked.value?.hits ?? [];
+  useLayoutEffect(() => {
+    listed.value = hits;
+  }, [asked.value]);
   return (
     <>
       <h3>
-        By words {asked.value && <span class="mute">{count(asked.value.rows.length)}, best first</span>}
-        <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>
+        By words {asked.value && <span class="mute">{count(hits.length)}, best first</span>}
+        {source.value?.server && <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>}
       </h3>
       {asked.busy && <p class="mute">searching…</p>}
       {asked.error && <Problem trouble={asked.error} />}
-      {asked.value?.rows.length === 0 && <p class="mute">no page holds one of these words</p>}
-      <div class="hits">
-        {asked.value?.rows.map((row, at) => <Hit key={at} shown={shown} name={String(row.page)} words={words} score={Number(row.score)} />)}
+      {asked.value && !hits.length && <p class="mute">no page answers these words</p>}
+      {asked.value && <LookedFor answer={asked.value} />}
+      <div class="hits" role="list">
+        {hits.map((hit, at) => <Hit key={`${hit.session} ${hit.page}`} shown={shown} hit={hit} place={at + 1} all={all} />)}
       </div>
     </>
   );
 }
 
-function Hit({ shown, name, words, score }: { shown: Film; name: string; words?: string; score?: number }) {
-  const at = shown.pageIndex(name);
-  const here = at >= 0 && shown.calls > 0 && shown.stayOf(at, cursor.value) >= 0;
+/** What was looked for, and among how many texts. */
+function LookedFor({ answer }: { answer: SearchAnswer }) {
+  const told = answer.explanation;
   return (
-    <button class={`hit ${param("page").value === name ? "chosen" : ""}`} onClick={() => go({ page: name })} onDblClick={() => inspect(name)}>
-      <i class="role" style={{ background: colour("role", at < 0 ? "other" : shown.role(at)) }} />
-      <b>{name}</b>
-      {at >= 0 && shown.hint(at) && <em>{shown.hint(at)}</em>}
-      <span class={here ? "here" : "mute"}>{here ? "in context" : "not in context"}</span>
-      {score !== undefined && !Number.isNaN(score) && <span class="num mute">{score.toFixed(3)}</span>}
-      {words && at >= 0 && <span class="hit-text"><Preview position={shown.contentOf(at, cursor.value)} around={words} /></span>}
-    </button>
+    <>
+      {told && (
+        <p class="facts looked-for">
+          {told.words.map((one) => (
+            <span key={one.word} class="chip" title={`weighs ${one.weight.toFixed(2)}${one.terms.length ? `: ${one.terms.join(", ")}` : ""}`}>
+              <b>{one.word}</b> {one.how} <span class="mute">{count(one.texts)}</span>
+            </span>
+          ))}
+          {told.required.map((one) => <span key={one} class="chip">must have {one}</span>)}
+          {told.excluded.map((one) => <span key={one} class="chip">without {one}</span>)}
+          {told.speakers.map((one) => <span key={one} class="chip">said by {one}</span>)}
+          <span>{told.score} of {count(told.texts)} texts{told.vectors && `; ${told.vectors}`}</span>
+        </p>
+      )}
+      {answer.notes.map((note) => <p key={note} class="mute">{note}</p>)}
+    </>
   );
 }
 
-export const search: Pane = { id: "search", title: "Search", key: "/", hint: "search pages by their words or names", View: Search };
+function isChosen(hit: SearchHit): boolean {
+  return param("page").value === hit.page && which.value.session === hit.session;
+}
+
+/** Goes to a page that was found; the one of another session has that session come into view. */
+function choose(hit: SearchHit): void {
+  const there = which.value.session === hit.session ? {} : { session: hit.session, call: null, event: null, policy: null, budget: null };
+  go({ ...there, page: hit.page });
+}
+
+function step(by: number): void {
+  const hits = listed.value;
+  const at = hits.findIndex(isChosen);
+  const next = hits[Math.max(0, Math.min(hits.length - 1, at < 0 ? 0 : at + by))];
+  if (next) choose(next);
+}
+
+function Hit({ shown, hit, place, all }: { shown: Film; hit: SearchHit; place: number; all: boolean }) {
+  const chosen = isChosen(hit);
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (chosen) row.current?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
+  return (
+    <div ref={row} role="listitem" class={`hit ${chosen ? "chosen" : ""}`} data-page={hit.page}>
+      <button class="hit-head" aria-expanded={chosen} onClick={() => choose(hit)} onDblClick={() => inspect(hit.page)}>
+        <span class="hit-place">{place}</span>
+        <i class="role" style={{ background: colour("role", hit.role) }} />
+        <b>{hit.page}</b>
+        {all && <em>{hit.session}</em>}
+        <span class="mute">{hit.role}, call {hit.call}</span>
+        {hit.session === which.value.session && <Here shown={shown} name={hit.page} />}
+        <span class="num mute">{hit.score.toFixed(3)}</span>
+        <span class="hit-text">{marked(hit).map((part, at) => (at % 2 ? <mark key={at}>{part}</mark> : part))}</span>
+      </button>
+      {chosen && <WhyFound hit={hit} />}
+    </div>
+  );
+}
+
+/** A line in parts: what is marked stands at odd places. Marks count code points, as Python does. */
+function marked(hit: SearchHit): string[] {
+  const signs = [...hit.text];
+  const ends = [0, ...hit.marks.flat(), signs.length];
+  return ends.slice(1).map((end, at) => signs.slice(ends[at], end).join(""));
+}
+
+/** Which of the asked words a hit has, or which stand near it; and what its score is the sum of. */
+function WhyFound({ hit }: { hit: SearchHit }) {
+  const shares = Object.entries(hit.features);
+  const most = Math.max(...shares.map(([, share]) => Math.abs(share.adds)));
+  return (
+    <div class="why-found">
+      {hit.words.map((one) => (
+        <p key={one.word}>
+          <b>{one.word}</b> <span class="mute">{one.how}{one.term && one.term !== one.word.toLowerCase() ? ` ${one.term}` : ""}</span>
+          {one.away !== 0 && <span class="mute">, {Math.abs(one.away)} {one.away < 0 ? "before" : "after"} it in <PageName name={one.page} /></span>}
+        </p>
+      ))}
+      {shares.length > 0 && (
+        <table class="shares">
+          <tbody>
+            {shares.map(([name, share]) => (
+              <tr key={name} title={`${name}: ${share.value} x ${share.weight}`}>
+                <th>{name}</th>
+                <td class="num mute">{share.value.toFixed(2)} × {share.weight.toFixed(2)}</td>
+                <td class="share">
+                  <i class={share.adds < 0 ? "less" : ""} style={{ width: `${(50 * Math.abs(share.adds)) / most}%` }} />
+                </td>
+                <td class="num">{share.adds.toFixed(2)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
+  );
+}
+
+export const search: Pane = { id: "search", title: "Search", key: "/", hint: "search pages by their words or names", View: Search, step };

@@ -46,18 +46,14 @@ export function Content({ position, of = which.value }: { position: number; of?:
   );
 }
 
-/** The beginning of a content in one line, or what stands around the first of some words. */
-export function Preview({ position, of = which.value, around = "" }: { position: number; of?: Which; around?: string }) {
+/** The beginning of a content in one line. */
+export function Preview({ position, of = which.value }: { position: number; of?: Which }) {
   const slot = textAt(position, of).value;
   if (slot === null) return <span class="preview wait" />;
   if (slot instanceof Trouble) return <span class="preview mute">{slot.reason}</span>;
   if (slot.missing) return <span class="preview mute">{slot.missing}</span>;
   if (slot.text.startsWith("data:image/") || (slot.mime?.startsWith("image/") && !slot.text)) return <span class="preview mute">{slot.mime}, {bytes(slot.bytes)}</span>;
-  if (!around) return <span class="preview">{oneLine(slot.text)}</span>;
-  const low = slot.text.toLowerCase();
-  const places = around.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean).map((word) => low.indexOf(word)).filter((at) => at >= 0);
-  const from = Math.max(0, Math.min(...places, slot.text.length) - 30);
-  return <span class="preview">{places.length && from > 0 ? `…${oneLine(slot.text.slice(from))}` : oneLine(slot.text)}</span>;
+  return <span class="preview">{oneLine(slot.text)}</span>;
 }
 
 /** An error and what can be done about it. */
