@@ -57,6 +57,7 @@ NAMES = (
     "page",
     "recall",
     "search",
+    "adversarial",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30
