@@ -10,6 +10,8 @@ stands beside the raw append and flush measured before and after it.
     python3 tools/bench.py all --json             one line a bench
     python3 tools/bench.py rebuild --quick        small sizes: to see it work, not to quote
     python3 tools/bench.py memory --held-out      another set of wordings
+    python3 tools/bench.py recall --coding FILE   recalls of coding sessions that lie elsewhere
+    python3 tools/bench.py memory --wordings FILE  a story in somebody else's words
     python3 tools/bench.py all --stores /tmp/s    keeps the stores it built for the next run
     python3 tools/bench.py append --quick --slow vmstore=0.01   10 ms onto each act: figures must move
 
@@ -57,6 +59,7 @@ NAMES = (
     "page",
     "recall",
     "search",
+    "adversarial",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30
@@ -98,6 +101,12 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small sizes; the figures are not for quoting")
     parser.add_argument(
         "--held-out", action="store_true", help="memory: decisions in words that nobody looked at while tuning"
+    )
+    parser.add_argument(
+        "--coding", type=Path, metavar="FILE", help="recall: only these recalls over the coding sessions"
+    )
+    parser.add_argument(
+        "--wordings", type=Path, metavar="FILE", help="memory: only this story, in the words of somebody else"
     )
     parser.add_argument("--stores", type=Path, metavar="FOLDER", help="keep built stores there for later runs")
     parser.add_argument(
@@ -159,8 +168,9 @@ def run(name: str, asked: argparse.Namespace, disk: Path, fast: Path) -> None:
     stores = asked.stores or disk / "stores"
     stores.mkdir(parents=True, exist_ok=True)
     bench = Bench(
-        place, quicker, stores, quick=asked.quick, held_out=asked.held_out, burdens=burdens(asked.slow), say=say
-    )
+        place, quicker, stores, quick=asked.quick, held_out=asked.held_out, coding=asked.coding,
+        wordings=asked.wordings, burdens=burdens(asked.slow), say=say,
+    )  # fmt: skip
     started = time.monotonic()
     rows: list[Row] = []
     try:

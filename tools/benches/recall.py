@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from benches.parts.coding_file import coding_file
 from benches.parts.rounds import Bench, Goal, MissingError, Row, row
 from benches.parts.yardsticks import DATA, Recall, Yardstick, coding, locomo, with_typo
 
@@ -37,9 +38,19 @@ TANTIVY = Goal("LoCoMo by tantivy, en_stem, among the first 10")
 CODE = Goal("coding sessions, held-out half, among the first 10", 0.85)
 CODE_ANY = Goal("coding sessions, held-out half: any answer among the first 10")
 CODE_AHEAD = Goal("coding sessions, held-out half: ahead of BM25, among the first 10", 0.1)
+# Of a file of recalls that lies outside the repository, so that who works on the score has not seen it.
+PLACES = (5, 10, 20)
+FILE_GOALS = {5: "", 10: 0.85, 20: ""}
+FILE = {most: Goal(f"--coding FILE, among the first {most}", FILE_GOALS[most]) for most in PLACES}
+FILE_SAME = Goal("--coding FILE, among the first 10, other places with the same words too")
+FILE_BM25 = {most: Goal(f"--coding FILE, BM25 (score@1), among the first {most}") for most in PLACES}
+FILE_FTS5 = {most: Goal(f"--coding FILE, SQLite FTS5, among the first {most}") for most in PLACES}
+FILE_TANTIVY = {most: Goal(f"--coding FILE, tantivy, among the first {most}") for most in PLACES}
+FILE_AHEAD = Goal("--coding FILE, ahead of BM25, among the first 10", 0.1)
 GOALS = (
     AT_5, AT_10, AT_20, *KINDS, WITHIN_1000, HOPS_1000, WITHIN_2000, HOPS_2000, TYPO, STATEMENTS, TOGETHER,
     PLAIN, FTS5, TANTIVY, CODE, CODE_ANY, CODE_AHEAD,
+    *FILE.values(), FILE_SAME, *FILE_BM25.values(), *FILE_FTS5.values(), *FILE_TANTIVY.values(), FILE_AHEAD,
 )  # fmt: skip
 
 CHARS_A_TOKEN = 4
@@ -52,6 +63,9 @@ def measure(bench: Bench) -> Iterator[Row]:
     """All rows; a quick run asks every tenth question."""
     if not DATA.is_dir():
         raise MissingError(f"{DATA} is not there: LoCoMo and the coding sessions are measured where they lie")
+    if bench.coding is not None:
+        yield from _coding_file(bench)
+        return
     every = bench.size(1, 10)
     talks = [one._replace(recalls=one.recalls[::every]) for one in locomo()]
     ours = _left_out(talks)
@@ -95,6 +109,31 @@ def _coding(shipped: Ranking) -> Iterator[Row]:
     found = [float(_share(recall, shipped(one, recall.question)[:10]) > 0) for one in held for recall in one.recalls]
     yield row(CODE_ANY, [_mean(found)])
     yield row(CODE_AHEAD, [ours - _mean(_recalls(held, _bm25, 10))])
+
+
+def _coding_file(bench: Bench) -> Iterator[Row]:
+    """What of somebody else's recalls is found, with the weights that ship and by what stands beside them."""
+    if bench.coding is None or not bench.coding.is_file():
+        raise MissingError(f"{bench.coding} is no file")
+    asked = coding_file(bench.coding)
+    shares: dict[str, list[float]] = {}
+    rankings = {
+        "vmstore": (partial(_ranked, weights=None), FILE),
+        "BM25": (_bm25, FILE_BM25),
+        "FTS5": (_fts5, FILE_FTS5),
+    }
+    tantivy = _tantivy([one for one, _ in asked])
+    if tantivy is not None:
+        rankings["tantivy"] = (tantivy, FILE_TANTIVY)
+    for name, (ranking, goals) in rankings.items():
+        orders = [(recall, ranking(one, recall.question)) for one, recalls in asked for recall in recalls]
+        for most, goal in goals.items():
+            shares[name] = [recall.share(order[:most]) for recall, order in orders]
+            yield row(goal, [_mean(shares[name])])
+        shares[name] = [recall.share(order[:10]) for recall, order in orders]
+        if name == "vmstore":
+            yield row(FILE_SAME, [_mean(recall.share(order[:10], same_words=True) for recall, order in orders)])
+    yield row(FILE_AHEAD, [_mean(shares["vmstore"]) - _mean(shares["BM25"])])
 
 
 def _left_out(talks: Sequence[Yardstick]) -> Ranking:
@@ -160,12 +199,19 @@ def _table(one: Yardstick) -> sqlite3.Connection:
 
 
 def _by_tantivy(talks: Sequence[Yardstick]) -> Iterator[Row]:
+    ranking = _tantivy(talks)
+    if ranking is not None:
+        yield row(TANTIVY, [_mean(_recalls(talks, ranking, 10))])
+
+
+def _tantivy(yardsticks: Sequence[Yardstick]) -> Ranking | None:
+    """Ranks by tantivy's own score; None where it is not installed."""
     try:
         import tantivy
     except ImportError:
-        return
+        return None
     indexes = {}
-    for one in talks:
+    for one in yardsticks:
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("text", tokenizer_name="en_stem")
         builder.add_integer_field("row", stored=True)
@@ -181,10 +227,10 @@ def _by_tantivy(talks: Sequence[Yardstick]) -> Iterator[Row]:
         index = indexes[one.name]
         plain = "".join(c if c.isalnum() else " " for c in question)
         searcher = index.searcher()
-        hits = searcher.search(index.parse_query(plain, ["text"]), 10).hits
+        hits = searcher.search(index.parse_query(plain, ["text"]), DEEP).hits
         return [searcher.doc(place)["row"][0] for _, place in hits]
 
-    yield row(TANTIVY, [_mean(_recalls(talks, ranked, 10))])
+    return ranked
 
 
 def _misspelled(recall: Recall, chance: random.Random) -> Recall:

@@ -62,6 +62,8 @@ class Bench:
         *,
         quick: bool = False,
         held_out: bool = False,
+        coding: Path | None = None,
+        wordings: Path | None = None,
         burdens: Mapping[str, float] | None = None,
         say: Callable[[str], None] = print,
     ) -> None:
@@ -70,6 +72,8 @@ class Bench:
         self.stores = stores
         self.quick = quick
         self.held_out = held_out
+        self.coding = coding
+        self.wordings = wordings
         self.say = say
         self.regime = "off the clock"
         self._burdens = dict(burdens or {})
