@@ -15,10 +15,11 @@ from collections.abc import Iterator, Sequence
 
 from vmstore.core import mutation as m
 from vmstore.core.page import Level, Origin, Standing, Tier
+from vmstore.core.tags import TagDepth
 
 HEAD = 1 << 62
 OF_A_PAGE = m.Update | m.Compress | m.Annotate | m.FaultIn | m.FaultDenied | m.Prefetch | m.Evict | m.Pin | m.Unpin
-OF_A_PAGE |= m.Reference | m.Cite | m.Recall | m.Delete | m.Flush
+OF_A_PAGE |= m.Reference | m.Cite | m.Recall | m.Delete | m.Flush | m.Tag
 
 # One mutation: whose, where in its session, when it happened, the cells of its commit.
 Fact = namedtuple("Fact", "session position mutation at cells")
@@ -187,6 +188,32 @@ class Model:
                     events, here = ["leave" if page in left else "shown" if here else "enter"], page not in left
             found += [(fact.position, event) for event in events]
         return found
+
+    def aliases(self, session: str, position: int = HEAD) -> dict[str, str]:
+        """What each tag counts as that counts as another, to the end; itself where that leads in a circle."""
+        said: dict[str, str] = {}
+        for fact in self.seen(session, position):
+            if isinstance(told := fact.mutation, m.Alias):
+                alias = self.cell(session, fact.position, told.alias).decode()
+                said.pop(alias, None)
+                if told.canonical is not None:
+                    said[alias] = self.cell(session, fact.position, told.canonical).decode()
+        found: dict[str, str] = {}
+        for alias in said:
+            passed = [alias]
+            while passed[-1] in said and len(passed) <= len(said):
+                passed.append(said[passed[-1]])
+            if passed[-1] not in said:
+                found[alias] = passed[-1]
+        return found
+
+    def depths(self, session: str, position: int = HEAD) -> dict[str, str]:
+        """How much of a tag is shown, where somebody said so."""
+        told = [fact for fact in self.seen(session, position) if isinstance(fact.mutation, m.Depth)]
+        return {
+            self.cell(session, fact.position, fact.mutation.tag).decode(): TagDepth(fact.mutation.depth).word
+            for fact in told
+        }
 
     def links(self, session: str, position: int = HEAD) -> set[Edge]:
         """Every link that holds: those pages were born with, those made later, without those that were ended since."""

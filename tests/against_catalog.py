@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from specs.decided import Decided as Model
 from specs.model import Fact
+from tests.vmql.said import tag_rows
 from vmstore.core import mutation as kinds
 from vmstore.core.decision import Denial, FaultReason, Signal, Use
 from vmstore.core.page import Level, LinkKind, Standing
@@ -23,6 +24,9 @@ def catalog_is_the_models(model: Model, name: str, session: Session, pages: list
     """Whatever the catalog answers about a position is what the model's facts up to there say; `pages` are all."""
     notes = notes_of(model, name, position)
     assert [_noted(page) for page in pages] == [_note(notes[page.position]) for page in pages]
+    words = ("tag", "canonical", "pages", "turns", "tokens", "depth")
+    tags = [tuple(getattr(tag, word) for word in words) for tag in session.memory.tags(position=position)]
+    assert tags == [tuple(row[word] for word in words) for row in tag_rows(model, name, position)]
     _accesses(model, name, pages, position)
     choices_are_kept(session, pages, position)
     dirty = {page.position for page in session.pages(position=position, dirty=True)}
@@ -59,6 +63,9 @@ def notes_of(model: Model, name: str, position: int) -> dict[int, Note]:
             gained, lost = (set(_words(model, fact, ref)) for ref in (told.tags, told.untags))
             anchors = {**old.anchors, **_words(model, fact, told.anchors)}
             found[told.page] = Note(*kept, (old.tags | gained) - lost, anchors)
+        elif isinstance(told, kinds.Tag):
+            tags, tag = found[told.page].tags, model.cell(fact.session, fact.position, told.tag).decode()
+            found[told.page] = found[told.page]._replace(tags=tags | {tag} if told.held else tags - {tag})
     return found
 
 

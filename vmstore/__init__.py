@@ -133,6 +133,7 @@ if TYPE_CHECKING:
         RecallWorth,
         Topic,
     )
+    from vmstore.store.recall.tags import AliasSuggestion, TagInfo
     from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -335,6 +336,8 @@ __all__ = [
     "PromptChoice",
     "PromptOmission",
     "TagRule",
+    "TagInfo",
+    "AliasSuggestion",
     "__version__",
 ]
 
@@ -414,6 +417,7 @@ _HOMES = {
     "vmstore.store.recall.results": (
         "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic RecallWorth"
     ),
+    "vmstore.store.recall.tags": "TagInfo AliasSuggestion",
 }
 _MODULES = {
     name: (module, attribute or name)

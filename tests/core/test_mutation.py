@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from vmstore.core.decision import Why
 from vmstore.core.mutation import (
     MUTATION_NAMES,
+    Alias,
     Annotate,
     Approve,
     Cite,
@@ -20,6 +21,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Depth,
     Embed,
     Erase,
     Evict,
@@ -47,6 +49,7 @@ from vmstore.core.mutation import (
     Segment,
     Settings,
     Share,
+    Tag,
     Turn,
     Unknown,
     Unlink,
@@ -169,9 +172,15 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Share: {"scope": SMALL, "principal": st.none() | REF, "verbs": SMALL, "by": st.none() | REF},
     Revoke: {"share": POSITION, "verbs": SMALL, "by": st.none() | REF},
     NamespacePolicy: {"subject": SMALL, "name": REF, "value": st.none() | REF},
+    Tag: {"page": POSITION, "tag": REF, "method": SMALL, "held": SMALL},
+    Alias: {"alias": REF, "canonical": st.none() | REF},
+    Depth: {"tag": REF, "depth": SMALL},
 }  # fmt: skip
 CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
 CELLS |= {
+    "tag",
+    "alias",
+    "canonical",
     "tags",
     "untags",
     "anchors",
@@ -309,7 +318,7 @@ def test_every_name_is_reserved() -> None:
         *("create", "update", "annotate", "link", "unlink", "delete", "erase", "redact"),
         *("fault_in", "fault_denied", "defer", "cancel", "prefetch", "evict", "compress", "pin", "unpin", "flush"),
         *("message", "reference", "cite", "reply", "approve", "embed", "pack"),
-        *("tool_call", "guard", "promote", "tag", "alias", "fact"),
+        *("tool_call", "guard", "promote", "tag", "alias", "fact", "depth"),
         *("search", "recall", "pressure", "share", "revoke", "namespace_policy"),
         *("conflict", "resolve", "merge", "undo", "redo"),
     ]

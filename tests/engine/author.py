@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.mutation import (
+    Alias,
     Annotate,
     Cite,
     Close,
@@ -18,6 +19,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Depth,
     Embed,
     Evict,
     Fact,
@@ -37,12 +39,14 @@ from vmstore.core.mutation import (
     Search,
     Segment,
     Settings,
+    Tag,
     Turn,
     Unlink,
     Unpin,
     Update,
 )
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
+from vmstore.core.tags import TagMethod
 from vmstore.core.vectors import Quantisation, vector_bytes
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
@@ -71,6 +75,9 @@ DEEDS = (
     "hand",
     "embed",
     "fact",
+    "tag",
+    "alias",
+    "depth",
     "end",
     "fork",
     "switch",
@@ -360,10 +367,31 @@ class Author:
         if page is None:
             return
         cell = self.batch.cell
-        words = (cell(b"user"), cell(b"uses"), cell(b"editor %d" % (deed.b % 3)), cell(b"editor") if deed.c % 3 else None)
+        words = (
+            cell(b"user"),
+            cell(b"uses"),
+            cell(b"editor %d" % (deed.b % 3)),
+            cell(b"editor") if deed.c % 3 else None,
+        )
         begins = (None, deed.b, deed.d)[deed.c % 3]
         stated = (deed.b % 11, deed.d % 5, int(deed.c % 3 == 1), begins, begins and begins + deed.d, deed.d % 6)
         self.batch.add(Fact(page, *words, *stated, 10_000 * deed.b, 10_000 * deed.c, cell(b"hand@1")))
+
+    def do_tag(self, deed: Deed) -> None:
+        """A page gains a tag, or loses it."""
+        page = self._page(deed.a)
+        if page is not None:
+            tag = self.batch.cell(b"t%d" % (deed.b % 5))
+            self.batch.add(Tag(page, tag, list(TagMethod)[deed.c % 6], min(deed.d % 4, 1)))
+
+    def do_alias(self, deed: Deed) -> None:
+        """A tag counts as another, now and then in a circle, or as itself again."""
+        names = [self.batch.cell(b"t%d" % (n % 5)) for n in (deed.a, deed.b)]
+        self.batch.add(Alias(names[0], names[1] if deed.c % 4 else None))
+
+    def do_depth(self, deed: Deed) -> None:
+        """So much of a tag is shown."""
+        self.batch.add(Depth(self.batch.cell(b"t%d" % (deed.a % 5)), deed.b % 4))
 
     def do_end(self, deed: Deed) -> None:
         """A commit ends; every other time the batch is written too."""

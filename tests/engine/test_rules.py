@@ -11,6 +11,7 @@ from tests.engine.author import engine_over
 from tests.refusals import refused
 from vmstore.core.decision import Why
 from vmstore.core.mutation import (
+    Alias,
     Annotate,
     Cite,
     Close,
@@ -18,6 +19,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Depth,
     Embed,
     Erase,
     Evict,
@@ -41,6 +43,7 @@ from vmstore.core.mutation import (
     Segment,
     Settings,
     Share,
+    Tag,
     Turn,
     Unknown,
     Unlink,
@@ -244,6 +247,12 @@ BREAKERS: list[Breaker] = [
     ("embeds_a_content", nothing, lambda b: Embed(PAGE, PAGE, b.cell(b"m"), 3, 1, ((5, 5),))),
     ("embeds_a_content", nothing, lambda b: Embed(PAGE, PAGE, b.cell(b"m"), 3, 1, ((0, 9), (0, 12)))),
     ("words_are_listed", nothing, lambda b: Embed(PAGE, PAGE, b.cell(b"m"), 3, 9, ((0, 5),))),
+    ("words_are_listed", nothing, lambda b: Tag(PAGE, b.cell(b"t"), 99)),
+    ("words_are_listed", nothing, lambda b: Tag(PAGE, b.cell(b"t"), 0, 2)),
+    ("words_are_listed", nothing, lambda b: Depth(b.cell(b"t"), 4)),
+    ("page_exists", nothing, lambda b: Tag(MESSAGE, b.cell(b"t"))),
+    ("cells_exist", nothing, lambda b: Tag(PAGE, 7)),
+    ("cells_exist", nothing, lambda b: Alias(b.cell(b"t"), 7)),
     ("reference_came_before", nothing, lambda b: FaultIn(PAGE, NEWER, 0, 2, 0, WHY)),
     ("reference_came_before", nothing, lambda b: FaultDenied(0, b.position, 0, WHY)),
     ("reference_came_before", nothing, lambda b: Prefetch(PAGE, SHORT, 1, 2, b.position + 1, WHY)),

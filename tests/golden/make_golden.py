@@ -27,6 +27,7 @@ from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Why
 from vmstore.core.mutation import (
+    Alias,
     Annotate,
     Approve,
     Cite,
@@ -35,6 +36,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Depth,
     Embed,
     Erase,
     Evict,
@@ -60,6 +62,7 @@ from vmstore.core.mutation import (
     Segment,
     Settings,
     Share,
+    Tag,
     Turn,
     Unlink,
     Unpin,
@@ -219,6 +222,9 @@ def kinds() -> dict[str, str]:
         NamespacePolicy(0, (300, 1), 0),
         Embed(12, 30, (300, 1), 384, 2, ((0, 800), (640, 1_030)), 0),
         Fact(12, 0, 1, (300, 2), 3, 1, 4, 1, -1_000_000, 1_700_000_000_000_000, 4, 900_000, 1_000_000, (300, 1)),
+        Tag(12, (300, 1), 1, 0),
+        Alias((300, 1), 0),
+        Depth(0, 3),
     ]
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 

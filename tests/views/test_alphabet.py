@@ -19,6 +19,7 @@ from vmstore.views.projectors.lineage import LineageProjector
 from vmstore.views.projectors.messages import MessagesProjector
 from vmstore.views.projectors.pages import PagesProjector
 from vmstore.views.projectors.residency import ResidencyProjector
+from vmstore.views.projectors.tags import TagsProjector
 
 ROUND = [
     Deed("say", 0, 1, 2, 3),
@@ -60,6 +61,10 @@ ROUND = [
     Deed("embed", 1, 1, 2, 1),
     Deed("fact", 0, 1, 1, 2),
     Deed("fact", 1, 2, 1, 3),
+    Deed("tag", 1, 4, 1, 1),
+    Deed("tag", 0, 3, 1, 1),
+    Deed("alias", 4, 3, 1),
+    Deed("depth", 3, 2),
     Deed("mark", 0, 1, 2, 3),
 ]
 STORY = [*ROUND, Deed("fork", 2, 9), *ROUND, Deed("switch", 0), *ROUND, Deed("fork", 5, 1), *ROUND]
@@ -94,6 +99,9 @@ SKIPPED = [
         (LineageProjector, "on_flush"),
         (MessagesProjector, "on_message"),
         (PagesProjector, "on_annotate"),
+        (PagesProjector, "on_tag"),
+        (TagsProjector, "on_alias"),
+        (TagsProjector, "on_depth"),
     ],
     *[(DecisionsProjector, f"on_{kind}") for kind in ("settings", "reference", "fault_in", "fault_denied", "prefetch")],
     *[(DecisionsProjector, f"on_{kind}") for kind in ("evict", "pin", "unpin", "cite", "recall", "delete")],

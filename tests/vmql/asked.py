@@ -89,6 +89,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "VERSIONS": ("page", "session", "version", "parent", "position", "level", "bytes", "tokens", "method"),
     "VECTORS": ("page", "session", "model", "chunk", "dimension", "content", "begins", "ends", "position", "at"),
+    "TAGS": (
+        *("tag", "session", "canonical", "pages", "turns", "first_turn", "last_turn", "tokens", "share"),
+        *("aliases", "depth"),
+    ),
     "LINKS": ("session", "source", "target", "kind", "position"),
     "MESSAGES": ("message", "session", "turn", "call", "position", "at", "role", "slot", "tokens", "pages"),
     "RESIDENCIES": (

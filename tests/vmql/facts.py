@@ -9,7 +9,7 @@ from typing import Any
 from specs.decided import Decided as Model
 from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of
 from tests.vmql.moved import moves
-from tests.vmql.said import notes
+from tests.vmql.said import notes, tag_rows
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Denial, Holder, Load
 from vmstore.core.page import (
@@ -325,6 +325,9 @@ class Naive:
             if isinstance(told := fact.mutation, m.Embed) and told.vectors is not None
             for chunk, (begins, ends) in enumerate(told.chunks, 1)
         ]
+
+    def _tags(self, session: str, position: int) -> list[Row]:
+        return tag_rows(self.model, session, position)
 
     def _messages(self, session: str, position: int) -> list[Row]:
         born = [f.mutation for f in self.model.seen(session, position) if isinstance(f.mutation, m.Create)]

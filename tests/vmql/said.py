@@ -7,6 +7,7 @@ from typing import Any
 
 from specs.model import Model
 from vmstore.core import mutation as m
+from vmstore.core.page import Level
 
 Row = dict[str, Any]
 
@@ -26,6 +27,43 @@ def notes(model: Model, session: str, position: int) -> dict[int, Row]:
                         note[name] = getattr(told, name)
                 gained, lost = (_cell(model, session, fact.position, ref) for ref in (told.tags, told.untags))
                 note["tags"] = (note["tags"] | set(json.loads(gained or "[]"))) - set(json.loads(lost or "[]"))
+            case m.Tag(page=page, tag=ref, held=held):
+                tag = (_cell(model, session, fact.position, ref) or b"").decode()
+                found[page]["tags"] = found[page]["tags"] | {tag} if held else found[page]["tags"] - {tag}
+    return found
+
+
+def tag_rows(model: Model, session: str, position: int) -> list[Row]:
+    """The rows of TAGS: every name that a page has or that somebody gave a meaning to, in order."""
+    on = {page: row["tags"] for page, row in notes(model, session, position).items()}
+    turns = {page.page: page.turn for page in model.pages(session, position)}
+    full = {
+        page: [content.told.tokens for content in listed if content.level == Level.FULL][-1]
+        for page, listed in model.versions(session, position).items()
+    }
+    deep, aliases = model.depths(session, position), model.aliases(session, position)
+    names = {tag for tags in on.values() for tag in tags} | aliases.keys() | {*aliases.values()} | deep.keys()
+    last = max(model.last(session, position)[1], 1)
+    found = []
+    for name in sorted(names):
+        meant = {name} | {alias for alias, end in aliases.items() if end == name}
+        pages = {page for page, tags in on.items() if tags & meant}
+        when = {turns[page] for page in pages}
+        found.append(
+            {
+                "tag": name,
+                "session": session,
+                "canonical": aliases.get(name, name),
+                "aliases": sorted(meant - {name}),
+                "pages": len(pages),
+                "turns": len(when),
+                "first_turn": min(when, default=None),
+                "last_turn": max(when, default=None),
+                "tokens": sum(full[page] for page in pages),
+                "share": min(len(when) / last, 1.0),
+                "depth": deep.get(name, "summary"),
+            }
+        )
     return found
 
 

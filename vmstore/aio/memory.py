@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Unpack
 
@@ -14,6 +14,7 @@ from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.memory import OVERVIEW_TOKENS, TOKENS
 from vmstore.store.recall.periods import Bound
 from vmstore.store.recall.results import FoundPages, FoundQuotes, Overview, RecallAnswer, RecallWorth
+from vmstore.store.recall.tags import AliasSuggestion, TagInfo
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
 from vmstore.vm.assembly.tag_rules import TagRule
@@ -77,6 +78,22 @@ class SessionMemory:
                 rounds=rounds, shape=shape, **moment,
             )
         )  # fmt: skip
+
+    async def tags(self, at: When | None = None, **moment: Unpack[Moment]) -> list[TagInfo]:
+        """See `vmstore.SessionMemory.tags`."""
+        return await self._worker.do(partial(self._sync.tags, at, **moment))
+
+    async def tag(self, page: str | int, *tags: str, remove: Iterable[str] = ()) -> list[str]:
+        """See `vmstore.SessionMemory.tag`."""
+        return await self._worker.do(partial(self._sync.tag, page, *tags, remove=remove))
+
+    async def alias(self, name: str, canonical: str | None) -> None:
+        """See `vmstore.SessionMemory.alias`."""
+        await self._worker.do(partial(self._sync.alias, name, canonical))
+
+    async def suggest_aliases(self, at: When | None = None, **moment: Unpack[Moment]) -> list[AliasSuggestion]:
+        """See `vmstore.SessionMemory.suggest_aliases`."""
+        return await self._worker.do(partial(self._sync.suggest_aliases, at, **moment))
 
     async def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """See `vmstore.SessionMemory.worth`."""

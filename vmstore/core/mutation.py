@@ -38,18 +38,19 @@ from vmstore.core.grants import Revoke, Share
 from vmstore.core.mutation_kind import MUTATION_NAMES, CellRef, Mutation
 from vmstore.core.namespace_policy import NamespacePolicy
 from vmstore.core.redaction import Approve, Redact
+from vmstore.core.tags import Alias, Depth, Tag
 from vmstore.core.vectors import Embed
 from vmstore.errors import CorruptError
 
 WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 
 __all__ = [
-    "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close", "Compress",
-    "Configure", "Create", "Decision", "Delete", "Embed", "Erase", "Evict", "Fact", "FaultDenied", "FaultIn", "Flush", "Known",
-    "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "NamespacePolicy", "Open", "Pack", "Pin", "Prefetch",
-    "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
-    "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
-    "decode", "encode", "names_of", "readable", "sealed_again", "wire", "writers",
+    "Alias", "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close", "Compress",
+    "Configure", "Create", "Decision", "Depth", "Delete", "Embed", "Erase", "Evict", "Fact", "FaultDenied", "FaultIn",
+    "Flush", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "NamespacePolicy", "Open", "Pack", "Pin",
+    "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search",
+    "Segment", "Settings", "Share", "Stimulus", "Tag", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body",
+    "cell_refs", "decode", "encode", "names_of", "readable", "sealed_again", "wire", "writers",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -313,7 +314,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
-Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall | Embed | Fact
+Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall | Embed | Fact | Tag | Alias | Depth
 Recorded = (
     Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
 )
@@ -432,12 +433,14 @@ assert all(kind.__struct_config__.tag == kind.NUMBER for kind in get_args(Known)
 CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
     Mark: ("name", "note"),
+    Alias: ("alias", "canonical"),
     Close: ("reason",),
     Create: ("content", "labels"),
     Update: ("content",),
     Annotate: ("tags", "untags", "anchors"),
     Approve: ("who",),
     Compress: ("content",),
+    Depth: ("tag",),
     Embed: ("model", "vectors"),
     Fact: ("subject", "verb", "what", "attribute", "method"),
     Message: ("envelope", "aside"),
@@ -448,6 +451,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Reference: ("evidence",),
     Cite: ("evidence",),
     Search: ("query",),
+    Tag: ("tag",),
     Share: ("principal", "by"),
     Revoke: ("by",),
     NamespacePolicy: ("name", "value"),

@@ -17,7 +17,7 @@ MUTATION_NAMES: dict[int, str] = {
     30: "message", 31: "reference", 32: "cite", 33: "reply", 34: "approve",
     35: "embed",
     40: "pack",
-    50: "tool_call", 51: "guard", 52: "promote", 53: "tag", 54: "alias", 55: "fact",
+    50: "tool_call", 51: "guard", 52: "promote", 53: "tag", 54: "alias", 55: "fact", 56: "depth",
     60: "search", 61: "recall", 62: "pressure", 63: "share", 64: "revoke",
     65: "namespace_policy",
     70: "conflict", 71: "resolve", 72: "merge", 73: "undo", 74: "redo",

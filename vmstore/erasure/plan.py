@@ -31,6 +31,7 @@ from vmstore.core.mutation import (
     Revoke,
     Segment,
     Share,
+    Tag,
     Update,
 )
 from vmstore.core.page import Origin, PageType
@@ -45,7 +46,7 @@ from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.residency import stays
 
 WORDLESS = frozenset(("mime", "asks", "answers", "where", "reason"))  # labels that somebody's program wrote
-NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "aside"))
+NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "aside", "tag", "alias", "canonical"))
 NAMES |= {*CELL_FIELDS[Fact]}
 PROGRAMS = frozenset(("model", "method"))  # names that programs gave themselves
 READ = 256
@@ -286,7 +287,11 @@ class Planner:
                 packed: Any = self._db.execute(_PACKED, (use.session, use.position)).get
                 if packed is not None and any(start <= packed < end for start, end in by_cell[use.session]):
                     self._take(use.cell, None)
-            elif use.cell.number in self.taken and use.session in under_way and not isinstance(use.mutation, Annotate):
+            elif (
+                use.cell.number in self.taken
+                and use.session in under_way
+                and not isinstance(use.mutation, Annotate | Tag)
+            ):
                 self._take(under_way[use.session].cell, None)
 
     def _told_to(self, session: int) -> list[tuple[int, int]]:
@@ -399,7 +404,7 @@ def _page_of(mutation: AnyMutation | None, position: int) -> int | None:
     match mutation:
         case Create():
             return position
-        case Update() | Compress() | Annotate() | Reference() | Cite() | Embed() | Fact():
+        case Update() | Compress() | Annotate() | Reference() | Cite() | Embed() | Fact() | Tag():
             return mutation.page or None
         case Segment():
             return mutation.summary

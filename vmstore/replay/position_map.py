@@ -24,6 +24,7 @@ _NAMES: dict[type, tuple[str, ...]] = {
     m.Flush: _PAGE,
     m.Embed: ("page", "content"),
     m.Fact: _PAGE,
+    m.Tag: _PAGE,
     m.Link: ("source", "target"),
     m.Unlink: ("source", "target"),
     m.Cite: ("page", "by"),

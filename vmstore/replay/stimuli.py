@@ -23,7 +23,10 @@ from vmstore.vm.recall.topics import tagged
 ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT, Cause.ERASED))
 HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))
 _DECIDED = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Pressure)
-_PAST = (m.Annotate, m.Delete, m.Flush, m.Embed, m.Fact, m.Link, m.Unlink, m.Close, m.Open, m.Redact, m.Approve, m.Erase)
+_PAST = (
+    *(m.Annotate, m.Delete, m.Flush, m.Embed, m.Link, m.Unlink, m.Close, m.Open, m.Redact, m.Approve, m.Erase),
+    *(m.Fact, m.Tag, m.Alias, m.Depth),
+)
 """What no act of a live session writes with decisions that it brings about by itself."""
 
 At = tuple[int, m.AnyMutation]

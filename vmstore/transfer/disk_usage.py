@@ -10,6 +10,7 @@ import apsw
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
+    Alias,
     Annotate,
     AnyMutation,
     CellRef,
@@ -17,6 +18,7 @@ from vmstore.core.mutation import (
     Close,
     Compress,
     Create,
+    Depth,
     Fact,
     Mark,
     Message,
@@ -27,6 +29,7 @@ from vmstore.core.mutation import (
     Search,
     Segment,
     Settings,
+    Tag,
     Update,
     decode,
 )
@@ -158,6 +161,10 @@ class ContentUsage:
                 yield from ((ref, "labels") for ref in (mutation.tags, mutation.untags, mutation.anchors))
             case Fact():
                 yield from ((getattr(mutation, name), "facts") for name in CELL_FIELDS[Fact])
+            case Tag() | Depth():
+                yield mutation.tag, "labels"
+            case Alias():
+                yield from ((ref, "labels") for ref in (mutation.alias, mutation.canonical))
             case Message():
                 yield mutation.aside, "asides"
                 yield mutation.envelope, "envelopes"

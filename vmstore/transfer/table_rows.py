@@ -23,6 +23,7 @@ from vmstore.core.mutation import (
     Pack,
     Redact,
     Reply,
+    Tag,
     Turn,
     Update,
     decode,
@@ -132,6 +133,9 @@ class _Session:
                 yield from self._annotation(m)
             case Delete():
                 yield from self._annotation(Annotate(m.page, status=Standing.SUPERSEDED))
+            case Tag():
+                tag = self._text(m.tag)
+                yield from self._tags(m.page, {} if tag is None else {tag: bool(m.held)})
             case Redact() if m.page and m.count:
                 yield from self._tags(m.page, {TAG: True})
             case Update():

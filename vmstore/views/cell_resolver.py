@@ -10,18 +10,21 @@ import apsw
 from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell
 from vmstore.core.mutation import (
     CELL_FIELDS,
+    Alias,
     Annotate,
     AnyMutation,
     Approve,
     CellRef,
     Close,
     Create,
+    Depth,
     Embed,
     Fact,
     Mark,
     Open,
     Pack,
     Settings,
+    Tag,
 )
 from vmstore.errors import CorruptError
 from vmstore.log.commit import NO_REQUEST, Commit
@@ -45,6 +48,9 @@ READ: dict[type, tuple[str, ...]] = {
     Approve: ("who",),
     Pack: ("rest",),
     Settings: ("told",),
+    Tag: ("tag",),
+    Alias: ("alias", "canonical"),
+    Depth: ("tag",),
 }
 """The fields whose cells a fold reads: names and labels, never contents."""
 

@@ -36,6 +36,7 @@ from vmstore.views.projectors.pages import PagesProjector
 from vmstore.views.projectors.redactions import RedactionsProjector
 from vmstore.views.projectors.residency import ResidencyProjector
 from vmstore.views.projectors.sessions import SessionsProjector
+from vmstore.views.projectors.tags import TagsProjector
 from vmstore.views.projectors.turns import TurnsProjector
 from vmstore.views.projectors.vectors import VectorsProjector
 
@@ -54,6 +55,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     RedactionsProjector,
     VectorsProjector,
     FactsProjector,
+    TagsProjector,
 )
 _POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID"
 BATCH = 5000  # commits

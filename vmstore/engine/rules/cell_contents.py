@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
+    Alias,
     Annotate,
     AnyMutation,
     Approve,
@@ -19,6 +20,7 @@ from vmstore.core.mutation import (
     Close,
     Compress,
     Create,
+    Depth,
     Embed,
     Fact,
     Mark,
@@ -33,6 +35,7 @@ from vmstore.core.mutation import (
     Segment,
     Settings,
     Share,
+    Tag,
     Update,
 )
 from vmstore.core.text.holes import BASE64, HOLES, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
@@ -142,6 +145,9 @@ FORMS: dict[type, dict[str, CellForm]] = {
     Share: {"principal": PLAIN, "by": PLAIN},
     Revoke: {"by": PLAIN},
     NamespacePolicy: {"name": NAME, "value": VALUE},
+    Tag: {"tag": NAME},
+    Alias: {"alias": NAME, "canonical": NAME},
+    Depth: {"tag": NAME},
 }
 """What each cell of each kind holds; `envelopes` is the one field that names several."""
 

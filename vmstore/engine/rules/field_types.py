@@ -14,8 +14,8 @@ import msgspec
 
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.erasure import ErasureReason
-from vmstore.core.grants import GrantScope, Verb
 from vmstore.core.facts import FACT_STATUS, FactType, Precision
+from vmstore.core.grants import GrantScope, Verb
 from vmstore.core.mutation import (
     LIVE,
     PARTIAL,
@@ -29,6 +29,7 @@ from vmstore.core.mutation import (
     Configure,
     Create,
     Delete,
+    Depth,
     Embed,
     Erase,
     Evict,
@@ -54,6 +55,7 @@ from vmstore.core.mutation import (
     Search,
     Segment,
     Share,
+    Tag,
     Turn,
     Unlink,
     Unpin,
@@ -78,6 +80,7 @@ from vmstore.core.page import (
     Tier,
 )
 from vmstore.core.redaction import Artifact, Reason, Redaction, RedactionMethod, RedactionSource
+from vmstore.core.tags import TagDepth, TagMethod
 from vmstore.core.text.token_estimate import ESTIMATORS
 from vmstore.core.vectors import Quantisation
 
@@ -134,6 +137,8 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     },
     Share: {"scope": frozenset(GrantScope), "verbs": VERBS},
     Revoke: {"verbs": VERBS},
+    Tag: {"method": frozenset(TagMethod), "held": frozenset((0, 1))},
+    Depth: {"depth": frozenset(TagDepth)},
     NamespacePolicy: {"subject": frozenset(PolicySubject)},
 }
 COUNTS: dict[type, tuple[str, ...]] = {
@@ -157,7 +162,9 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Compress: lambda m: (m.page,),
     **dict.fromkeys((Link, Unlink), lambda m: (m.source, m.target)),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
-    **dict.fromkeys((Delete, Flush, Embed, Fact, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
+    **dict.fromkeys(
+        (Delete, Flush, Embed, Fact, Tag, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)
+    ),
     **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,

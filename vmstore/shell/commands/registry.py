@@ -44,6 +44,7 @@ MODULES = {
     "restore": "vmstore.shell.commands.care.backups",
     "fork": "vmstore.shell.commands.data.sessions",
     "annotate": "vmstore.shell.commands.data.sessions",
+    "tags": "vmstore.shell.commands.data.tags",
     "close": "vmstore.shell.commands.data.sessions",
     "retract": "vmstore.shell.commands.trust.retract",
     "verify": "vmstore.shell.commands.care.verify",

@@ -20,6 +20,7 @@ EVENTS = {
     "leave": ("←", "bad", "left the context"),
     "link": ("·", "name", "linked"),
     "annotate": ("·", "name", "annotated"),
+    "tag": ("·", "name", "tagged"),
     "reference": ("·", "name", "used or wanted"),
     "cite": ("·", "name", "cited"),
     "recall": ("·", "name", "recalled"),

@@ -80,7 +80,12 @@ def _sealed(batch: Batch, value: Any) -> CellRef | None:
 def _tags(tags: Iterable[str]) -> list[str]:
     if isinstance(tags, str):
         raise InputError(f"{tags!r:.40} is one text; give a list of tags")
-    return sorted({_text("a tag", tag) for tag in tags})
+    return sorted({tag_text(tag) for tag in tags})
+
+
+def tag_text(tag: str) -> str:
+    """A tag as a page can have it; InputError where it cannot."""
+    return _text("a tag", tag)
 
 
 def _text(what: str, text: Any) -> str:

@@ -9,13 +9,14 @@ from vmstore.core.address import page_name
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import MUTATION_NAMES, Delete
 from vmstore.core.page import LinkKind, Method, Standing
+from vmstore.core.tags import TagMethod
 from vmstore.namespace.results import Event
 from vmstore.views.branch import Branch, BranchRange
 from vmstore.views.projector import plain
 from vmstore.views.projectors.decisions import decisions_at, decisions_of
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import RedactionRecord, hidden_in, words_of
-from vmstore.views.reads.reasons import detail_of
+from vmstore.views.reads.reasons import detail_of, word_of
 from vmstore.views.reads.resolve_asof import moment_at
 
 
@@ -36,6 +37,7 @@ def history_of(lane: Branch, page: int, position: int) -> list[Event]:
             for kind, target, at in lane.db.execute(sql, args):
                 events.append((at, 1, {"event": name, "detail": f"{LinkKind(kind).word} {page_name(target)}"}))
         events += [(at, 1, {"event": "flush"}) for (at,) in lane.db.execute(_FLUSHED, args)]
+        events += [(at, 1, {"event": "tag", "detail": detail}) for at, detail in _tagged(lane, args)]
         events += [(at, 1, {"event": "annotate", "detail": detail}) for at, detail in _said(lane, stretch, page)]
         for at, reason in lane.db.execute(_ERASED, args):
             events.append((at, 2, {"event": "erase", "detail": ErasureReason(reason).word}))
@@ -66,6 +68,12 @@ def _said(lane: Branch, stretch: BranchRange, page: int) -> Iterator[tuple[int, 
         words += [] if valid_to is None else [f"valid to {valid_to}"]
         words += [f"{name} = {value}" for name, value in object_of(anchors).items()]
         yield position, ", ".join(words)
+
+
+def _tagged(lane: Branch, args: tuple[int, int, int]) -> Iterator[tuple[int, str]]:
+    """Each tag that a mutation of its own gave or took away, and how it was found."""
+    for position, tag, held, method in lane.db.execute(_TAG, args):
+        yield position, f"{'+' if held else '-'}{tag}, {word_of(TagMethod, method)}"
 
 
 def _hidden(record: RedactionRecord) -> dict[str, Any]:
@@ -128,6 +136,8 @@ _NOTES = """SELECT position, importance, status, valid_from, valid_to, anchors F
   WHERE session = ? AND page = ? AND position <= ? AND NOT EXISTS (SELECT 1 FROM decisions d
    WHERE d.session = n.session AND d.position = n.position AND d.page = n.page AND d.kind = ?)"""
 _TAGS = "SELECT position, tag, held FROM tags WHERE session = ? AND page = ? AND position <= ? ORDER BY position, tag"
+_TAG = """SELECT position, tag, held, method FROM tags
+  WHERE session = ? AND page = ? AND position <= ? AND method IS NOT NULL"""
 _SPANS = "SELECT f, t, level, content, since FROM spans WHERE session = ? AND page = ? AND f <= ?"
 _RESIDENTS = "SELECT f, NULL, level, content, since FROM residents WHERE session = ? AND page = ? AND f <= ?"
 _VERSION = """SELECT position, version FROM versions

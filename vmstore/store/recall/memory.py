@@ -33,6 +33,7 @@ from vmstore.store.recall.results import (
     RecallAnswer,
     RecallWorth,
 )
+from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, suggestions, tags_at
 from vmstore.store.recall.worth import worth
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
@@ -236,6 +237,26 @@ class SessionMemory:
         given = RecallAnswer([], sum(choice.tokens for choice in shown), len(shown) + len(prompt.left))
         self._note(Recaller.ASSEMBLE, message or "", own, given, at, moment)
         return prompt
+
+    def tags(self, at: When | None = None, **moment: Unpack[Moment]) -> list[TagInfo]:
+        """What the session is about: the tags of its pages, and names that count as one, in the order of the names."""
+        with self._session._ns.asking():
+            lane = self._session._lane()
+            return tags_at(lane, basis(lane, one_moment(at, moment)).position)
+
+    def tag(self, page: str | int, *tags: str, remove: Iterable[str] = ()) -> list[str]:
+        """Gives a page, or each page of a message (`m4`), tags, and takes those to `remove` away: the pages meant."""
+        return give(self._session, page, tags, remove)
+
+    def alias(self, name: str, canonical: str | None) -> None:
+        """Has a name count as another tag from here on; as itself again where that is None."""
+        rename(self._session, name, canonical)
+
+    def suggest_aliases(self, at: When | None = None, **moment: Unpack[Moment]) -> list[AliasSuggestion]:
+        """Names of tags that may mean the same: plurals, slips, short forms; `alias` says that they do."""
+        with self._session._ns.asking():
+            lane = self._session._lane()
+            return suggestions(lane, basis(lane, one_moment(at, moment)).position)
 
     def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """What a live session's recalls were worth: by the way of asking, what they gave and what was used of it."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import apsw
 
-from vmstore.core.mutation import Annotate, Compress, Create, Delete, Update
+from vmstore.core.mutation import Annotate, Compress, Create, Delete, Tag, Update
 from vmstore.core.page import IMPORTANCE, PageType, Standing
 from vmstore.core.redaction import TAG, Redact
 from vmstore.core.text.json_text import loads, strict
@@ -23,8 +23,9 @@ class PagesProjector(Projector):
 
     `versions` reads both as one: every content by its position. A version at level 0 is full
     content; at a higher level a representation of that version. A row of `notes` is what an
-    annotation said, one of `tags` that a page gained or lost a tag: what holds at a position is
-    what the last row at or before it says, so rows never change.
+    annotation said, one of `tags` that a page gained or lost a tag, and by which method where a
+    mutation is of that tag alone: what holds at a position is what the last row at or before it says,
+    so rows never change.
     """
 
     name = "pages"
@@ -37,7 +38,7 @@ class PagesProjector(Projector):
             PRIMARY KEY(session, position)""",
         "notes": """session INTEGER, page INTEGER, position INTEGER, importance INTEGER, status INTEGER,
             valid_from INTEGER, valid_to INTEGER, anchors TEXT, PRIMARY KEY(session, page, position)""",
-        "tags": """tag TEXT, session INTEGER, page INTEGER, position INTEGER, held INTEGER,
+        "tags": """tag TEXT, session INTEGER, page INTEGER, position INTEGER, held INTEGER, method INTEGER,
             PRIMARY KEY(tag, session, page, position)""",
     }
     selects: ClassVar = {
@@ -119,9 +120,15 @@ class PagesProjector(Projector):
         if m.page and m.count:
             self._tag(fact, m.page, {TAG: 1})
 
+    def on_tag(self, fact: Fact, m: Tag) -> None:
+        """Adds a row; none where the tag was erased."""
+        tag = plain(fact.text(m.tag))
+        if tag is not None:
+            self._tags.append((tag, fact.session, m.page, fact.position, m.held, m.method))
+
     def _tag(self, fact: Fact, page: int, tags: dict[str, int]) -> None:
         for tag, is_held in tags.items():
-            self._tags.append((tag, fact.session, page, fact.position, is_held))
+            self._tags.append((tag, fact.session, page, fact.position, is_held, None))
 
 
 def object_of(content: bytes | str | None) -> dict[str, Any]:

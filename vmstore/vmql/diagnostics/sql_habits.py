@@ -32,6 +32,7 @@ RELATIONS: Final = (
     "METRICS",
     "VECTORS",
     "FACTS",
+    "TAGS",
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "ALL", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))

@@ -13,7 +13,7 @@ from vmstore.views.reads.reasons import reason_of
 from vmstore.views.reads.resolve_asof import moment_at
 from vmstore.vmql.execution.query import Query, Row
 from vmstore.vmql.execution.result import Result
-from vmstore.vmql.planner.clause_checks import check_metrics
+from vmstore.vmql.planner.clause_checks import check_metrics, check_tags
 from vmstore.vmql.planner.plan import Plan
 from vmstore.vmql.planner.scope import Scope, given
 from vmstore.vmql.planner.values import LISTS, word_of
@@ -22,6 +22,7 @@ from vmstore.vmql.relations.actors import namer
 from vmstore.vmql.relations.faults import faults_of, moves_of
 from vmstore.vmql.relations.mutations import SessionStream, Stream
 from vmstore.vmql.relations.relation import ACROSS
+from vmstore.vmql.relations.tags import tags_of
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import And, Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word
 
@@ -172,9 +173,16 @@ def metrics(query: Query, scope: Scope, tail: Tail) -> Make:
     )
 
 
+def tags(query: Query, scope: Scope, tail: Tail) -> Make:
+    """The tags of each session."""
+    check_tags(tail)
+    return rows_of(list(tags_of(scope.lanes())))
+
+
 MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {
     "MUTATIONS": mutations,
     "FAULTS": faults,
     "MOVES": moves,
     "METRICS": metrics,
+    "TAGS": tags,
 }

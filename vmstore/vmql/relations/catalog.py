@@ -6,14 +6,25 @@ from vmstore.vmql.relations.calls import CALLS, MESSAGES, SESSIONS, TURNS
 from vmstore.vmql.relations.facts import FACTS
 from vmstore.vmql.relations.links import LINKS, RESIDENCIES, VECTORS, VERSIONS
 from vmstore.vmql.relations.pages import PAGES, SEARCH
-from vmstore.vmql.relations.python_rows import CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, METRICS, MOVES, MUTATIONS, WHY
+from vmstore.vmql.relations.python_rows import (
+    CONTEXT,
+    DIFF,
+    FAULTS,
+    HISTORY,
+    LINEAGE,
+    METRICS,
+    MOVES,
+    MUTATIONS,
+    TAGS,
+    WHY,
+)
 from vmstore.vmql.relations.relation import Relation
 
 RELATIONS: dict[str, Relation] = {
     relation.name: relation
     for relation in (
         *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
-        *(MOVES, METRICS, VECTORS, FACTS),
+        *(MOVES, METRICS, VECTORS, FACTS, TAGS),
     )
 }
 """Those that can be asked for by their name alone."""

@@ -34,6 +34,7 @@ from vmstore.core.mutation import (
     Reference,
     Reply,
     Segment,
+    Tag,
     Turn,
     Unknown,
     Unlink,
@@ -42,6 +43,7 @@ from vmstore.core.mutation import (
     decode,
 )
 from vmstore.core.page import Standing, Tier
+from vmstore.core.tags import TagMethod
 from vmstore.core.times import iso
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
@@ -216,7 +218,7 @@ ABOUT: dict[type, Callable[[Any, int], About]] = {
     Evict: _gone,
     Cite: lambda m, _: (m.page, m.by, None, None, None, None, None, None),
     Segment: lambda m, _: (m.summary, None, None, None, None, None, None, None),
-    **dict.fromkeys((Annotate, Delete, Embed, Fact, Flush, Pin, Unpin, Redact, Reference, Recall), _of_page),
+    **dict.fromkeys((Annotate, Delete, Embed, Fact, Flush, Pin, Unpin, Redact, Reference, Recall, Tag), _of_page),
 }
 REASONS: dict[type, Callable[[Any], str | None]] = {
     Close: lambda m: word_of(Standing, m.status),
@@ -224,6 +226,7 @@ REASONS: dict[type, Callable[[Any], str | None]] = {
     Evict: lambda m: word_of(Cause, m.cause),
     Recall: lambda m: "corrected" if m.corrected else "right",
     Pressure: lambda m: word_of(Load, m.level),
+    Tag: lambda m: word_of(TagMethod, m.method),
     **dict.fromkeys((Pin, Unpin), lambda m: word_of(Holder, m.holder)),
     **dict.fromkeys((Reference, FaultIn, Prefetch), lambda m: None),  # see Stream
 }

@@ -9,6 +9,7 @@ from vmstore.vmql.column_types import (
     BOOLEAN,
     INTEGER,
     JSON,
+    LIST,
     MESSAGE,
     PAGE,
     REAL,
@@ -134,6 +135,24 @@ METRICS = made(
     _field("met", BOOLEAN, "whether it is; null without a target or a value"),
     _field("flag", TEXT, "what should give pause"),
 )._replace(wide=True)
+
+TAGS = made(
+    "TAGS",
+    "what each session is about: every tag its pages have, and other names of it",
+    _field("tag", TEXT, "the tag"),
+    _field("session", TEXT, "whose pages"),
+    _field("canonical", TEXT, "the tag it counts as, itself where nobody said otherwise"),
+    _field("aliases", LIST, "the names that count as it"),
+    _field("pages", INTEGER, "how many pages have it, or a name that counts as it"),
+    _field("turns", INTEGER, "in how many turns these were made"),
+    _field("first_turn", INTEGER, "the first of them"),
+    _field("last_turn", INTEGER, "the last of them"),
+    _field("tokens", INTEGER, "estimated tokens of these pages"),
+    _field("share", REAL, "its turns of all there are, from 0 to 1"),
+    _field("related", LIST, "the tags that stand in its turns most often, five at most"),
+    _field("methods", LIST, "how it was found: noted, or the method of a tag mutation"),
+    _field("depth", TEXT, "how much of it the prompt shows: none, summary, segments or full"),
+)
 
 HISTORY = made(
     "HISTORY",
@@ -269,7 +288,7 @@ PLAN = made(
 )
 
 MADE: tuple[Relation, ...] = (
-    *(MUTATIONS, CONTEXT, DIFF, FAULTS, MOVES, METRICS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED),
+    *(MUTATIONS, CONTEXT, DIFF, FAULTS, MOVES, METRICS, TAGS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED),
     *(RENDERED, CHAT),
     *(RELATIONS_SHOWN, COLUMNS, FUNCTIONS, PLAN),
 )

@@ -1,0 +1,75 @@
+"""The command for what sessions are about: tags listed, given and taken away, names that mean the same."""
+
+from __future__ import annotations
+
+import argparse
+
+from vmstore.errors import InputError
+from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_session, add_store
+from vmstore.shell.open_store import moment_of, open_to_ask, open_to_change, session_of
+from vmstore.shell.terminal import format_tags
+from vmstore.shell.terminal.render import Screen
+
+
+def tags(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Changes tags and aliases where it is told to, then lists them."""
+    changes = bool(arguments.add or arguments.remove or arguments.alias)
+    if (arguments.add or arguments.remove) and arguments.page is None:
+        raise InputError("--add and --remove change a page's tags; name it with --page, like p17 or the message m4")
+    if arguments.page is not None and not (arguments.add or arguments.remove):
+        raise InputError("--page says whose tags change; give --add T or --remove T, or ask `vmstore page`")
+    with (open_to_change if changes else open_to_ask)(arguments) as store:
+        session = session_of(store, arguments)
+        memory = session.memory
+        if arguments.page is not None:
+            memory.tag(arguments.page, *arguments.add, remove=arguments.remove)
+        for name, canonical in map(_alias, arguments.alias):
+            memory.alias(name, canonical)
+        when = moment_of(arguments)
+        suggested = memory.suggest_aliases(when) if arguments.suggest else []
+        found = [] if arguments.suggest else memory.tags(when)
+    if arguments.json:
+        screen.json({"session": session.name, **({"suggestions": suggested} if arguments.suggest else {"tags": found})})
+    elif suggested or found:
+        screen.show(format_tags.suggestions(suggested) if arguments.suggest else format_tags.tags(found))
+    else:
+        none = "no two tags of {} look alike" if arguments.suggest else "{} has no tag yet"
+        screen.note(none.format(session.name))
+    return 0
+
+
+def _alias(text: str) -> tuple[str, str | None]:
+    name, equals, canonical = text.partition("=")
+    if not equals:
+        raise InputError(f"alias {text!r} says not of what; give NAME=TAG, or NAME= to take it back")
+    return name, canonical or None
+
+
+def _add_tags(parser: Parser) -> None:
+    parser.add_argument("--page", metavar="P", help="whose tags change: a page like p17, or each page of a message, m4")
+    parser.add_argument("--add", action="append", default=[], metavar="T", help="a tag it gains")
+    parser.add_argument("--remove", action="append", default=[], metavar="T", help="a tag it loses")
+    parser.add_argument(
+        "--alias", action="append", default=[], metavar="NAME=TAG", help="a name that counts as a tag; NAME= takes back"
+    )
+    parser.add_argument("--suggest", action="store_true", help="names that may mean the same, instead of the tags")
+
+
+COMMANDS = (
+    Command(
+        "tags",
+        "keep",
+        "what a session is about, and names that mean the same",
+        "Lists the tags of a session's pages, each with its turns, tokens and what stands beside it. Tags can be\n"
+        "given and taken away, and a name can be said to count as another; what was listed before stays asked as\n"
+        "of then. Names that may mean the same are suggested by their spelling: plurals, slips, short forms.",
+        (
+            "vmstore tags agent.vms planning-220",
+            "vmstore tags agent.vms planning-220 --page m4 --add storage",
+            "vmstore tags agent.vms planning-220 --suggest",
+            "vmstore tags agent.vms planning-220 --alias db=database --turn 12",
+        ),
+        tags,
+        (add_store, add_session, _add_tags, add_moment),
+    ),
+)

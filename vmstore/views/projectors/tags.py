@@ -1,0 +1,32 @@
+"""The tags view: which tag counts as which, and how much of a tag the prompt shows; which pages have it, pages say."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from vmstore.core.mutation import Alias, Depth
+from vmstore.views.projector import Fact, Projector, plain
+
+
+class TagsProjector(Projector):
+    """What holds of a tag at a position is what the last row at or before it says; rows never change."""
+
+    name = "aliases"
+    schema: ClassVar = {
+        "aliases": """session INTEGER, alias TEXT, position INTEGER, canonical TEXT,
+            PRIMARY KEY(session, alias, position)""",
+        "depths": "session INTEGER, tag TEXT, position INTEGER, depth INTEGER, PRIMARY KEY(session, tag, position)",
+    }
+
+    def on_alias(self, fact: Fact, m: Alias) -> None:
+        """Adds what a name counts as; nothing where one of the two was erased."""
+        alias = plain(fact.text(m.alias))
+        canonical = None if m.canonical is None else plain(fact.text(m.canonical))
+        if alias is not None and (canonical is not None or m.canonical is None):
+            self.rows["aliases"].append((fact.session, alias, fact.position, canonical))
+
+    def on_depth(self, fact: Fact, m: Depth) -> None:
+        """Adds a row; none where the tag was erased."""
+        tag = plain(fact.text(m.tag))
+        if tag is not None:
+            self.rows["depths"].append((fact.session, tag, fact.position, m.depth))

@@ -1,0 +1,149 @@
+"""What a session is about at a moment: its tags, which counts as which, where each stands, which stand together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from vmstore.core.tags import TagDepth, TagMethod
+from vmstore.views.branch import Branch
+from vmstore.views.reads.reasons import word_of
+from vmstore.views.reads.resolve_asof import moment_at
+
+RELATED_MAX = 5
+NOTED = "noted"  # in place of a method: the page was born with the tag, or it was noted beside other things
+
+
+class TagRow(NamedTuple):
+    """A tag of a session: what it counts as, and its pages; of one that others count as, theirs too.
+
+    `share` is of the turns there are, `related` the tags that stand in its turns most often.
+    """
+
+    tag: str
+    canonical: str
+    aliases: tuple[str, ...]
+    pages: tuple[int, ...]
+    turns: tuple[int, ...]
+    tokens: int
+    share: float
+    related: tuple[str, ...]
+    methods: tuple[str, ...]
+    depth: str
+
+
+def given(lane: Branch, position: int) -> dict[str, dict[int, int | None]]:
+    """The pages that have each tag, each with the number of the method that found it; None where no `tag` said so."""
+    found: dict[str, dict[int, int | None]] = {}
+    for stretch in reversed(lane.upto(position)):
+        for tag, page, held, method in lane.db.execute(_GIVEN, (stretch.session, stretch.low, stretch.high)):
+            pages = found.setdefault(tag, {})
+            if held:
+                pages[page] = method
+            else:
+                pages.pop(page, None)
+    return {tag: pages for tag, pages in found.items() if pages}
+
+
+def aliases(lane: Branch, position: int) -> dict[str, str]:
+    """What each name counts as in the end that counts as another; names that lead in a circle count as themselves."""
+    said: dict[str, str | None] = {}
+    for stretch in reversed(lane.upto(position)):
+        said.update(lane.db.execute(_ALIASES, (stretch.session, stretch.low, stretch.high)))
+    return {name: end for name in said if (end := canonical(name, said)) != name}
+
+
+def canonical(name: str, said: Mapping[str, str | None]) -> str:
+    """What a name counts as in the end."""
+    passed, end = {name}, name
+    while (further := said.get(end)) is not None:
+        if further in passed:
+            return name
+        passed.add(further)
+        end = further
+    return end
+
+
+def depths(lane: Branch, position: int) -> dict[str, int]:
+    """How deep each tag is shown of which somebody said so."""
+    found: dict[str, int] = {}
+    for stretch in reversed(lane.upto(position)):
+        found.update(lane.db.execute(_DEPTHS, (stretch.session, stretch.low, stretch.high)))
+    return found
+
+
+def turns_of_tags(lane: Branch, position: int) -> dict[int, set[str]]:
+    """The tags of each turn that has any, by the names they count as."""
+    ends, found = aliases(lane, position), dict[int, set[str]]()
+    by_tag = given(lane, position)
+    turn_of = _turns(lane, {page for pages in by_tag.values() for page in pages})
+    for tag, pages in by_tag.items():
+        for page in pages:
+            found.setdefault(turn_of[page], set()).add(ends.get(tag, tag))
+    return found
+
+
+def tag_rows(lane: Branch, position: int) -> Iterator[TagRow]:
+    """The tags at a moment, in the order of their names; a name that counts as another has a row of its own."""
+    by_tag, ends, deep = given(lane, position), aliases(lane, position), depths(lane, position)
+    names = sorted({*by_tag, *ends, *ends.values(), *deep})
+    others: dict[str, list[str]] = {}
+    for name in sorted(ends):
+        others.setdefault(ends[name], []).append(name)
+    wanted = {page for pages in by_tag.values() for page in pages}
+    turn_of, tokens = _turns(lane, wanted), _tokens(lane, wanted, position)
+    last = max(moment_at(lane, position)[0], 1)
+    turns: dict[str, set[int]] = {}
+    for tag, pages in by_tag.items():
+        turns.setdefault(ends.get(tag, tag), set()).update(turn_of[page] for page in pages)
+    in_turn: dict[int, set[str]] = {}
+    for tag, some in turns.items():
+        for turn in some:
+            in_turn.setdefault(turn, set()).add(tag)
+    for name in names:
+        held: dict[int, int | None] = {}
+        for other in (*others.get(name, ()), name):
+            held |= by_tag.get(other, {})
+        when = sorted({turn_of[page] for page in held})
+        end = ends.get(name, name)
+        beside = Counter(tag for turn in when for tag in in_turn[turn] if tag != end)
+        related = sorted(beside, key=lambda tag: (-beside[tag], tag))[:RELATED_MAX]
+        yield TagRow(
+            name,
+            end,
+            tuple(others.get(name, ())),
+            tuple(sorted(held)),
+            tuple(when),
+            sum(tokens[page] for page in held),
+            min(len(when) / last, 1.0),
+            tuple(related),
+            tuple(sorted({_method(number) for number in held.values()})),
+            TagDepth(deep.get(name, TagDepth.SUMMARY)).word,
+        )
+
+
+def _method(number: int | None) -> str:
+    return NOTED if number is None else word_of(TagMethod, number) or NOTED
+
+
+def _turns(lane: Branch, pages: set[int]) -> dict[int, int]:
+    return dict(lane.rows(_TURNS, sorted(pages)))
+
+
+def _tokens(lane: Branch, pages: set[int], position: int) -> dict[int, int]:
+    """The tokens of each page's last full content."""
+    found = dict(lane.rows(_BORN, sorted(pages)))
+    for stretch in reversed(lane.upto(position)):
+        found.update(lane.db.execute(_CHANGED, (stretch.session, stretch.high, str(sorted(pages)))))
+    return found
+
+
+_GIVEN = """SELECT tag, page, held, method FROM tags
+  WHERE session = ? AND position > ? AND position <= ? ORDER BY position, tag"""
+_ALIASES = "SELECT alias, canonical FROM aliases WHERE session = ? AND position > ? AND position <= ? ORDER BY position"
+_DEPTHS = "SELECT tag, depth FROM depths WHERE session = ? AND position > ? AND position <= ? ORDER BY position"
+_TURNS = "SELECT page, turn FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"
+_BORN = "SELECT page, tokens FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"
+_CHANGED = """SELECT page, tokens FROM changes WHERE session = ? AND position <= ? AND level = 0
+  AND page IN (SELECT value FROM json_each(?)) ORDER BY position"""

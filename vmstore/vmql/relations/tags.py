@@ -1,0 +1,27 @@
+"""TAGS: what sessions are about, as a statement sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from vmstore.views.reads.tags import tag_rows
+from vmstore.vmql.relations.faults import FaultScope
+
+
+def tags_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
+    """The rows of TAGS: each session by itself, with what it inherits."""
+    for own in lanes:
+        for row in tag_rows(own.lane, own.until):
+            first, last = (row.turns[0], row.turns[-1]) if row.turns else (None, None)
+            counts = (len(row.pages), len(row.turns), first, last, row.tokens, row.share)
+            yield (
+                *(row.tag, own.name, row.canonical, _list(row.aliases)),
+                *counts,
+                *(_list(row.related), _list(row.methods), row.depth),
+            )
+
+
+def _list(texts: Iterable[str]) -> str:
+    return json.dumps(list(texts))
