@@ -36,6 +36,14 @@ def iso(at: int | None) -> str | None:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)).isoformat().replace("+00:00", "Z")
 
 
+def _tokens_of(mutation: m.AnyMutation) -> int | None:
+    """The tokens that a mutation brings or makes room for; what a search was answered with it neither brings."""
+    if isinstance(mutation, m.Search):
+        return None
+    tokens: int | None = getattr(mutation, "tokens", getattr(mutation, "tokens_out", None))
+    return tokens
+
+
 class Naive:
     """Answers relations of one session up to a position, or of every session for itself."""
 
@@ -222,7 +230,7 @@ class Naive:
                 "tier_after": tiers_of(fact.mutation)[1],
                 "level": level_of(fact.mutation),
                 "reason": self._reason(session, fact.mutation),
-                "tokens": getattr(fact.mutation, "tokens", getattr(fact.mutation, "tokens_out", None)),
+                "tokens": _tokens_of(fact.mutation),
             }
             for fact, turn, call in self.model.moments(session, position)
         ]
