@@ -201,6 +201,9 @@ CELLS |= {
     "method",
 }
 POSITIONS = {
+    (Tag, "method"),
+    (NamespacePolicy, "subject"),
+    (Compress, "method"),
     (Link, "source"),
     (Unlink, "source"),
     (Cite, "by"),
