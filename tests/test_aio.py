@@ -23,6 +23,7 @@ from vmstore.aio.admin import Admin as AsyncAdmin
 from vmstore.aio.debug import Debug as AsyncDebug
 from vmstore.aio.lineage import Lineage as AsyncLineage
 from vmstore.aio.memory import SessionMemory as AsyncMemory
+from vmstore.aio.memory import StoreMemory as AsyncStoreMemory
 from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
@@ -45,6 +46,7 @@ TWINS = [
     (vmstore.Sharing, AsyncSharing),
     (vmstore.Lineage, AsyncLineage),
     (vmstore.SessionMemory, AsyncMemory),
+    (vmstore.StoreMemory, AsyncStoreMemory),
     (vmstore.Wire, AsyncWire),
     (vmstore.Debug, AsyncDebug),
 ]

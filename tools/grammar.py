@@ -133,7 +133,12 @@ def printed(made: dict[str, Any]) -> str:
 
 RULE = re.compile(r"^[?!]?(?P<name>[a-z_]+): *(?P<first>.*)$")
 MARK = re.compile(r"(<!-- rules: (?P<names>[a-z_ ]+) -->\n)(?:```\n.*?```\n)?", re.DOTALL)
-PAIRS = {"_IN_SESSION": '"IN" "SESSION"', "_AS_OF": '"AS" "OF"', "_VALID_AT": '"VALID" "AT"', "_CONTEXT_MATCHES": '"CONTEXT" "MATCHES"'}
+PAIRS = {
+    "_IN_SESSION": '"IN" "SESSION"',
+    "_AS_OF": '"AS" "OF"',
+    "_VALID_AT": '"VALID" "AT"',
+    "_CONTEXT_MATCHES": '"CONTEXT" "MATCHES"',
+}
 PAIRS |= {"_ORDER_BY": '"ORDER" "BY"', "_BETWEEN_MOMENTS": '"BETWEEN"'}
 
 

@@ -122,10 +122,15 @@ if TYPE_CHECKING:
     from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
     from vmstore.store.recall.memory import SessionMemory
     from vmstore.store.recall.results import (
+        FactEdge,
+        FactGraph,
+        FactLink,
+        FactsFound,
         FoundPage,
         FoundPages,
         FoundQuote,
         FoundQuotes,
+        KnownFact,
         Overview,
         Passage,
         RecallAnswer,
@@ -133,6 +138,7 @@ if TYPE_CHECKING:
         RecallWorth,
         Topic,
     )
+    from vmstore.store.recall.store_memory import StoreMemory
     from vmstore.store.recall.tags import AliasSuggestion, TagInfo
     from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
@@ -322,6 +328,12 @@ __all__ = [
     "Wire",
     "Debug",
     "SessionMemory",
+    "FactEdge",
+    "FactGraph",
+    "FactLink",
+    "FactsFound",
+    "KnownFact",
+    "StoreMemory",
     "RecallAnswer",
     "Passage",
     "RecalledText",
@@ -414,8 +426,10 @@ _HOMES = {
     "vmstore.store.recall.memory": "SessionMemory",
     "vmstore.store.recall.assembly.results": "AssembledPrompt PromptChoice PromptOmission",
     "vmstore.vm.assembly.tag_rules": "TagRule",
+    "vmstore.store.recall.store_memory": "StoreMemory",
     "vmstore.store.recall.results": (
         "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic RecallWorth"
+        " KnownFact FactsFound FactGraph FactEdge FactLink"
     ),
     "vmstore.store.recall.tags": "TagInfo AliasSuggestion",
 }

@@ -135,8 +135,8 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     },
     Fact: {
         "page": POSITION, "subject": REF, "verb": REF, "what": REF, "attribute": st.none() | REF, "type": SMALL,
-        "status": SMALL, "one": SMALL, "valid_from": MOMENT, "valid_to": MOMENT, "precision": SMALL, "confidence": COUNT,
-        "strength": COUNT, "method": REF,
+        "status": SMALL, "one": SMALL, "valid_from": MOMENT, "valid_to": MOMENT, "precision": SMALL,
+        "confidence": COUNT, "strength": COUNT, "method": REF,
     },
     Erase: {"reason": SMALL, "cells": st.lists(st.tuples(POSITION, SMALL), max_size=3).map(tuple), "upto": COUNT},
     Segment: {"number": COUNT, "summary": st.none() | POSITION, "title": st.none() | REF},
@@ -202,9 +202,9 @@ CELLS |= {
 }
 POSITIONS = {
     (Tag, "method"),
-    (NamespacePolicy, "subject"),
     (Compress, "method"),
     (Link, "source"),
+    (NamespacePolicy, "subject"),
     (Unlink, "source"),
     (Cite, "by"),
     (Redact, "by"),

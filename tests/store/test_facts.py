@@ -11,6 +11,7 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import Annotate, Create, Fact
 from vmstore.core.page import Standing
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
+from vmstore.store.live.live_session import Live
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store
 
@@ -48,13 +49,15 @@ def whats(session: Session, **asked: object) -> list[str]:
 def test_a_fact_stated_by_hand_is_known(store: Store, live: bool) -> None:
     """A fact stated by hand is told with all that was said of it, by a recorded session and by a live one."""
     session = store.live_session("s", l0_tokens_max=4_000) if live else store.session("s", create=True)
-    source = session.user("I play chess", at_us=1)[0] if live else said(session, "I play chess")  # type: ignore[attr-defined]
+    words = "I play chess"
+    source = session.user(words)[0] if isinstance(session, Live) else said(session, words)
     page = session.memory.state_fact(
         "user", "plays", "chess", fact_type="skill", status="recurring", confidence=0.9, strength=0.25,
         precision="day", valid_from_us=5 * DAY, tags=["games"], sources=source, attribute="Board Game",
     )  # fmt: skip
     (fact,) = session.memory.facts()
-    assert (fact.page, fact.subject, fact.verb, fact.what, fact.text) == (page, "user", "plays", "chess", "user plays chess")
+    assert (fact.page, fact.subject, fact.verb, fact.what) == (page, "user", "plays", "chess")
+    assert fact.text == "user plays chess"
     assert (fact.type, fact.status, fact.attribute, fact.one) == ("skill", "recurring", "board_game", False)
     assert (fact.confidence, fact.strength, fact.precision, fact.method) == (0.9, 0.25, "day", "hand@1")
     assert (fact.valid_from_us, fact.valid_to_us, fact.tags, fact.sources) == (5 * DAY, None, ["games"], [source])
@@ -148,9 +151,9 @@ def test_facts_of_a_user_stand_together(store: Store, talk: Session) -> None:
     other = store.session("other", create=True, user="bob")
     other.memory.state_fact("user", "lives in", "Lima", attribute="home", valid_from_us=3 * DAY)
     assert whats(talk, whole_user=True) == ["Oslo"] and whats(talk) == ["Rome"]
-    assert [fact.what for fact in store.facts(user="ann")] == ["Oslo"]
-    assert sorted(fact.what for fact in store.facts()) == ["Lima", "Oslo"]
-    ended = store.facts(user="ann", ever=True)
+    assert [fact.what for fact in store.memory.facts(user="ann")] == ["Oslo"]
+    assert sorted(fact.what for fact in store.memory.facts()) == ["Lima", "Oslo"]
+    ended = store.memory.facts(user="ann", ever=True)
     assert [(fact.session, fact.superseded_by) for fact in ended] == [("later", None), ("talk", "later/p2")]
     with pytest.raises(InputError, match="no user"):
         store.session("nobody", create=True).memory.facts(whole_user=True)
@@ -163,7 +166,7 @@ def test_a_fork_keeps_what_was_known_and_goes_on_alone(talk: Session) -> None:
     fork.memory.state_fact("user", "lives in", "Rome", attribute="home", valid_from_us=2 * DAY)
     talk.memory.state_fact("user", "lives in", "Oslo", attribute="home", valid_from_us=3 * DAY)
     assert (whats(fork), whats(talk)) == (["Rome"], ["Oslo"])
-    assert [fact.superseded_by for fact in fork.memory.facts(ever=True)][0] is not None
+    assert fork.memory.facts(ever=True)[0].superseded_by is not None
 
 
 def test_a_verb_is_asked_by_those_that_say_the_same(talk: Session) -> None:
@@ -172,7 +175,7 @@ def test_a_verb_is_asked_by_those_that_say_the_same(talk: Session) -> None:
     talk.memory.state_fact("user", "bought", "a boat")
     talk.memory.state_fact("user", "lives in", "Rome")
     for verb, what in (("jogging", "5K every morning"), ("purchase", "a boat"), ("resides", "Rome")):
-        assert [fact.what for fact in talk.memory.query_facts(verb=verb).facts][0] == what
+        assert talk.memory.query_facts(verb=verb).facts[0].what == what
     assert talk.memory.query_facts(verb="paints").facts == []
 
 
@@ -204,7 +207,10 @@ def test_facts_are_walked_in_both_directions(talk: Session) -> None:
     late = talk.memory.state_fact("Python", "needs", "a linter", links=[("caused_by", uses)])
     graph = talk.memory.fact_graph(uses)
     assert {fact.page for fact in graph.facts} == {led, uses, late}
-    assert {(e.source, e.target, e.kind, e.depth) for e in graph.edges} == {(uses, led, "part_of", 1), (late, uses, "caused_by", 1)}
+    assert {(e.source, e.target, e.kind, e.depth) for e in graph.edges} == {
+        (uses, led, "part_of", 1),
+        (late, uses, "caused_by", 1),
+    }
     assert [edge.depth for edge in talk.memory.fact_graph(led).edges] == [1, 2]
     assert {fact.page for fact in talk.memory.fact_graph(led, kinds=["caused_by"]).facts} == {led}
     (fact,) = talk.memory.query_facts(object_contains="Project Alpha").facts[:1]
@@ -253,7 +259,7 @@ def test_a_fact_dies_with_its_last_source(tmp_path: Path) -> None:
         kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
         assert b"Bellevue quarter" not in kept
         store.trust.erase(user="ann")
-        assert store.facts() == []
+        assert store.memory.facts() == []
 
 
 def test_a_rebuilt_store_knows_the_same(tmp_path: Path) -> None:
@@ -294,6 +300,7 @@ def test_the_last_fact_told_of_a_page_holds(talk: Session) -> None:
     with talk.batch() as batch:
         words = [batch.cell(word) for word in (b"user", b"is", b"there", b"hand@1")]
         page = int(fact.page[1:])
-        batch.add(Fact(page, words[0], words[1], words[2], None, 10, 0, 0, None, None, 0, 1_000_000, 0, words[3]))
+        stated = (10, 0, 0, None, None, 0, 1_000_000, 0, words[3])
+        batch.add(Fact(page, words[0], words[1], words[2], None, *stated))
         batch.add(Annotate(page, importance=1))
     assert whats(talk) == ["there"]

@@ -15,7 +15,20 @@ from vmstore.vmql.syntax.lalr import ParseFailure, run
 from vmstore.vmql.syntax.nodes import Statement
 from vmstore.vmql.syntax.printer import show
 
-TAIL = {"ACROSS", "AS OF", "BETWEEN", "BY", "IN SESSION", "LIMIT", "ORDER BY", "SINCE", "UNTIL", "WHERE"}
+TAIL = {
+    "ACROSS",
+    "ALL",
+    "AS OF",
+    "BETWEEN",
+    "BY",
+    "IN SESSION",
+    "LIMIT",
+    "ORDER BY",
+    "SINCE",
+    "UNTIL",
+    "VALID AT",
+    "WHERE",
+}
 MOMENTS = {"CALL", "HEAD", "LOGGED", "POSITION", "TIME", "TURN"}
 CASES = [
     ("PAGES ", TAIL, ("column", "function")),

@@ -130,7 +130,11 @@ def test_the_time_that_was_asked_about_is_told() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["FACTS page VALID AT '2024-03-01' AS OF TURN 3", "FACTS ALL", "FACTS WHERE valid_to IS NULL VALID AT $when LIMIT 3"],
+    [
+        "FACTS page VALID AT '2024-03-01' AS OF TURN 3",
+        "FACTS ALL",
+        "FACTS WHERE valid_to IS NULL VALID AT $when LIMIT 3",
+    ],
 )
 def test_clauses_of_facts_are_printed_as_they_are_read(text: str) -> None:
     """VALID AT and ALL stand in any order, and what is printed says the same."""

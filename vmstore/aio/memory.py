@@ -10,10 +10,21 @@ from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import Moment, When
 from vmstore.store.recall import memory as sync_memory
+from vmstore.store.recall import store_memory
 from vmstore.store.recall.assembly.results import AssembledPrompt
+from vmstore.store.recall.fact_reads import FOUND_MAX
 from vmstore.store.recall.memory import OVERVIEW_TOKENS, TOKENS
 from vmstore.store.recall.periods import Bound
-from vmstore.store.recall.results import FoundPages, FoundQuotes, Overview, RecallAnswer, RecallWorth
+from vmstore.store.recall.results import (
+    FactGraph,
+    FactsFound,
+    FoundPages,
+    FoundQuotes,
+    KnownFact,
+    Overview,
+    RecallAnswer,
+    RecallWorth,
+)
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
@@ -95,6 +106,73 @@ class SessionMemory:
         """See `vmstore.SessionMemory.suggest_aliases`."""
         return await self._worker.do(partial(self._sync.suggest_aliases, at, **moment))
 
+    async def state_fact(
+        self, subject: str, verb: str, what: str, *, attribute: str | None = None, text: str = "",
+        fact_type: str = "general", status: str = "active", one: bool | None = None, valid_from_us: int | None = None,
+        valid_to_us: int | None = None, precision: str = "unknown", confidence: float = 1.0, strength: float = 0.0,
+        sources: str | int | Iterable[str | int] = (), supersedes: str | int | None = None,
+        links: Iterable[tuple[str, str | int]] = (), tags: Iterable[str] = (), at_us: int | None = None,
+    ) -> str:  # fmt: skip
+        """See `vmstore.SessionMemory.state_fact`."""
+        asked = partial(
+            self._sync.state_fact, subject, verb, what, attribute=attribute, text=text, fact_type=fact_type,
+            status=status, one=one, valid_from_us=valid_from_us, valid_to_us=valid_to_us, precision=precision,
+            confidence=confidence, strength=strength, sources=sources, supersedes=supersedes, links=links, tags=tags,
+            at_us=at_us,
+        )  # fmt: skip
+        return await self._worker.do(asked)
+
+    async def facts(
+        self, at: When | None = None, *, valid_at_us: int | None = None, ever: bool = False, whole_user: bool = False,
+        **moment: Unpack[Moment],
+    ) -> list[KnownFact]:  # fmt: skip
+        """See `vmstore.SessionMemory.facts`."""
+        asked = partial(self._sync.facts, at, valid_at_us=valid_at_us, ever=ever, whole_user=whole_user, **moment)
+        return await self._worker.do(asked)
+
+    async def query_facts(
+        self, subject: str | None = None, verb: str | None = None, object_contains: str | None = None,
+        status: str | None = None, fact_type: str | None = None, at: When | None = None, *,
+        ever: bool = False, whole_user: bool = False, limit: int = FOUND_MAX, **moment: Unpack[Moment],
+    ) -> FactsFound:  # fmt: skip
+        """See `vmstore.SessionMemory.query_facts`."""
+        words = (subject, verb, object_contains, status, fact_type, at)
+        asked = partial(self._sync.query_facts, *words, ever=ever, whole_user=whole_user, limit=limit, **moment)
+        return await self._worker.do(asked)
+
+    async def fact_graph(
+        self, page: str | int, at: When | None = None, *, depth: int = 2, kinds: Iterable[str] | None = None,
+        **moment: Unpack[Moment],
+    ) -> FactGraph:  # fmt: skip
+        """See `vmstore.SessionMemory.fact_graph`."""
+        return await self._worker.do(partial(self._sync.fact_graph, page, at, depth=depth, kinds=kinds, **moment))
+
     async def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """See `vmstore.SessionMemory.worth`."""
         return await self._worker.do(partial(self._sync.worth, at, **moment))
+
+
+@described_by(store_memory.StoreMemory)
+class StoreMemory:
+    """See `vmstore.StoreMemory`."""
+
+    def __init__(self, sync: store_memory.StoreMemory, worker: Worker) -> None:
+        self._sync = sync
+        self._worker = worker
+
+    async def facts(
+        self, at: When | None = None, *, user: str | None = None, valid_at_us: int | None = None, ever: bool = False,
+        **moment: Unpack[Moment],
+    ) -> list[KnownFact]:  # fmt: skip
+        """See `vmstore.StoreMemory.facts`."""
+        asked = partial(self._sync.facts, at, user=user, valid_at_us=valid_at_us, ever=ever, **moment)
+        return await self._worker.do(asked)
+
+    async def query_facts(
+        self, subject: str | None = None, verb: str | None = None, object_contains: str | None = None,
+        status: str | None = None, fact_type: str | None = None, *, user: str | None = None, ever: bool = False,
+        limit: int = FOUND_MAX,
+    ) -> FactsFound:  # fmt: skip
+        """See `vmstore.StoreMemory.query_facts`."""
+        words = (subject, verb, object_contains, status, fact_type)
+        return await self._worker.do(partial(self._sync.query_facts, *words, user=user, ever=ever, limit=limit))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 import vmstore.store.store as sync_store
 from vmstore.aio.admin import Admin
 from vmstore.aio.docs import described_by
+from vmstore.aio.memory import StoreMemory
 from vmstore.aio.regions import Sharing
 from vmstore.aio.result import Result
 from vmstore.aio.session import Session
@@ -123,6 +124,11 @@ class Store(Aliased):
     def sharing(self) -> Sharing[Store]:
         """See `vmstore.Store.sharing`."""
         return Sharing(self._store.sharing, self._worker, Store)
+
+    @property
+    def memory(self) -> StoreMemory:
+        """See `vmstore.Store.memory`."""
+        return StoreMemory(self._store.memory, self._worker)
 
     @property
     def folder(self) -> Path | None:

@@ -74,8 +74,9 @@ class Planner:
         self._db = db
         self._listing = listing  # whether what is not taken is looked for too
         self._reading = CellUseReader(log, db)
+        facts: Any = db.execute("SELECT session, page FROM facts")
         links = db.execute("SELECT session, source, target, kind FROM links")
-        self._relatives = PageLinks(self._reading, links, db.execute("SELECT session, page FROM facts").fetchall())
+        self._relatives = PageLinks(self._reading, links, facts)
         self._why: dict[Owned, str] = {}  # of every page that is taken
         self._named = dict(db.execute("SELECT session, name FROM sessions"))
         self._untaken: list[LeftContent] = []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-ONE = frozenset(
-    """name nickname age birthday birthplace hometown home country job employer role workplace school diagnosis
-    relationship_status spouse height weight income budget language timezone phone email address pronouns
-    database framework editor operating_system license deadline version port timeout indentation test_framework
-    deployment hosting branch package_manager color_scheme wake_time bedtime commute""".split()
-)
+_ONE = """
+name nickname age birthday birthplace hometown home country job employer role workplace school diagnosis
+relationship_status spouse height weight income budget language timezone phone email address pronouns
+database framework editor operating_system license deadline version port timeout indentation test_framework
+deployment hosting branch package_manager color_scheme wake_time bedtime commute
+"""
+ONE = frozenset(_ONE.split())
 """Attributes of which a subject has one value at a time; of every other it may have many."""
 _NO_NAME = re.compile(r"[^\w]+")
 

@@ -49,9 +49,9 @@ def _groups() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for line in GROUPS:
         stems = {_stem(word) for word in line.split()}
-        for stem in stems:
-            found.setdefault(stem, set()).update(stems)
-    return {stem: frozenset(like) for stem, like in found.items()}
+        for each in stems:
+            found.setdefault(each, set()).update(stems)
+    return {each: frozenset(like) for each, like in found.items()}
 
 
 def expanded(verb: str) -> frozenset[str]:

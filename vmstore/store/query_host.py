@@ -21,7 +21,6 @@ from vmstore.namespace.page_rows import previews
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.namespace.results import Change
 from vmstore.store.reads.diff import differing
-from vmstore.store.session import Session
 from vmstore.views.branch import Branch
 from vmstore.vmql.execution.engine import QueryEngine
 
@@ -37,7 +36,7 @@ class OpenQueryHost:
     def __init__(
         self,
         namespace: Namespace,
-        session: Callable[[str], Session],
+        session: Callable[[str], Any],
         verify: Callable[[], Verdict],
         columns: ColumnStore,
     ) -> None:
@@ -45,7 +44,7 @@ class OpenQueryHost:
         self._columns = columns
         self._open = session
         self._verify = verify
-        self._sessions: dict[str, Session] = {}  # each remembers what its contents are
+        self._sessions: dict[str, Any] = {}  # each remembers what its contents are
         self._lanes: dict[int, Branch] = {}
         self.namespace = namespace.name
         self.ticks = SystemClock().ticks
@@ -81,7 +80,7 @@ class OpenQueryHost:
             found = self._lanes[session] = Branch(self._ns.views, session)
         return found
 
-    def session(self, name: str) -> Session:
+    def session(self, name: str) -> Any:
         """A session by its name."""
         found = self._sessions.get(name)
         if found is None:
@@ -92,7 +91,8 @@ class OpenQueryHost:
 
     def page_position(self, session: str, page: str) -> int:
         """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
-        return self.session(session).lineage.position_of(page)
+        position: int = self.session(session).lineage.position_of(page)
+        return position
 
     def differences(
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]
@@ -180,20 +180,8 @@ class OpenQueryHost:
             return Verdict(not problems, chain.commits, chain.mutations, sessions, problems)
 
 
-def facts_asker(namespace: Namespace) -> QueryEngine:
-    """What answers questions about facts, which need neither a session's methods nor the columns."""
-
-    def unasked() -> Any:
-        raise AssertionError("no fact is recorded by a call, and none is verified")
-
-    def session(name: str) -> Session:
-        return Session(namespace, unasked, namespace.key(name) or 0, name)
-
-    return asker(namespace, session, unasked, ColumnStore(namespace))
-
-
 def asker(
-    namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict], columns: ColumnStore
+    namespace: Namespace, session: Callable[[str], Any], verify: Callable[[], Verdict], columns: ColumnStore
 ) -> QueryEngine:
     """What answers the queries of a namespace."""
     return QueryEngine(OpenQueryHost(namespace, session, verify, columns))

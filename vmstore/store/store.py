@@ -32,8 +32,7 @@ from vmstore.store.reads.page_query import PageQuery
 from vmstore.store.reads.pages_across import SessionFilter, pages_across, sessions_of
 from vmstore.store.reads.search import everywhere, question_of, search
 from vmstore.store.reads.tail import tail
-from vmstore.store.recall.fact_reads import known
-from vmstore.store.recall.results import KnownFact
+from vmstore.store.recall.store_memory import StoreMemory
 from vmstore.store.regions import Sharing
 from vmstore.store.session import Session
 from vmstore.store.sessions import Sessions
@@ -113,6 +112,11 @@ class Store(Aliased):
         return Sharing(self, Store)
 
     @property
+    def memory(self) -> StoreMemory:
+        """What is known across sessions: facts of a user, or of all."""
+        return StoreMemory(self._ns)
+
+    @property
     def folder(self) -> Path | None:
         """The namespace's directory; None in memory."""
         return self._ns.folder
@@ -154,17 +158,6 @@ class Store(Aliased):
         question = question_of(self._ns, query)
         with self._ns.asking():
             return search(self._ns, everywhere(self._ns), query, limit, question, score, explain)
-
-    def facts(
-        self, at: When | None = None, *, user: str | None = None, valid_at_us: int | None = None, ever: bool = False,
-        **moment: Unpack[Moment],
-    ) -> list[KnownFact]:  # fmt: skip
-        """What is known of a user, or in all sessions: facts that hold and were not replaced, by session.
-
-        `valid_at_us` asks what held at another time; `ever` adds what holds no more, with what replaced it. A moment
-        is a `time` or a `logged_time`.
-        """
-        return known(self._ns, None, user, one_moment(at, moment), valid_at_us=valid_at_us, ever=ever)
 
     def session(
         self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,

@@ -22,6 +22,7 @@ from vmstore.engine.batch import Batch
 from vmstore.errors import InputError
 from vmstore.facts.fact import StatedFact, checked
 from vmstore.facts.verbs import expanded, is_like
+from vmstore.maintenance.columns import ColumnStore
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.host import SessionHost
@@ -68,10 +69,16 @@ def known(
     clauses = [f"FACTS {', '.join(NAMES)}", scope, _moment(when), "ALL" if ever else ""]
     if valid_at_us is not None and not ever:
         clauses.append(f"VALID AT '{iso(valid_at_us)}'")
-    from vmstore.store.query_host import facts_asker  # which knows sessions, and these their memory
+    from vmstore.store.query_host import asker
 
-    answer = facts_asker(ns).ask(" ".join(clauses), session=session, params={} if user is None else {"user": user})
+    answer = asker(ns, _unasked, _unasked, ColumnStore(ns)).ask(
+        " ".join(clauses), session=session, params={} if user is None else {"user": user}
+    )
     return [_fact(dict(zip(NAMES, row, strict=True))) for row in answer]
+
+
+def _unasked(*_: object) -> Any:
+    raise AssertionError("a question for facts names no page, and verifies nothing")
 
 
 def _moment(when: AsOf) -> str:
@@ -92,7 +99,7 @@ def _moment(when: AsOf) -> str:
 
 
 def _fact(row: dict[str, Any]) -> KnownFact:
-    times = {f"{name}_us": _us(row.pop(name)) for name in _TIMES}
+    times: dict[str, Any] = {f"{name}_us": _us(row.pop(name)) for name in _TIMES}
     return KnownFact(**row, **times)
 
 
@@ -212,9 +219,7 @@ def graph(
     return FactGraph([by_page[page] for page in seen if page in by_page], list(edges.values()))
 
 
-def stated(
-    given: StatedFact, status: str, fact_type: str, precision: str, shares: tuple[float, float]
-) -> StatedFact:
+def stated(given: StatedFact, status: str, fact_type: str, precision: str, shares: tuple[float, float]) -> StatedFact:
     """A fact made of the words that people write; InputError names what is none of them."""
     from_us, to_us = within("valid_from", given.valid_from), within("valid_to", given.valid_to)
     for share in shares:

@@ -153,7 +153,8 @@ class SessionMemory:
         pairs = [(fact_reads.link_kind(kind), fact_reads.numbers(self._session, page)[0]) for kind, page in named]
         given = StatedFact(
             subject=subject, verb=verb, what=what, text=text, attribute=attribute, one=one, valid_from=valid_from_us,
-            valid_to=valid_to_us, sources=fact_reads.numbers(self._session, sources), links=tuple(pairs), tags=tuple(tags),
+            valid_to=valid_to_us, sources=fact_reads.numbers(self._session, sources), links=tuple(pairs),
+            tags=tuple(tags),
         )  # fmt: skip
         fact = fact_reads.stated(given, status, fact_type, precision, (confidence, strength))
         return page_name(self._session._state_fact(fact, within_time("at", at_us)))

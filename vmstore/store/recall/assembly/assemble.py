@@ -18,8 +18,8 @@ from vmstore.search.passages import texts_of
 from vmstore.store.host import SessionHost
 from vmstore.store.reads.search import Moments
 from vmstore.store.recall.assembly.candidates import (
-    FactSource,
     FactLine,
+    FactSource,
     RecalledTexts,
     conversation,
     recalled_texts,
