@@ -16,6 +16,7 @@ from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Denial, FaultReason, Use
 from vmstore.core.mutation import AnyMutation, Create, Unknown, Update, wire
 from vmstore.core.page import Level, Tier
+from vmstore.core.recalls import USES, RecallTally
 from vmstore.vm.kernel.settings import PPM
 from vmstore.vm.kernel.state import State
 from vmstore.vm.metrics.report import WINDOW_TURNS, FaultShare, Measures, judged, share
@@ -212,6 +213,8 @@ class Metrics:
         self.used = self.over = self.peak = self.peak_share = self.shares = 0
         self.forms = self.whole = self.abstract = 0
         self.recalls = self.corrected = 0
+        self._searched = RecallTally()
+        self.searched_in_prompt = 0
         self._cited: dict[int, None] = {}  # of the last call
         self._coming: dict[int, None] = {}  # what the next call is known to use
         self.sent = self.effective = 0
@@ -254,6 +257,8 @@ class Metrics:
         if reference.use == Use.FAULT:
             self.asked[FaultReason(reference.reason)] += 1
         self._touch(state, reference.page)
+        if reference.use in USES:
+            self._searched.used(position, state.turn, reference.page)
         if reference.use in _USED and reference.call > state.call:
             self._coming[reference.page] = None
         elif reference.use in _USED:
@@ -261,11 +266,16 @@ class Metrics:
 
     def _on_cite(self, state: State, position: int, cite: m.Cite) -> None:
         self._touch(state, cite.page)
+        self._searched.used(position, state.turn, cite.page)
         self._cite(cite.page)
 
     def _on_recall(self, state: State, position: int, recall: m.Recall) -> None:
         self.recalls += 1
         self.corrected += recall.corrected
+
+    def _on_search(self, state: State, position: int, search: m.Search) -> None:
+        self._searched.recalled(position, state.turn, search.recaller, search.found, search.tokens)
+        self.searched_in_prompt += sum(page in state.here for page in self._searched.recalls[-1].pages)
 
     def _on_compress(self, state: State, position: int, made: m.Compress) -> None:
         self.forms += 1
@@ -384,7 +394,7 @@ class Metrics:
             prefix_voided=voided,
             prefix_voided_a_call=share(voided, self.calls),
             invalidated=self.invalidated,
-            call_cost=share(self.cost, 100 * self.calls),
+            **self._recalled(),
             prefix_cost=None if price is None else voided * price / 1e9,
             forms=self.forms,
             compression=share(self.abstract, self.whole),
@@ -396,6 +406,19 @@ class Metrics:
             overhead=None if self.overhead is None else share(self.overhead.said, self.overhead.contents),
         )
         return judged(measures)
+
+    def _recalled(self) -> dict[str, Any]:
+        """What recall was worth."""
+        searches = self._searched.recalls
+        given, used = sum(len(search.pages) for search in searches), sum(len(search.used) for search in searches)
+        return {
+            "searches": len(searches),
+            "searched_pages": given,
+            "searched_used": used,
+            "searched_used_share": share(used, given),
+            "searched_in_prompt": self.searched_in_prompt,
+            "searched_tokens": sum(search.tokens for search in searches),
+        }
 
     def _reason(self, reason: FaultReason) -> FaultShare:
         asked, denied = self.asked[reason], self.refused[reason]
@@ -413,6 +436,7 @@ _FOLDS: dict[type, Callable[[Metrics, State, int, Any], None]] = {
     m.Reference: Metrics._on_reference,
     m.Cite: Metrics._on_cite,
     m.Recall: Metrics._on_recall,
+    m.Search: Metrics._on_search,
     m.Compress: Metrics._on_compress,
     m.FaultIn: Metrics._on_fault_in,
     m.FaultDenied: Metrics._on_fault_denied,

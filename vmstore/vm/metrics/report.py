@@ -34,6 +34,8 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     share of what calls were sent that was cited, came back in an answer or was read again by a tool.
     `evictions_a_minute` and `fault_latency_p95_ms`, from a fault to the call that shows the page, are by
     the clock of the log, `overhead` is what the log says of contents over the contents, in bytes.
+    `searches` are recalls, `searched_pages` what they gave: `searched_used` of those were used by an answer of that
+    turn or the next, `searched_in_prompt` were in the prompt anyway when they were given.
     """
 
     turns: int
@@ -80,6 +82,12 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     overhead: float | None = None
     call_cost: float | None = None
     invalidated: int = 0
+    searches: int = 0
+    searched_pages: int = 0
+    searched_used: int = 0
+    searched_used_share: float | None = None
+    searched_in_prompt: int = 0
+    searched_tokens: int = 0
     targets: dict[str, bool | None] = {}
     flags: list[str] = []
 

@@ -31,6 +31,7 @@ RELATIONS: Final = (
     "MOVES",
     "METRICS",
     "VECTORS",
+    "RECALLS",
     "FACTS",
     "TAGS",
 )

@@ -21,6 +21,7 @@ from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.actors import namer
 from vmstore.vmql.relations.faults import faults_of, moves_of
 from vmstore.vmql.relations.mutations import SessionStream, Stream
+from vmstore.vmql.relations.recalls import recalls_of
 from vmstore.vmql.relations.relation import ACROSS
 from vmstore.vmql.relations.tags import tags_of
 from vmstore.vmql.syntax.errors import QueryError
@@ -120,6 +121,16 @@ def moves(query: Query, scope: Scope, tail: Tail) -> Make:
     return rows_of(list(moves_of(scope.lanes())))
 
 
+def recalls(query: Query, scope: Scope, tail: Tail) -> Make:
+    """Every recall, a row for each page it gave."""
+
+    def make(found: Plan) -> Callable[[], Iterable[Row]]:
+        listed = list(recalls_of(query.world.log, scope.lanes(), found.wanted))
+        return lambda: listed
+
+    return make
+
+
 def watch(query: Query, statement: Watch) -> Result:
     """The mutations after a cursor, in the order of the log; `next` continues after them."""
     after, skip = 0, 0
@@ -183,6 +194,7 @@ MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {
     "MUTATIONS": mutations,
     "FAULTS": faults,
     "MOVES": moves,
+    "RECALLS": recalls,
     "METRICS": metrics,
     "TAGS": tags,
 }

@@ -15,6 +15,7 @@ from vmstore.vmql.relations.python_rows import (
     METRICS,
     MOVES,
     MUTATIONS,
+    RECALLS,
     TAGS,
     WHY,
 )
@@ -24,7 +25,7 @@ RELATIONS: dict[str, Relation] = {
     relation.name: relation
     for relation in (
         *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
-        *(MOVES, METRICS, VECTORS, FACTS, TAGS),
+        *(MOVES, METRICS, VECTORS, FACTS, TAGS, RECALLS),
     )
 }
 """Those that can be asked for by their name alone."""

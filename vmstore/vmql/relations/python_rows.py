@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vmstore.core.decision import Recaller
 from vmstore.core.metric import Metric
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, LinkKind, PageType, Role, Standing, Tier, WordEnum
@@ -123,6 +124,24 @@ MOVES = made(
     _field("reason", TEXT, "what was decided there, and why"),
 )
 
+RECALLS = made(
+    "RECALLS",
+    "what sessions asked their memory: a row for each page that was given; one without a page where none was",
+    _field("position", INTEGER, "where it was asked"),
+    _field("session", TEXT, "the session that asked"),
+    _field("turn", INTEGER, "the turn it was asked in"),
+    _field("call", INTEGER, "the call before it"),
+    _field("recaller", said(Recaller), "how it was asked"),
+    _field("query", TEXT, "what was asked"),
+    _field("page", PAGE, "the page that was given"),
+    _field("rank", INTEGER, "its place in the answer, from 1"),
+    _field("tokens", INTEGER, "estimated tokens of its full content"),
+    _field("used", BOOLEAN, "whether an answer of that turn or the next used it"),
+    _field("used_at", INTEGER, "the position of the first use"),
+    _field("given", INTEGER, "tokens of the whole answer, the same in each of its rows"),
+    _field("total", INTEGER, "how many pages there were to give"),
+)
+
 METRICS = made(
     "METRICS",
     "how each session's memory did, number by number, with the targets; nothing of sessions without a kernel",
@@ -230,6 +249,10 @@ REPLAYED = made(
     _field("l0_peak", INTEGER, "the most tokens a call had"),
     _field("prefix_voided", INTEGER, "tokens that a provider's cache lost"),
     _field("invalidated", INTEGER, "the same on requests as they were sent, where they were"),
+    _field("searched_pages", INTEGER, "pages that recall gave"),
+    _field("searched_used", INTEGER, "of those, used by an answer of that turn or the next"),
+    _field("searched_in_prompt", INTEGER, "of those, in the prompt anyway when they were given"),
+    _field("searched_tokens", INTEGER, "tokens that recall gave"),
     _field("call_cost", REAL, "what a call's input costs, in tokens: a tenth where it was kept, 1.25 where written"),
     _field("turn", INTEGER, "where the first other decision is"),
     _field("position", INTEGER, "the recorded position there"),
@@ -289,6 +312,6 @@ PLAN = made(
 
 MADE: tuple[Relation, ...] = (
     *(MUTATIONS, CONTEXT, DIFF, FAULTS, MOVES, METRICS, TAGS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED),
-    *(RENDERED, CHAT),
+    *(RENDERED, CHAT, RECALLS),
     *(RELATIONS_SHOWN, COLUMNS, FUNCTIONS, PLAN),
 )

@@ -1,0 +1,51 @@
+"""What recall was worth: of each recall the pages it gave, and which of them answers after it used.
+
+One tally for all who tell it: it is fed from the views, from a log as it is folded, and from a session decided again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from vmstore.core.decision import Use
+
+USED_IN = 2  # turns: that of the recall, and the next, which one before a message is for
+USES = frozenset({int(Use.FAULT), int(Use.TOOL), int(Use.QUOTE), int(Use.REUSE)})
+"""How an answer uses a page, beside citing it."""
+
+
+class TalliedRecall:
+    """A recall: where it was asked, how, the pages it gave, the best first, and the tokens of what it gave.
+
+    `used` says of the pages that were used at which position first.
+    """
+
+    __slots__ = ("pages", "position", "recaller", "tokens", "turn", "used")
+
+    def __init__(self, position: int, turn: int, recaller: int, pages: Iterable[int], tokens: int) -> None:
+        self.position, self.turn, self.recaller, self.tokens = position, turn, recaller, tokens
+        self.pages = tuple(dict.fromkeys(pages))
+        self.used: dict[int, int] = {}
+
+
+class RecallTally:
+    """Recalls in the order of a session, and what was used of them."""
+
+    def __init__(self) -> None:
+        self.recalls: list[TalliedRecall] = []
+        self._waiting: deque[TalliedRecall] = deque()
+
+    def recalled(self, position: int, turn: int, recaller: int, pages: Iterable[int], tokens: int) -> None:
+        """Adds a recall."""
+        recall = TalliedRecall(position, turn, recaller, pages, tokens)
+        self.recalls.append(recall)
+        self._waiting.append(recall)
+
+    def used(self, position: int, turn: int, page: int) -> None:
+        """Adds that an answer used a page: of each recall that gave it in this turn or the one before."""
+        while self._waiting and turn >= self._waiting[0].turn + USED_IN:
+            self._waiting.popleft()
+        for recall in self._waiting:
+            if page in recall.pages:
+                recall.used.setdefault(page, position)

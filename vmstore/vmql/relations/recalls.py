@@ -1,0 +1,52 @@
+"""RECALLS: what sessions asked their memory, what each page of an answer cost, and whether it was used."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from vmstore.core.decision import Recaller, Search
+from vmstore.core.mutation import decode
+from vmstore.core.recalls import TalliedRecall
+from vmstore.log.port import Log
+from vmstore.views.cell_resolver import CellResolver
+from vmstore.views.log_reader import LogReader
+from vmstore.views.reads.reasons import word_of
+from vmstore.views.reads.recalls import recalls_at
+from vmstore.views.reads.resolve_asof import moment_at
+from vmstore.vmql.relations.faults import FaultScope, named
+
+_TOKENS = "SELECT page, tokens FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"
+ASKED = frozenset({"query", "total"})  # what the log alone has
+
+
+def recalls_of(log: Log, lanes: Iterable[FaultScope], wanted: Collection[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of RECALLS: one for each page that was given, by its rank; one without a page where none was."""
+    for own in lanes:
+        name, cellar = named(own), CellResolver(log, own.lane.db)
+        for recall in recalls_at(own.lane, own.until):
+            if recall.position > max(own.low, own.since):
+                query, total = _asked(log, own, cellar, recall.position) if ASKED & {*wanted} else (None, None)
+                place = (recall.position, name(recall.position), *moment_at(own.lane, recall.position))
+                asked = (word_of(Recaller, recall.recaller), query)
+                for page in _pages(own, recall):
+                    yield (*place, *asked, *page, recall.tokens, total)
+
+
+def _pages(own: FaultScope, recall: TalliedRecall) -> Iterator[tuple[int | None, ...]]:
+    """Of each page its rank, its tokens, whether it was used and where."""
+    tokens = dict(own.lane.rows(_TOKENS, sorted(recall.pages)))
+    for rank, page in enumerate(recall.pages, 1):
+        yield page, rank, tokens.get(page), int(page in recall.used), recall.used.get(page)
+    if not recall.pages:
+        yield None, None, None, 0, None
+
+
+def _asked(log: Log, own: FaultScope, cellar: CellResolver, position: int) -> tuple[str | None, int | None]:
+    """What was asked, and how many pages there were, by the log."""
+    commit = LogReader(log, own.lane.db).holding(own.lane.owner(position), position)
+    search = None if commit is None else decode(commit.body)[position - commit.first]
+    if commit is None or not isinstance(search, Search):
+        return None, None
+    query = cellar.content(commit, search.query)
+    return "[erased]" if query is None else query.decode("utf-8", "replace"), search.total
