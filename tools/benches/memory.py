@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
@@ -17,19 +18,25 @@ from benches.parts.rounds import LOWER, Bench, Goal, MissingError, Row, row
 from benches.parts.tale import Deed, Question, Statement, Tale, tale
 from benches.parts.unseen import UNSEEN
 from benches.parts.wordings import FIRST
+from benches.parts.wordings_file import RIGHT, WRONG, FileTale, Sought, file_tale
 
 SYSTEM = "You help a team build a shop. Answer from what was said."
 SEEDS = (1, 2)
 TURNS, DECISIONS = (300, 60), (60, 15)
 CACHED, WRITTEN = 0.1, 1.25  # what a token costs that the provider has kept, and one that it has not
 FAULTS = 3
+WINDOW_FROM = 1e6  # what stands in a window is later than what was brought back into it
 HELD_OUT = ROOT / "tests" / "vm" / "decisions.jsonl"
 
 SETS = {"unseen": UNSEEN, "first": FIRST}
 
 
+FILE = "--wordings FILE"
+FILE_BUDGETS = (8_000, 4_000, 16_000)
+
+
 def goals(name: str) -> dict[int, dict[str, Goal]]:
-    """What must hold of a set's story, by budget and column; nobody tunes on the set `unseen`."""
+    """What must hold of a set's story, by budget and column; nobody tunes on the set `unseen` or on a file."""
     found = {
         8_000: {
             "now": Goal(f"{name}, 8,000 tokens: current decision at first look, per cent", 93),
@@ -40,16 +47,21 @@ def goals(name: str) -> dict[int, dict[str, Goal]]:
         4_000: {"now": Goal(f"{name}, 4,000 tokens: current decision at first look, per cent", 92)},
         16_000: {"now": Goal(f"{name}, 16,000 tokens: current decision at first look, per cent", 93)},
     }
-    return {budget: found[budget] for budget in SETS[name].budgets}
+    return {budget: found[budget] for budget in (FILE_BUDGETS if name == FILE else SETS[name].budgets)}
 
 
 OVER = Goal("calls over budget, all budgets", 0, LOWER)
-AHEAD = {name: Goal(f"{name}, 8,000 tokens: columns in which window plus BM25 is ahead", 0, LOWER) for name in SETS}
+AHEAD = {
+    name: Goal(f"{name}, 8,000 tokens: columns in which window plus BM25 is ahead", 0, LOWER) for name in (*SETS, FILE)
+}
 GOALS = (
-    *(goal for name in SETS for columns in goals(name).values() for goal in columns.values()),
+    *(goal for name in (*SETS, FILE) for columns in goals(name).values() for goal in columns.values()),
     *AHEAD.values(),
     OVER,
 )
+
+
+Asked = Question | Sought
 
 
 class Score(NamedTuple):
@@ -75,9 +87,8 @@ def measure(bench: Bench) -> Iterator[Row]:
         raise MissingError(f"{held_out} is not there")
     over: list[float] = []
     ahead: dict[str, list[float]] = {}
-    for name, words in SETS.items():
-        tales = [tale(seed, bench.size(*TURNS), bench.size(*DECISIONS), held_out, words) for seed in seeds]
-        for budget in words.budgets:
+    for name, tales in _stories(bench, seeds, held_out):
+        for budget, columns in goals(name).items():
             scores: dict[str, list[Score]] = {}
             for one in tales:
                 scores.setdefault("vmstore", []).append(Watch(budget, one).live())
@@ -88,14 +99,28 @@ def measure(bench: Bench) -> Iterator[Row]:
                 bench.say(f"  {name} {budget:6,} {contender:22}{figures}")
             ours = scores["vmstore"]
             over += [score.over for score in ours]
-            for column, goal in goals(name)[budget].items():
+            for column, goal in columns.items():
                 yield row(goal, [getattr(score, column) for score in ours])
-            if budget == words.budgets[0]:
+            if name not in ahead:
                 theirs = scores["window+bm25"]
                 ahead[name] = [_ahead(a, b) for a, b in zip(ours, theirs, strict=True)]
-    for name in SETS:
-        yield row(AHEAD[name], ahead[name])
+    for name, counts in ahead.items():
+        yield row(AHEAD[name], counts)
     yield row(OVER, over)
+
+
+def _stories(
+    bench: Bench, seeds: Sequence[int], held_out: Path | None
+) -> Iterator[tuple[str, Sequence[Tale | FileTale]]]:
+    """The stories of each set by its name; with a file its story alone, the questions in the order of each seed."""
+    if bench.wordings is None:
+        for name, words in SETS.items():
+            yield name, [tale(seed, bench.size(*TURNS), bench.size(*DECISIONS), held_out, words) for seed in seeds]
+        return
+    if not bench.wordings.is_file():
+        raise MissingError(f"{bench.wordings} is no file")
+    most = bench.size(0, DECISIONS[1]) or None
+    yield FILE, [file_tale(bench.wordings, seed, most) for seed in seeds]
 
 
 def _columns(scores: Sequence[Score]) -> list[tuple[str, list[float]]]:
@@ -114,7 +139,7 @@ def _ahead(ours: Score, theirs: Score) -> int:
 class Watch:
     """Sees each request of one contender as it is sent, and keeps what it costs and what can be read in it."""
 
-    def __init__(self, budget: int, told: Tale) -> None:
+    def __init__(self, budget: int, told: Tale | FileTale) -> None:
         self.budget = budget
         self.tale = told
         self.tokens: list[int] = []
@@ -122,7 +147,7 @@ class Watch:
         self.faults = 0
         self.misses: list[str] = []
         self._last = ""
-        self._seen: list[tuple[Question, str | None, str | None]] = []  # what it answers at first look, and in the end
+        self._seen: list[tuple[Asked, str | None, str | None]] = []  # what it answers at first look, and in the end
 
     def sees(self, request: dict[str, Any]) -> None:
         """Counts a request: what it has in common with the one before is cached."""
@@ -228,15 +253,14 @@ def asking(ids: Sequence[str]) -> dict[str, Any]:
 # ---- the reader
 
 
-RIGHT, WRONG = "right", "wrong"
-
-
-def reads(request: dict[str, Any], question: Question) -> str | None:
+def reads(request: dict[str, Any], question: Asked) -> str | None:
     """What somebody who reads a request, and nothing else, answers: rightly, with what was taken back, or not at all.
 
     Of two statements the later holds: the one of the greater number in its label, a claim before all that was said.
     """
     lines = list(_lines(request))
+    if isinstance(question, Sought):
+        return question.read(lines)
     now, old = _last(lines, question.now, question.subject), None
     for statement in (question.then,) if question.then else question.stale:
         old = max(
@@ -280,8 +304,12 @@ def _said(lines: Sequence[tuple[float, str]], statement: Statement) -> str | Non
 
 
 def _lines(request: dict[str, Any]) -> Iterator[tuple[float, str]]:
-    """The texts of a request, each with the number of the page or message it is labelled with."""
-    for message in request["messages"]:
+    """The texts of a request, each with the number of the page or message it is labelled with.
+
+    A message of the talk without a label stands in a window: it is later than what was brought back with one.
+    """
+    for number, message in enumerate(request["messages"]):
+        later = WINDOW_FROM + number if message["role"] in ("user", "assistant") else 0.0
         content = message.get("content") or ""
         text = content if isinstance(content, str) else "\n\n".join(part.get("text", "") for part in content)
         for line in re.split(r"\n(?=[A-Z] \()|\n\n(?=\[p?\d)", text):
@@ -290,13 +318,13 @@ def _lines(request: dict[str, Any]) -> Iterator[tuple[float, str]]:
             if body:
                 with suppress(ValueError):
                     line = json.loads(body[1])
-            yield (float(label[1] or label[2]) if label else 0.0), line
+            yield (float(label[1] or label[2]) if label else later), line
 
 
 class Reader:
     """A model that reads and does not think: where the answer is missing it searches, then asks for pages."""
 
-    def __init__(self, watch: Watch, question: Question) -> None:
+    def __init__(self, watch: Watch, question: Asked) -> None:
         self.first: str | None = None
         self.last: str | None = None
         self.faults = 0

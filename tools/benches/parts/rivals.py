@@ -60,6 +60,21 @@ class Rival:
         self.said.append((message, len(json.dumps(message, ensure_ascii=False)) + 2))
 
 
+class Halved(Rival):
+    """A window that goes on as it begins until it is full, and is then cut to its newest half."""
+
+    def __init__(self, budget: int, system: str) -> None:
+        super().__init__(budget, system)
+        self._first = 0
+
+    def request(self) -> dict[str, Any]:
+        """What was there the last time, and what came since, where that still fits."""
+        room = self.chars - 200
+        if sum(length for _, length in self.said[self._first :]) > room:
+            self._first = len(self.said) - len(self._window(room // 2))
+        return {"messages": [self.system, *(message for message, _ in self.said[self._first :])]}
+
+
 class Summary(Rival):
     """A window and a running summary: of what was said the sentences that decide something, the newest that fit."""
 
@@ -118,4 +133,4 @@ class Bm25(Rival):
         return {"messages": [self.system, *window[:at], told, *window[at:]]}
 
 
-RIVALS = {"window": Rival, "window+summary": Summary, "window+bm25": Bm25}
+RIVALS = {"window": Rival, "window halved": Halved, "window+summary": Summary, "window+bm25": Bm25}
