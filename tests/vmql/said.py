@@ -42,6 +42,7 @@ def tag_rows(model: Model, session: str, position: int) -> list[Row]:
         for page, listed in model.versions(session, position).items()
     }
     deep, aliases = model.depths(session, position), model.aliases(session, position)
+    on = {page: {tag for tag in tags if not tag.startswith("topic:")} for page, tags in on.items()}
     names = {tag for tags in on.values() for tag in tags} | aliases.keys() | {*aliases.values()} | deep.keys()
     last = max(model.last(session, position)[1], 1)
     found = []

@@ -98,6 +98,10 @@ class SessionMemory:
         """See `vmstore.SessionMemory.tag`."""
         return await self._worker.do(partial(self._sync.tag, page, *tags, remove=remove))
 
+    async def tag_turns(self) -> int:
+        """See `vmstore.SessionMemory.tag_turns`."""
+        return await self._worker.do(self._sync.tag_turns)
+
     async def alias(self, name: str, canonical: str | None) -> None:
         """See `vmstore.SessionMemory.alias`."""
         await self._worker.do(partial(self._sync.alias, name, canonical))

@@ -8,6 +8,10 @@ from vmstore.core.mutation_kind import CellRef, Mutation
 from vmstore.core.page import WordEnum
 
 
+TOPIC = "topic:"
+"""Before a word that a page is about, as pages are born with some: what finds it, and no tag of the session."""
+
+
 class TagMethod(WordEnum):
     """How a tag was found. What finds tags otherwise than before has a number of its own."""
 

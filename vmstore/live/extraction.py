@@ -12,6 +12,7 @@ from vmstore.core.decision import Cause, Signal, Use
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
+from vmstore.live import turn_tags
 from vmstore.live.messages import LoggedMessage, page
 from vmstore.live.page_moves import segment
 from vmstore.live.runtime import Act
@@ -63,6 +64,7 @@ def hear(act: Act, spokes: Sequence[LoggedMessage], sent: dict[int, int]) -> Non
     _need(act, written)
     for spoke in spokes:
         notice(act, spoke)
+    turn_tags.tag(act)
     close(act)
 
 

@@ -19,8 +19,9 @@ from vmstore.core.decision import Holder, Use
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import decode
 from vmstore.core.page import Modality, Role, Slot, Standing
+from vmstore.core.tags import TagMethod
 from vmstore.core.text.skeleton import dumps
-from vmstore.live import extraction, prefetch
+from vmstore.live import extraction, prefetch, turn_tags
 from vmstore.live.likeness import turn
 from vmstore.live.messages import TOPIC_BYTES_MAX, LoggedMessage, corrected, hold
 from vmstore.live.pack import pack
@@ -158,6 +159,14 @@ class Redrive:
                 act.tell(m.Close(mutation.status, said_of))
             case m.Configure():
                 act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm), act.state.beside))
+            case m.Tag() if mutation.page in self._at and self._keeps(act, mutation):
+                name = act.cell(self._bytes(mutation.tag))
+                act.tell(m.Tag(self._at[mutation.page], name, mutation.method, mutation.held))
+            case m.Alias():
+                end = None if mutation.canonical is None else act.cell(self._bytes(mutation.canonical))
+                act.tell(m.Alias(act.cell(self._bytes(mutation.alias)), end))
+            case m.Depth():
+                act.tell(m.Depth(act.cell(self._bytes(mutation.tag)), mutation.depth))
             case m.Reply():
                 usage = mutation.tokens_in, mutation.tokens_cached, mutation.tokens_out, mutation.cost, mutation.latency
                 act.tell(m.Reply(mutation.call, mutation.status, mutation.final, *usage))
@@ -167,6 +176,12 @@ class Redrive:
                     if page in self._at:
                         act.tell(m.Reference(self._at[page], use, mutation.call))
                 pack(act, {})
+
+    @staticmethod
+    def _keeps(act: Act, given: m.Tag) -> bool:
+        """Whether a tag is taken over: each that somebody gave, and what a rule found where none is at work here."""
+        settings = act.state.settings
+        return given.method == TagMethod.HAND or settings is None or settings.tags == "off"
 
     @staticmethod
     def _past(act: Act, mutation: m.Annotate | m.Delete) -> None:
@@ -222,6 +237,8 @@ class Redrive:
             role = act.spoken.messages[spoke.message].role
             if role in (Role.USER, Role.ASSISTANT):
                 extraction.notice(act, spoke)
+            if role is Role.ASSISTANT:
+                turn_tags.tag(act)
             if role is Role.USER:
                 prefetch.prefetch(act, spoke)
         messages.clear()

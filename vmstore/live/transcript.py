@@ -16,6 +16,7 @@ from vmstore.core.address import page_position
 from vmstore.core.decision import Cause
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Standing
+from vmstore.core.tags import TagMethod
 from vmstore.core.text.skeleton import loads
 from vmstore.views.projectors.pages import born_tags, object_of
 from vmstore.vm.claims.claims import KnownClaim as Claim
@@ -105,6 +106,8 @@ class Transcript:
         self._undone: list[tuple[int, int]] = []  # what came between two positions was undone, as it stands now
         self._lost: dict[int, TranscriptMessage] = {}  # messages that were undone
         self._asked: list[tuple[str, int]] = []  # every call, by its id
+        self.tags: dict[int, dict[str, int]] = {}  # of pages, by a mutation of each, with the method that found it
+        self.aliases: dict[str, str | None] = {}  # what names count as; None as themselves again
         self.final = True  # the next human message opens a turn
         self._finals: list[tuple[int, bool]] = []  # from which position on that was so
         self.answered = 0  # the last call that was answered
@@ -157,6 +160,13 @@ class Transcript:
                 del self.past[mutation.page]
                 if (claim := self._stated.get(mutation.page)) is not None:
                     self._hold(mutation.page, claim)
+            case m.Tag():
+                self._tag(mutation, self._word(position, mutation.tag))
+            case m.Alias():
+                alias = self._word(position, mutation.alias)
+                if alias is not None:
+                    end = None if mutation.canonical is None else self._word(position, mutation.canonical)
+                    self.aliases[alias] = end
             case m.Reply():
                 self.final, self.answered = bool(mutation.final), mutation.call
             case m.Pack():
@@ -171,6 +181,27 @@ class Transcript:
                     self._back(position, mutation.back_to)
                 else:
                     self.checkpoints.append((position, name))
+
+    def _word(self, position: int, ref: m.CellRef) -> str | None:
+        """A name in a cell; None where it was erased."""
+        content = self._read(position, ref)
+        return None if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")
+
+    def _tag(self, given: m.Tag, name: str | None) -> None:
+        """Gives a page a tag, or takes it away."""
+        if name is None:
+            return
+        tags = self.tags.setdefault(given.page, {})
+        if given.held:
+            tags[name] = given.method
+        else:
+            tags.pop(name, None)
+
+    def narrowed(self) -> frozenset[str]:
+        """The tags that a split has made."""
+        return frozenset(
+            name for tags in self.tags.values() for name, method in tags.items() if method == TagMethod.SPLIT
+        )
 
     def _pass(self, page: int) -> None:
         """Lets a page hold no more, nor the claim in it."""

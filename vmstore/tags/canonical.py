@@ -19,6 +19,9 @@ SUGGESTED_MAX = 100
 NAMES_MAX = 2_000  # of which pairs are looked at; those of the fewest pages are left out
 
 
+_NO_PLURAL = frozenset(("news", "series", "species", "always", "perhaps", "canvas", "atlas"))
+
+
 class SuggestedAlias(NamedTuple):
     """A name that may mean another, and what speaks for it: plural, slip or short form."""
 
@@ -39,7 +42,7 @@ def spelled(name: str) -> str:
 def singular(name: str) -> str:
     """A spelled name with its last word in the singular, as English makes it."""
     head, joint, word = name.rpartition("-")
-    if len(word) > 3 and word.isascii() and not word.endswith(("ss", "us", "is", "ics")):
+    if len(word) > 3 and word.isascii() and word not in _NO_PLURAL and not word.endswith(("ss", "us", "is", "ics")):
         if word.endswith("ies") and len(word) > 4:
             word = word[:-3] + "y"
         elif word.endswith(("ches", "shes", "sses", "xes", "zes")):

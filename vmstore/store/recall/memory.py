@@ -34,6 +34,7 @@ from vmstore.store.recall.results import (
     RecallWorth,
 )
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, suggestions, tags_at
+from vmstore.store.recall.turn_tags import tag_turns
 from vmstore.store.recall.worth import worth
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
@@ -248,6 +249,10 @@ class SessionMemory:
     def tag(self, page: str | int, *tags: str, remove: Iterable[str] = ()) -> list[str]:
         """Gives a page, or each page of a message (`m4`), tags, and takes those to `remove` away: the pages meant."""
         return give(self._session, page, tags, remove)
+
+    def tag_turns(self) -> int:
+        """Tags the turns that have none by their words, without a model: how many. A second time it finds none."""
+        return tag_turns(self._session)
 
     def alias(self, name: str, canonical: str | None) -> None:
         """Has a name count as another tag from here on; as itself again where that is None."""

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from vmstore.core.tags import TagDepth, TagMethod
+from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.tags import TOPIC, TagDepth, TagMethod
 from vmstore.views.branch import Branch
 from vmstore.views.reads.reasons import word_of
 from vmstore.views.reads.resolve_asof import moment_at
@@ -34,7 +35,10 @@ class TagRow(NamedTuple):
 
 
 def given(lane: Branch, position: int) -> dict[str, dict[int, int | None]]:
-    """The pages that have each tag, each with the number of the method that found it; None where no `tag` said so."""
+    """The pages that have each tag, each with the number of the method that found it; None where no `tag` said so.
+
+    The words that pages are born with as what they are about are no tags.
+    """
     found: dict[str, dict[int, int | None]] = {}
     for stretch in reversed(lane.upto(position)):
         for tag, page, held, method in lane.db.execute(_GIVEN, (stretch.session, stretch.low, stretch.high)):
@@ -82,6 +86,20 @@ def turns_of_tags(lane: Branch, position: int) -> dict[int, set[str]]:
         for page in pages:
             found.setdefault(turn_of[page], set()).add(ends.get(tag, tag))
     return found
+
+
+def narrowed(lane: Branch, position: int) -> frozenset[str]:
+    """The tags that a split has made."""
+    return frozenset(tag for tag, pages in given(lane, position).items() if TagMethod.SPLIT in pages.values())
+
+
+def spoken_turns(lane: Branch, position: int) -> dict[int, dict[int, int]]:
+    """The pages on which user and model said something in words, each with its role, by turn."""
+    found: dict[int, dict[int, int]] = {}
+    for stretch in reversed(lane.upto(position)):
+        for page, turn, role in lane.db.execute(_SPOKEN, (stretch.session, stretch.low, stretch.high)):
+            found.setdefault(turn, {})[page] = role
+    return dict(sorted(found.items()))
 
 
 def tag_rows(lane: Branch, position: int) -> Iterator[TagRow]:
@@ -139,8 +157,13 @@ def _tokens(lane: Branch, pages: set[int], position: int) -> dict[int, int]:
     return found
 
 
-_GIVEN = """SELECT tag, page, held, method FROM tags
-  WHERE session = ? AND position > ? AND position <= ? ORDER BY position, tag"""
+_GIVEN = f"""SELECT tag, page, held, method FROM tags
+  WHERE session = ? AND position > ? AND position <= ? AND substr(tag, 1, {len(TOPIC)}) <> '{TOPIC}'
+  ORDER BY position, tag"""
+_SPOKEN = f"""SELECT page, turn, role FROM pages WHERE session = ? AND page > ? AND page <= ?
+  AND message > 0 AND turn > 0
+  AND type = {int(PageType.TRANSCRIPT)} AND modality = {int(Modality.TEXT)}
+  AND role IN ({int(Role.USER)}, {int(Role.ASSISTANT)}) ORDER BY page"""
 _ALIASES = "SELECT alias, canonical FROM aliases WHERE session = ? AND position > ? AND position <= ? ORDER BY position"
 _DEPTHS = "SELECT tag, depth FROM depths WHERE session = ? AND position > ? AND position <= ? ORDER BY position"
 _TURNS = "SELECT page, turn FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"

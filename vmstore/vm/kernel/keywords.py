@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from vmstore.vm.kernel.settings import Paging, Remembers, Rules, Shape, Threshold
+from vmstore.vm.kernel.settings import Paging, Remembers, Rules, Shape, Tagging, Threshold
 
 
 class WhatIf(TypedDict, total=False):
@@ -40,6 +40,7 @@ class WhatIf(TypedDict, total=False):
     arrivals_last: bool
     returned_tokens_max: int
     recall_tools: bool
+    tags: Tagging
     behaviour: int
 
 

@@ -23,6 +23,7 @@ Rules = Literal["strict", "relaxed", "passive", "short"]
 Paging = Literal["model", "runtime", "hybrid"]
 Threshold = Literal["explicit", "referenced", "speculative"]
 Remembers = Literal["session", "user"]
+Tagging = Literal["off", "keyword"]
 Shape = Literal["chat", "chat-system", "responses", "anthropic", "gemini"]
 
 _ADMITTED = {
@@ -53,6 +54,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     segments are wished for. A segment ends by itself after an answer once more than `segment_tokens_max` were
     said in it; 0 never.
     With `recall_tools` the model is offered find_quote, remember_when and recall_all beside the two it pages with.
+    With `tags="keyword"` each turn is tagged by its words as its answer ends it.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     `behaviour` is the number of what no other setting says, so that a log is decided and written as it was: with 1
     what has no shorter form comes back whole beyond `returned_tokens_max`, and a `toolCall` is sent as its text.
@@ -89,6 +91,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     returned_tokens_max: int = 256
     arrivals_last: bool = True
     recall_tools: bool = False
+    tags: Tagging = "off"
     behaviour: int = BEHAVIOUR
 
     @property

@@ -13,10 +13,10 @@ from functools import lru_cache
 from math import isqrt
 from typing import NamedTuple
 
+from vmstore.core.tags import TOPIC as TOPIC
 from vmstore.core.text.tokenizer import words
 from vmstore.vm.recall.text_pieces import bounded, without_controls
 
-TOPIC = "topic:"  # of a tag that says what a page is about
 TOPICS_MAX = 8
 TERMS_MAX = 4_000  # the terms of a text that are compared; what comes later in it is not
 TERM_CHARS_MAX = 30

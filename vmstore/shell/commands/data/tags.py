@@ -13,7 +13,7 @@ from vmstore.shell.terminal.render import Screen
 
 def tags(arguments: argparse.Namespace, screen: Screen) -> int:
     """Changes tags and aliases where it is told to, then lists them."""
-    changes = bool(arguments.add or arguments.remove or arguments.alias)
+    changes = bool(arguments.add or arguments.remove or arguments.alias or arguments.keyword)
     if (arguments.add or arguments.remove) and arguments.page is None:
         raise InputError("--add and --remove change a page's tags; name it with --page, like p17 or the message m4")
     if arguments.page is not None and not (arguments.add or arguments.remove):
@@ -23,6 +23,9 @@ def tags(arguments: argparse.Namespace, screen: Screen) -> int:
         memory = session.memory
         if arguments.page is not None:
             memory.tag(arguments.page, *arguments.add, remove=arguments.remove)
+        if arguments.keyword:
+            turns = memory.tag_turns()
+            screen.note(f"{turns} turn{'s' * (turns != 1)} tagged by words")
         for name, canonical in map(_alias, arguments.alias):
             memory.alias(name, canonical)
         when = moment_of(arguments)
@@ -52,6 +55,7 @@ def _add_tags(parser: Parser) -> None:
     parser.add_argument(
         "--alias", action="append", default=[], metavar="NAME=TAG", help="a name that counts as a tag; NAME= takes back"
     )
+    parser.add_argument("--keyword", action="store_true", help="tag the turns that have no tag by their words")
     parser.add_argument("--suggest", action="store_true", help="names that may mean the same, instead of the tags")
 
 
@@ -66,6 +70,7 @@ COMMANDS = (
         (
             "vmstore tags agent.vms planning-220",
             "vmstore tags agent.vms planning-220 --page m4 --add storage",
+            "vmstore tags agent.vms planning-220 --keyword",
             "vmstore tags agent.vms planning-220 --suggest",
             "vmstore tags agent.vms planning-220 --alias db=database --turn 12",
         ),

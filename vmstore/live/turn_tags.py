@@ -1,0 +1,105 @@
+"""Tags a live session gives its turns as they end, by the keyword rule, where the setting `tags` says so.
+
+What is found is logged as mutations in the commit of the answer: a replay reads it and looks at no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from vmstore.core.erasure import ErasedContent
+from vmstore.core.mutation import Alias, Tag
+from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.tags import TagMethod
+from vmstore.live.runtime import Act
+from vmstore.tags.split import TagSplit
+from vmstore.tags.tagger import TurnText
+from vmstore.tags.turns import tag_turn
+from vmstore.views.reads.tags import canonical
+from vmstore.vm.kernel.managed_page import ManagedPage
+
+
+def tag(act: Act) -> None:
+    """Tags the turn that a final answer ended; nothing where the setting is off, or the turn has tags already."""
+    settings = act.state.settings
+    if settings is None or settings.tags != "keyword" or not act.spoken.final or not act.state.turn:
+        return
+    number, pages = act.state.turn, _spoken(act)
+    own = pages.get(number, [])
+    if not own or any(page in act.spoken.tags for page in own):
+        return
+    said = act.spoken.aliases
+    ends = {name: end for name in said if (end := canonical(name, said)) != name}
+    tags = {
+        turn: list(dict.fromkeys(ends.get(name, name) for page in some for name in act.spoken.tags.get(page, {})))
+        for turn, some in pages.items()
+    }
+    told = tag_turn(
+        number,
+        {turn: names for turn, names in tags.items() if names},
+        ends,
+        act.spoken.narrowed(),
+        lambda turns: _texts(act, pages, turns),
+    )
+    for found in told.found:
+        _tell(act, own, found.tag, found.method)
+    if told.split is not None:
+        _narrow(act, told.split, pages)
+
+
+def _tell(act: Act, pages: Iterable[int], name: str, method: TagMethod, held: int = 1) -> None:
+    wanted = [page for page in pages if (name in act.spoken.tags.get(page, {})) != bool(held)]
+    if wanted:
+        cell = act.cell(name.encode())
+        for page in wanted:
+            act.tell(Tag(page, cell, int(method), held))
+
+
+def _narrow(act: Act, split: TagSplit, pages: Mapping[int, Sequence[int]]) -> None:
+    """Has the turns of a tag go under narrower ones, and the tag count as the largest of these."""
+    for turn, name in split.turns.items():
+        its = [page for page in pages[turn] if split.tag in act.spoken.tags.get(page, {})]
+        _tell(act, its, split.tag, TagMethod.SPLIT, 0)
+        _tell(act, its, name, TagMethod.SPLIT)
+    act.tell(Alias(act.cell(split.tag.encode()), act.cell(split.canonical.encode())))
+
+
+def _spoken(act: Act) -> dict[int, list[int]]:
+    """The pages on which user and model said something in words, by turn."""
+    found: dict[int, list[int]] = {}
+    for managed in _said(act):
+        found.setdefault(managed.created, []).append(managed.page)
+    return found
+
+
+def _said(act: Act) -> Iterator[ManagedPage]:
+    for managed in act.state.pages.values():
+        if (
+            managed.message
+            and managed.role in (Role.USER, Role.ASSISTANT)
+            and managed.modality is Modality.TEXT
+            and managed.type is PageType.TRANSCRIPT
+            and managed.page not in act.spoken.thoughts
+            and not act.spoken.undone(managed.page)
+        ):
+            yield managed
+
+
+def _texts(act: Act, pages: Mapping[int, Sequence[int]], turns: Sequence[int]) -> dict[int, TurnText]:
+    """What was said in some turns, as far as it was not erased."""
+    found: dict[int, TurnText] = {}
+    for turn in turns:
+        said: dict[bool, list[str]] = {True: [], False: []}
+        for page in pages.get(turn, ()):
+            content = _full(act, page)
+            if not isinstance(content, ErasedContent):
+                said[act.state.pages[page].role == Role.USER].append(content.decode("utf-8", "replace"))
+        if said[True] or said[False]:
+            found[turn] = TurnText("\n".join(said[True]), "\n".join(said[False]))
+    return found
+
+
+def _full(act: Act, page: int) -> bytes | ErasedContent:
+    form = act.state.pages[page].forms[0]
+    assert form is not None, "every page has its full content"
+    return act.forms.of(form.position)

@@ -1,0 +1,133 @@
+"""Tags a session's turns by their words after the fact: one that was recorded or imported, or was live without tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vmstore.core.asof import Head
+from vmstore.core.mutation import Alias, Tag
+from vmstore.core.page import Role
+from vmstore.core.tags import TagMethod
+from vmstore.engine.batch import Batch
+from vmstore.namespace.group_commit import WriteDecision
+from vmstore.search.passages import texts_of
+from vmstore.store.host import SessionHost
+from vmstore.tags.split import TagSplit
+from vmstore.tags.tagger import TurnText
+from vmstore.tags.turns import tag_turn
+from vmstore.views.branch import Branch
+from vmstore.views.reads.resolve_asof import basis
+from vmstore.views.reads.tags import aliases, given, narrowed, spoken_turns
+
+TURNS_AT_ONCE = 200  # in one commit
+
+
+class TagChange(NamedTuple):
+    """A page that gains a tag, or loses it, or with page 0 a tag that counts as `canonical`."""
+
+    page: int
+    tag: str
+    method: int = 0
+    held: int = 1
+    canonical: str = ""
+
+
+def tag_turns(session: SessionHost) -> int:
+    """Tags each turn that has an answer and no tag of its own yet; how many turns were tagged."""
+    done = 0
+    while True:
+        changes: list[TagChange] = []
+        turns = [0]
+
+        def read(changes: list[TagChange] = changes, turns: list[int] = turns) -> None:
+            with session._ns.asking():
+                lane = session._lane()
+                changes[:], turns[0] = _found(session, lane, basis(lane, Head()).position)
+
+        def decide(changes: list[TagChange] = changes) -> Batch | None:
+            return _batch(session, changes)
+
+        session._ns.group_commit.write(session.name, WriteDecision(decide, lambda commits: None, read))
+        done += turns[0]
+        if turns[0] < TURNS_AT_ONCE:
+            return done
+
+
+def _batch(session: SessionHost, changes: Sequence[TagChange]) -> Batch | None:
+    if not changes:
+        return None
+    batch = session._ns.engine.batch(session._key)
+    names = dict.fromkeys(name for change in changes for name in (change.tag, change.canonical) if name)
+    cells = {name: batch.cell(name.encode()) for name in names}
+    for change in changes:
+        if change.canonical:
+            batch.add(Alias(cells[change.tag], cells[change.canonical]))
+        else:
+            batch.add(Tag(change.page, cells[change.tag], change.method, change.held))
+    batch.close(session._ns.clock.now())
+    return batch
+
+
+def _found(session: SessionHost, lane: Branch, position: int) -> tuple[list[TagChange], int]:
+    """What the next turns without tags are tagged with, and how many these are."""
+    pages = spoken_turns(lane, position)
+    ends, split = dict(aliases(lane, position)), set(narrowed(lane, position))
+    has: dict[int, dict[str, None]] = {}
+    for tag, its in given(lane, position).items():
+        for page, method in its.items():
+            if method is not None:
+                has.setdefault(page, {})[tag] = None
+    changes: list[TagChange] = []
+    count = 0
+
+    def read(turns: Sequence[int]) -> Mapping[int, TurnText]:
+        wanted = [page for turn in turns for page in pages.get(turn, ())]
+        said = dict(texts_of(session._ns.log, lane, {lane.session: position}, wanted))
+        found: dict[int, TurnText] = {}
+        for turn in turns:
+            asked, answered = (
+                "\n".join(said[page] for page, role in pages.get(turn, {}).items() if page in said and role == who)
+                for who in (Role.USER, Role.ASSISTANT)
+            )
+            if asked or answered:
+                found[turn] = TurnText(asked, answered)
+        return found
+
+    tags: dict[int, list[str]] = {}
+    for turn, some in pages.items():
+        named = dict.fromkeys(ends.get(tag, tag) for page in some for tag in has.get(page, ()))
+        if named or Role.ASSISTANT not in some.values():
+            tags[turn] = list(named)
+            continue
+        if count == TURNS_AT_ONCE:
+            break
+        told = tag_turn(turn, {t: names for t, names in tags.items() if names}, ends, frozenset(split), read)
+        count += 1
+        tags[turn] = [found.tag for found in told.found]
+        for found in told.found:
+            changes += [TagChange(page, found.tag, int(found.method)) for page in some]
+        for page in some:
+            has[page] = dict.fromkeys(tags[turn])
+        if told.split is not None:
+            changes += _narrowed(told.split, pages, has)
+            tags.update({t: list(dict.fromkeys(n for p in pages[t] for n in has.get(p, ()))) for t in told.split.turns})
+            split |= {*told.split.turns.values()}
+            ends[told.split.tag] = told.split.canonical
+            tags = {t: [ends.get(name, name) for name in names] for t, names in tags.items()}
+    return changes, count
+
+
+def _narrowed(
+    split: TagSplit, pages: Mapping[int, Mapping[int, int]], has: dict[int, dict[str, None]]
+) -> list[TagChange]:
+    """The pages of a tag under narrower ones, and the tag counting as the largest of these."""
+    changes = []
+    for turn, name in split.turns.items():
+        for page in pages[turn]:
+            if split.tag in has.get(page, {}):
+                del has[page][split.tag]
+                has[page][name] = None
+                changes.append(TagChange(page, split.tag, int(TagMethod.SPLIT), 0))
+                changes.append(TagChange(page, name, int(TagMethod.SPLIT)))
+    return [*changes, TagChange(0, split.tag, canonical=split.canonical)]
