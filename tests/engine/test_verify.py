@@ -36,6 +36,9 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     decide(path)
     with vmstore.open(path, embedder=vmstore.HashGrams()) as store:
         store.embed()
+        memory = store.session(store.sessions()[0].session).memory
+        memory.state_fact("user", "lives in", "Oslo", attribute="home")
+        memory.alias("k8s", "kubernetes")
     if request.param == "packed":
         log = SqliteLog(path / LOG)
         log.compact()

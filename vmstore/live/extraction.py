@@ -12,6 +12,7 @@ from vmstore.core.decision import Cause, Signal, Use
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
+from vmstore.core.tags import TOPIC
 from vmstore.live import turn_tags
 from vmstore.live.messages import LoggedMessage, page
 from vmstore.live.page_moves import segment
@@ -20,7 +21,7 @@ from vmstore.vm.claims.claims import Claim, ClaimSource
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.text import key_points
 from vmstore.vm.protocol.citations import citations
-from vmstore.vm.recall.topics import TOPIC, topics
+from vmstore.vm.recall.topics import topics
 
 CLAIM_IMPORTANCE = 950_000  # in parts per million
 HEARD = 6  # messages before, whose questions an answer may be to

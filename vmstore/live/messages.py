@@ -17,6 +17,7 @@ from vmstore.core.decision import Cause, Holder
 from vmstore.core.draft import Draft, Part, ReplyDraft, TokenUsage
 from vmstore.core.mutation import Configure, Evict, Message, Pin, Unpin, Update
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
+from vmstore.core.tags import TOPIC
 from vmstore.core.text.token_estimate import ESTIMATOR, estimate, factor_moved
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.likeness import turn
@@ -24,7 +25,7 @@ from vmstore.live.runtime import Act
 from vmstore.providers import Shape, plain, take_message
 from vmstore.vm.kernel.settings import PPM
 from vmstore.vm.kernel.state import State
-from vmstore.vm.recall.topics import TOPIC, topics
+from vmstore.vm.recall.topics import topics
 
 TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
 FACTOR_MIN_PPM, FACTOR_MAX_PPM = 500_000, 10_000_000  # who counts less or more than that counts something else

@@ -19,7 +19,7 @@ from vmstore.core.decision import Holder, Use
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import decode
 from vmstore.core.page import Modality, Role, Slot, Standing
-from vmstore.core.tags import TagMethod
+from vmstore.core.tags import TOPIC, TagMethod
 from vmstore.core.text.skeleton import dumps
 from vmstore.live import extraction, prefetch, turn_tags
 from vmstore.live.likeness import turn
@@ -29,7 +29,7 @@ from vmstore.live.runtime import Act
 from vmstore.live.session_log import LoggedCommit, SessionLog
 from vmstore.log.commit import Commit
 from vmstore.views.projectors.pages import born_tags, object_of
-from vmstore.vm.recall.topics import TOPIC, topics
+from vmstore.vm.recall.topics import topics
 from vmstore.vm.recall.used_pages import Evidence, WrittenPage, references
 
 TEXT_BYTES_MAX = 200_000  # of a page, read for what it uses

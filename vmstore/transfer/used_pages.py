@@ -14,12 +14,13 @@ import msgspec
 from vmstore.core import mutation as m
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import Modality, Role
+from vmstore.core.tags import TOPIC
 from vmstore.live.messages import TOPIC_BYTES_MAX
 from vmstore.live.redrive import NeededPages
 from vmstore.live.session_log import SessionLog
 from vmstore.namespace.namespace import Namespace
 from vmstore.views.branch import Branch
-from vmstore.vm.recall.topics import TOPIC, topics
+from vmstore.vm.recall.topics import topics
 
 COMMIT_MAX = 2_000  # mutations
 _SAID = (Role.USER, Role.ASSISTANT)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import NamedTuple
 
-from vmstore.core.tags import TOPIC as TOPIC
+from vmstore.core.tags import TOPIC
 from vmstore.core.text.tokenizer import words
 from vmstore.vm.recall.text_pieces import bounded, without_controls
 
