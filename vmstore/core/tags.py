@@ -7,7 +7,6 @@ from typing import ClassVar
 from vmstore.core.mutation_kind import CellRef, Mutation
 from vmstore.core.page import WordEnum
 
-
 TOPIC = "topic:"
 """Before a word that a page is about, as pages are born with some: what finds it, and no tag of the session."""
 
