@@ -9,13 +9,15 @@ import subprocess
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import bench
 import pytest
+from benches.memory import CACHED, Watch
 from benches.parts import peers, records, rounds, stores, story, text
+from benches.parts.tale import Question, Statement, Tale
 from browser import browser
 
 import vmstore
@@ -193,6 +195,38 @@ def test_the_text_is_as_compressible_as_real_pages() -> None:
 def _deflated(contents: list[bytes], group: int) -> float:
     joined = [b"".join(contents[n : n + group]) for n in range(0, len(contents), group)]
     return sum(map(len, contents)) / sum(len(zlib.compress(one)) for one in joined)
+
+
+def test_a_miss_is_charged_what_it_takes_on_top() -> None:
+    """A request that is sent because one missed counts for the call that missed, and not as a call of its own."""
+    question = Question("?", "a", Statement("b", ("b",)), None, (), True, "plain")
+    watches = [Watch(1_000, Tale([], [question])) for _ in range(2)]
+    for again, watch in enumerate(watches):
+        for number in range(3):
+            watch.sees({"messages": [{"role": "user", "content": f"{number} " * 90}]}, again=bool(again) and number > 0)
+    plain, missed = (watch.score() for watch in watches)
+    assert plain.charged == plain.cost == missed.cost
+    assert missed.charged == pytest.approx(3 * missed.cost)
+    rival = Watch(1_000, Tale([], [question]))
+    unsent = rival.rival(Silent())
+    assert unsent.charged == pytest.approx(unsent.cost + CACHED * unsent.tokens)
+
+
+class Silent:
+    """A contender that shows nothing of what was said."""
+
+    def user(self, text: str) -> None:
+        """Hears what is asked."""
+
+    def assistant(self, text: str) -> None:
+        """Hears the answer."""
+
+    def tools(self, texts: Sequence[str]) -> None:
+        """Hears what tools printed."""
+
+    def request(self) -> dict[str, Any]:
+        """A request without a word of it."""
+        return {"messages": [{"role": "user", "content": "?"}]}
 
 
 def test_the_regime_decides_the_goal() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 import vmstore
 from vmstore.core.decision import Use
 from vmstore.core.mutation import Evict, Prefetch, Reference
+from vmstore.live.runtime import Runtime
 from vmstore.store.live.live_session import Live
 from vmstore.testing.live_laws import mutations
+from vmstore.vm.claims.claims import KnownClaim
 
 BUDGET = 4_000
 
@@ -264,3 +268,76 @@ def test_a_question_in_other_words_finds_what_was_decided_of_its_thing() -> None
             live.assistant("Noted. " + "platform " * 30)
         live.user("Who saves copies of the forum every night?")
         assert "Borg" in str(live.pack().request)
+
+
+def test_a_claim_gives_way_to_a_statement_that_no_claim_was_found_in() -> None:
+    """A newer statement of the same thing takes a claim's place in the prompt, and one that names another does not."""
+
+    def first_alone(turn: list[dict[str, object]], before: object) -> list[dict[str, object]]:
+        postgres = [one for one in turn if "Postgres" in str(one["text"])]
+        return [
+            {"text": "Decision: use Postgres for the billing database", "name": "claim_billing_database",
+             "topic": "billing database", "sources": [one["page"]]}
+            for one in postgres
+        ]  # fmt: skip
+
+    for thing, gone in (("the billing", True), ("the billing printer", False)):
+        with vmstore.memory_store() as store:
+            said = [("Let's use Postgres for the billing database.", "Noted.")]
+            said += [(f"We prefer Heron for {thing}.", "Right.")]
+            text = shown(talk(store, said, finder=first_alone), "Where does billing keep its rows?")
+            assert "prefer Heron" in text and "Let's use Postgres" in text
+            assert ("Decision: use Postgres" not in text) == gone
+
+
+def test_the_models_search_forgives_a_typo_and_finds_the_answer_to_a_question() -> None:
+    """`search_pages` ranks as every search does: by other spellings, and by what was asked right before."""
+    with vmstore.memory_store() as store:
+        first = [("Where shall the Wanderers camp this year?", "Behind the old quarry."), ("Fine.", "Yes.")]
+        session = talk(store, first)
+        answer = next(page.page for page in session.pages() if session.content(page.page) == b"Behind the old quarry.")
+        found = [f"p{page}" for page, _ in session._ranked("Where do the Wandrers camp?", 3)[0]]
+        assert answer in found
+        told = session.memory.search_pages("Where do the Wandrers camp?", limit=3)
+        assert found[0] == told.results[0].page_id
+
+
+def test_a_search_leaves_out_what_was_replaced() -> None:
+    """The model's search finds the claim that holds, and what it replaced where the past is asked for."""
+    with vmstore.memory_store() as store:
+        first = [
+            ("Let's use Redis for the session store.", "Noted."),
+            ("Actually, let's use Garnet instead for the session store, since Redis lost keys.", "Changed."),
+        ]
+        session = talk(store, first)
+        claims = {session.content(page.page).decode(): page.page for page in session.pages(type="claim")}
+        old, new = (next(page for text, page in claims.items() if word in text) for word in ("use Redis", "use Garnet"))
+        for query, holds in (("session store", True), ("Why was the session store changed?", False)):
+            found = [f"p{page}" for page, _ in session._ranked(query, 10)[0]]
+            assert old not in found and (new in found or not holds)
+
+
+def test_the_topic_of_a_page_is_found_without_a_look_through_all_claims() -> None:
+    """What a page is about is known by the claims that were found in it, however many others hold."""
+
+    class Unread(dict[str, KnownClaim]):
+        def __iter__(self) -> Iterator[str]:
+            raise AssertionError("all claims are looked through")
+
+    with vmstore.memory_store() as store:
+        session = store.live_session("talk", l0_tokens_max=BUDGET)
+        session.user("Let's use Redis for the session store.")
+        session.user("Let's use Kafka for the billing queue.")
+        session.user("Fine weather.")
+
+        def asked(run: Runtime) -> list[tuple[str, list[int], bool]]:
+            spoken = run.spoken
+            spoken.claims = Unread(spoken.claims)
+            return [(spoken.topic(page), spoken.claims_of(page), spoken.claimed(page)) for page in spoken.pages]
+
+        told = session.look(asked)
+        claims = [page.position for page in session.pages(type="claim")]
+    assert told == [
+        ("session store", claims[:1], True), ("session store", [], False),
+        ("billing queue", claims[1:], True), ("billing queue", [], False), ("", [], False),
+    ]  # fmt: skip

@@ -65,7 +65,11 @@ Asked = Question | Sought
 
 
 class Score(NamedTuple):
-    """How a contender did: shares in per cent, tokens and cost a call."""
+    """How a contender did: shares in per cent, tokens and cost a call.
+
+    `charged` is the cost where the requests that a miss takes on top are charged to the call that missed: those that
+    were sent, or, of who cannot look for pages, the same request once more.
+    """
 
     now: float
     now_after: float
@@ -74,6 +78,7 @@ class Score(NamedTuple):
     stale: float
     tokens: float
     cost: float
+    charged: float
     over: int
     calls: int
     faults: float
@@ -146,11 +151,14 @@ class Watch:
         self.costs: list[float] = []
         self.faults = 0
         self.misses: list[str] = []
+        self._again = 0  # requests sent because the one before missed
+        self._unsent = 0.0  # what such requests would cost of who sends none
         self._last = ""
         self._seen: list[tuple[Asked, str | None, str | None]] = []  # what it answers at first look, and in the end
 
-    def sees(self, request: dict[str, Any]) -> None:
-        """Counts a request: what it has in common with the one before is cached."""
+    def sees(self, request: dict[str, Any], again: bool = False) -> None:
+        """Counts a request: what it has in common with the one before is cached; `again` where that one missed."""
+        self._again += again
         text = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
         same = common(text, self._last)
         self.tokens.append(-(-len(text) // 4))
@@ -168,6 +176,7 @@ class Watch:
             request = one.request()
             self.sees(request)
             answer = reads(request, question)
+            self._unsent += CACHED * self.tokens[-1] if answer is None else 0.0
             one.assistant("I see.")
             self._seen.append((question, answer, answer))
         return self.score()
@@ -223,6 +232,7 @@ class Watch:
             _share(last == WRONG for _, _, last in changed),
             mean(self.tokens),
             mean(self.costs),
+            (sum(self.costs) + self._unsent) / (len(self.costs) - self._again),
             sum(tokens > self.budget for tokens in self.tokens),
             len(self.tokens),
             self.faults / max(1, len(self._seen)),
@@ -333,7 +343,7 @@ class Reader:
 
     def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
         """The response to a request."""
-        self._watch.sees(request)
+        self._watch.sees(request, again=self._calls > 0)
         self.last = reads(request, self._question)
         if not self._calls:
             self.first = self.last

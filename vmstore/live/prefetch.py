@@ -1,4 +1,4 @@
-"""Which pages a message may need, or a search: all that was said and printed, ranked by its words.
+"""Which pages a message may need: all that was said and printed, ranked by its words; and what a search answers.
 
 All of it is found without a model and told to the log as it is found: a replay reads it there and looks for nothing.
 What was said is not to stand without what took its place: with a page comes what was decided anew since.
@@ -49,7 +49,7 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
         for term in terms(signals.read(source.text)):
             asked.setdefault(term, WORKED_ON)
     new = frozenset(spoke.pages)
-    ranked = _ranked(act, asked, past, new, common=False)
+    ranked = _ranked(act, asked, past, new)
     wishes = _chosen(act, _evident(act, ranked, asks, new))
     signal = Signal.RECALL if signals.recalls(message) or past else Signal.TOPIC
     for one in sorted(wishes):
@@ -63,34 +63,42 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
             act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
 
 
-def look_for(act: Act, query: str, pages_max: int) -> tuple[list[RecallMatch], int]:
-    """The pages that answer the model's search best, what it sees already last, and how many do; logged."""
-    found: dict[int, RecallMatch] = {}
-    ranked = _ranked(act, signals.asked(query), signals.asks_for_the_past(query))
-    for one in (*(_followed(act, one) for one in ranked[:FOLLOWED]), *ranked[FOLLOWED:]):
-        for page in (*one.after, one.page):
-            found.setdefault(page, one._replace(page=page))
-    seen = {page for page in found if page in act.state.here and not act.state.here[page].level}
-    best = sorted(found.values(), key=lambda one: one.page in seen)[:pages_max]
-    query_cell = act.cell(query.encode("utf-8", "backslashreplace"))
-    act.tell(Search(query_cell, tuple(one.page for one in best), len(found)))
-    return best, len(found)
+def look_for(
+    act: Act, query: str, hits: Sequence[tuple[int, float]], total: int, pages_max: int
+) -> tuple[list[tuple[int, float]], int]:
+    """What the model's search answers of its hits, pages by score with the best first; logged.
+
+    What was replaced is left out where the past is not asked for, what may have changed a hit stands before it, and
+    what the model sees already comes last.
+    """
+    state = act.state
+    act.index.follow(state, act.spoken, act.forms)
+    out = _out(act, signals.asks_for_the_past(query))
+    held = [(page, score) for page, score in hits if page not in out and page not in state.retracted]
+    found: dict[int, float] = {}
+    for page, score in held[:FOLLOWED]:
+        for one in (*_after(act, RecallMatch(page, score, ())), page):
+            found.setdefault(one, score)
+    found |= {page: score for page, score in held if page not in found}
+    seen = {page for page in found if page in state.here and not state.here[page].level}
+    best = sorted(found, key=seen.__contains__)[:pages_max]
+    total = max(total - len(hits) + len(held), len(found))
+    act.tell(Search(act.cell(query.encode("utf-8", "backslashreplace")), tuple(best), total))
+    return [(page, found[page]) for page in best], total
 
 
-def _ranked(
-    act: Act, asked: dict[str, float], past: bool, but: frozenset[int] = frozenset(), *, common: bool = True
-) -> list[RecallMatch]:
-    """All pages that say something of what is asked, best first; what holds before what was superseded."""
+def _out(act: Act, past: bool) -> frozenset[int]:
+    """What was superseded; where the past is asked for of that the claims, for the messages tell it in their order."""
+    pages = act.state.pages
+    return frozenset(page for page in act.spoken.past if not past or pages[page].type is PageType.CLAIM)
+
+
+def _ranked(act: Act, asked: dict[str, float], past: bool, new: frozenset[int]) -> list[RecallMatch]:
+    """All older pages that say something of what is asked, best first; what holds before what it was found in."""
     state, spoken = act.state, act.spoken
     act.index.follow(state, spoken, act.forms)
-    if past:  # the messages tell it in their order; a claim that holds no more misleads
-        out = frozenset(page for page in spoken.past if state.pages[page].type is PageType.CLAIM)
-    else:
-        out = frozenset(spoken.past)
-    retracted = state.retracted
-    found = act.index.ranked(
-        asked, lambda page: page not in but and page not in retracted and page not in out, common=common
-    )
+    out, retracted = _out(act, past), state.retracted
+    found = act.index.ranked(asked, lambda page: page not in new and page not in retracted and page not in out)
     claims = {spoken.named[name] for name in spoken.claims}
     stated = frozenset() if past else frozenset(page for claim in claims for page in spoken.sources.get(claim, ()))
     weights = {**dict.fromkeys(stated, ECHO), **dict.fromkeys(claims, CLAIMED)}
@@ -99,43 +107,57 @@ def _ranked(
     return weighed
 
 
-def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, but: frozenset[int]) -> list[RecallMatch]:
-    """The best of them that have enough of what is asked, with what may have changed them since.
+def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, new: frozenset[int]) -> list[RecallMatch]:
+    """The pages that are worth bringing back, each with what may have changed it since.
 
-    What is written costs 1.25 a token and a tenth at each call after it, so a page that has little of what is asked
-    may not take much; a claim is always worth it. Where the message asks, a claim in the prompt that something later
-    may say otherwise of gives way to what it was found in, and that: what stood behind it has to be written anew.
+    Where the message asks, what was decided of each thing it names comes too, and a claim in the prompt that something
+    later may say otherwise of gives way to what it was found in, and that: what stood behind it is written anew.
     """
-    share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
     telling = [match for match in ranked if act.index.tells(match.page)]
+    best = _best(act, telling, asks)
+    if not asks:
+        return [match._replace(after=_after(act, match, new)) for match in best]
+    kin = [match for match in _kin(act, telling) if _pays(act, match)]
+    wished = {match.page: match for match in best}
+    wished |= {match.page: match for match in kin if match.page not in wished}
+    claims = (match for match in ranked if match.page in act.state.here and _is_claim(act, match.page))
+    loose = _loose(act, kin)
+    found = []
+    for match in (*wished.values(), *(match for match in claims if match.page not in wished)):
+        match = match._replace(after=_after(act, match, new) or _outrun(act, match, loose))
+        if match.after and _is_claim(act, match.page):
+            _give_way(act, match.page)
+        if match.after or match.page in wished:
+            found.append(match)
+    return found
+
+
+def _best(act: Act, telling: Sequence[RecallMatch], asks: bool) -> list[RecallMatch]:
+    """Those that have enough of what is asked, and of the best one's score."""
+    share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
     fitting = [match for match in telling if match.share >= share]
     first = max((match.score for match in fitting), default=0.0)
-    best = [
-        match
-        for match in fitting
-        if match.score >= cut * first and (act.index.decides(match.page) or _near(match, first))
-    ]
-    best = [match for match in best[:most] if _pays(act, match)]
-    kin = [match for match in _kin(act, telling) if _pays(act, match)] if asks else []
-    wished = {
-        match.page: match
-        for match in (*best, *(match for match in kin if match.page not in frozenset(o.page for o in best)))
-    }
-    stand = [match for match in ranked if match.page not in wished and _stands(act, match.page)] if asks else []
-    found = [_followed(act, match, but) for match in (*wished.values(), *stand)]
-    loose = _loose(act, kin)
-    found = [_outrun(act, match, loose) for match in found]
-    for match in found if asks else ():
-        if match.after and act.state.pages[match.page].type is PageType.CLAIM:
-            _give_way(act, match.page)
-    return [match for match in found if match.page in wished or match.after]
+    near = (match for match in fitting if match.score >= cut * first)
+    best = [match for match in near if act.index.decides(match.page) or _answers(match, first)]
+    return [match for match in best[:most] if _pays(act, match)]
 
 
-def _pays(act: Act, one: RecallMatch) -> bool:
-    """Whether a page is worth its tokens for what it has of what is asked."""
-    held = act.state.pages[one.page]
-    form = held.forms[0]
-    return held.type is PageType.CLAIM or (form is not None and form.tokens <= WORTH * one.share)
+def _answers(match: RecallMatch, first: float) -> bool:
+    """Whether what was done or printed is as good an answer as what is decided."""
+    return match.share >= SHARE_OF_WORK and match.score >= CUT_OF_DONE * first
+
+
+def _is_claim(act: Act, page: int) -> bool:
+    return act.state.pages[page].type is PageType.CLAIM
+
+
+def _pays(act: Act, match: RecallMatch) -> bool:
+    """Whether a page is worth its tokens for what it has of what is asked; a claim always is.
+
+    What is written costs 1.25 a token and a tenth at each call after it, so what has little may not take much.
+    """
+    form = act.state.pages[match.page].forms[0]
+    return _is_claim(act, match.page) or (form is not None and form.tokens <= WORTH * match.share)
 
 
 def _kin(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
@@ -154,50 +176,38 @@ def _kin(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
 
 def _loose(act: Act, kin: Sequence[RecallMatch]) -> list[tuple[RecallMatch, str]]:
     """The statements that no claim was found in and that may say of a thing how it is now, each with the thing."""
-    claimed = act.spoken.claimed()
-    loose = [one for one in kin if act.index.turns(one.page) and one.page not in claimed]
-    things = [(one, quotes.named(_text(act, one.page))) for one in loose]
-    return [(one, thing) for one, thing in things if thing]
+    loose = [match for match in kin if act.index.turns(match.page) and not act.spoken.claimed(match.page)]
+    things = [(match, quotes.named(_text(act, match.page))) for match in loose]
+    return [(match, thing) for match, thing in things if thing]
 
 
-def _outrun(act: Act, one: RecallMatch, loose: Sequence[tuple[RecallMatch, str]]) -> RecallMatch:
-    """A claim with the newest such statements that answer what is asked at least as well, and name no other thing."""
-    if one.after or act.state.pages[one.page].type is not PageType.CLAIM:
-        return one
-    asked, topic = frozenset(one.terms), act.spoken.topic(one.page)
+def _outrun(act: Act, match: RecallMatch, loose: Sequence[tuple[RecallMatch, str]]) -> tuple[int, ...]:
+    """Of a claim the newest such statements that have all it has of what is asked, and name no other thing."""
+    if not _is_claim(act, match.page):
+        return ()
+    asked, topic = frozenset(match.terms), act.spoken.topic(match.page)
     newer = [
         other.page
         for other, thing in loose
-        if other.page > one.page and asked <= frozenset(other.terms) and not apart(topic, thing)
+        if other.page > match.page and asked <= frozenset(other.terms) and not apart(topic, thing)
     ]
-    return one._replace(after=tuple(sorted(newer)[-NEWEST:]))
+    return tuple(sorted(newer)[-NEWEST:])
+
+
+def _after(act: Act, match: RecallMatch, new: frozenset[int] = frozenset()) -> tuple[int, ...]:
+    """What may have changed a page since: what took its place, and later messages that may say otherwise."""
+    if not act.index.decides(match.page):
+        return ()
+    topic, out = act.spoken.topic(match.page), act.state.retracted
+    later = act.index.later(match.page, _text(act, match.page), topic, act.spoken.topic)
+    after = (*act.spoken.successors(match.page), *later)
+    return tuple(page for page in after if page not in out and page not in new)
 
 
 def _text(act: Act, page: int) -> str:
     form = act.state.pages[page].forms[0]
     content = b"" if form is None else act.forms.of(form.position)
     return "" if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")
-
-
-def _near(match: RecallMatch, first: float) -> bool:
-    """Whether what was done or printed is as good an answer as what is decided."""
-    return match.share >= SHARE_OF_WORK and match.score >= CUT_OF_DONE * first
-
-
-def _stands(act: Act, page: int) -> bool:
-    return page in act.state.here and act.state.pages[page].type is PageType.CLAIM
-
-
-def _followed(act: Act, match: RecallMatch, but: frozenset[int] = frozenset()) -> RecallMatch:
-    """The same with what may have changed it since."""
-    form = act.state.pages[match.page].forms[0]
-    if form is None or not act.index.decides(match.page):
-        return match
-    text = act.forms.of(form.position).decode("utf-8", "replace")
-    later = act.index.later(match.page, text, act.spoken.topic(match.page), act.spoken.topic)
-    out = act.state.retracted
-    after = (*act.spoken.successors(match.page), *later)
-    return match._replace(after=tuple(page for page in after if page not in out and page not in but))
 
 
 def _chosen(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
@@ -207,7 +217,7 @@ def _chosen(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
     chosen: dict[int, RecallMatch] = {}
     for match in ranked:
         pages = (match.page, *match.after)
-        if match.after and state.pages[match.page].type is PageType.CLAIM:
+        if match.after and _is_claim(act, match.page):
             pages = (*act.spoken.sources.get(match.page, ()), *match.after)
         costs = {page: cost for page in pages if page not in chosen and (cost := _cost(act, page)) is not None}
         if sum(costs.values()) > left:
@@ -242,7 +252,7 @@ def _signal(act: Act, match: RecallMatch, asked: Signal) -> Signal:
     """Why a page is wished for: it belongs to one that was found, it is a claim, or what the message asks with."""
     if match.of:
         return Signal.NEXT if match.page > match.of else Signal.NEIGHBOUR
-    return Signal.CLAIM if act.state.pages[match.page].type is PageType.CLAIM else asked
+    return Signal.CLAIM if _is_claim(act, match.page) else asked
 
 
 def _why(match: RecallMatch) -> bytes:

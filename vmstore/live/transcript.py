@@ -86,12 +86,15 @@ class Transcript:
         self.pages: dict[int, None] = {}
         self.thoughts: dict[int, None] = {}  # pages a model thought
         self.sources: dict[int, tuple[int, ...]] = {}  # what pages were made from
+        self._made: dict[int, dict[int, None]] = {}  # of each such page what was made from it
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
         self.renamed = 0  # how often a page that was there got other names, sources or thoughts
         self.values: dict[str, int] = {}  # what a program keeps: a value's name -> its page
         self.claims: dict[str, Claim] = {}  # that hold, by name
         self._claimed: dict[str, int] = {}  # their pages: another page may take a claim's name
+        self._held = 0  # how often a claim came to hold
+        self._holds: dict[int, int] = {}  # of each claim the number of the last time that it did
         self._stated: dict[int, Claim] = {}  # every claim there was, by its page
         self.summaries: list[int] = []  # of the segments
         self._summed: dict[int, None] = {}  # every summary there was
@@ -215,6 +218,7 @@ class Transcript:
         source, target = ends.source, ends.target
         if ends.link == LinkKind.DERIVES and source in self.sources:
             self.sources[source] = tuple(page for page in self.sources[source] if page != target)
+            self._made.get(target, {}).pop(source, None)
         elif ends.link == LinkKind.SUPERSEDES and self._newer.get(target) == source:
             del self._newer[target]
             for page in [page for page, after in self._after.items() if after == target]:
@@ -297,9 +301,12 @@ class Transcript:
         self.claims.pop(claim.name, None)
         self._claimed[claim.name] = page
         self.claims[claim.name] = claim
+        self._held += 1
+        self._holds[page] = self._held
 
     def _derived(self, page: int, source: int) -> None:
         self.sources[page] = (*self.sources.get(page, ()), source)
+        self._made.setdefault(source, {})[page] = None
 
     def successors(self, page: int) -> tuple[int, ...]:
         """The claim that holds in the place of a page, or of the claim that was found in it; nothing where it holds."""
@@ -311,19 +318,21 @@ class Transcript:
 
     def topic(self, page: int) -> str:
         """What a claim that holds is about, or a page that one was found in; nothing of others."""
-        known = self.known.get(page)
-        name = known.name if known is not None and known.name in self.claims else None
-        if name is None or self._claimed[name] != page:
-            name = next((claim for claim in self.claims if page in self.sources.get(self._claimed[claim], ())), None)
-        return "" if name is None else self.claims[name].topic
+        claim = page if self._is_held(page) else next(iter(self.claims_of(page)), None)
+        return "" if claim is None else self._stated[claim].topic
 
-    def claimed(self) -> frozenset[int]:
-        """The pages that some claim was found in, whether it holds or not."""
-        return frozenset(source for page in self._stated for source in self.sources.get(page, ()))
+    def claimed(self, page: int) -> bool:
+        """Whether some claim was found in a page, whether it holds or not."""
+        return any(made in self._stated for made in self._made.get(page, ()))
 
     def claims_of(self, page: int) -> list[int]:
-        """The claims that hold and were found in a page."""
-        return [number for name in self.claims if page in self.sources.get(number := self._claimed[name], ())]
+        """The claims that hold and were found in a page, in the order they came to hold."""
+        return sorted(filter(self._is_held, self._made.get(page, ())), key=self._holds.__getitem__)
+
+    def _is_held(self, page: int) -> bool:
+        """Whether a page is a claim that holds."""
+        claim = self._stated.get(page)
+        return claim is not None and claim.name in self.claims and self._claimed[claim.name] == page
 
     def number(self, name: str) -> int | None:
         """The page of a name or of a number like `p17`; None where there is none."""

@@ -56,8 +56,8 @@ class RecallIndex:
         self._forget()
 
     def _forget(self) -> None:
-        # A word that is rare in what people say may be in every log and in every call of a tool.
-        self._said, self._told, self._called = Postings(), Postings(), Postings()
+        # A word that is rare in what people say may be in every log.
+        self._said, self._told = Postings(), Postings()
         self._turns = Postings()  # messages that may say that something is otherwise now
         self._turning: dict[int, None] = {}  # those of them with a word of change or decision
         self._read = 0  # pages looked at, in order
@@ -96,7 +96,7 @@ class RecallIndex:
 
     def _drop(self, pages: Sequence[int]) -> None:
         """Forgets what pages said that stand in no message."""
-        for postings in (self._said, self._told, self._called):
+        for postings in (self._said, self._told):
             postings.drop(pages)
         for page in pages:
             for known in (self._likely, self._stating, self._open):
@@ -109,8 +109,10 @@ class RecallIndex:
             if managed.message:
                 self._unfit[managed.page] = None
             return
-        if called or managed.role == Role.TOOL:
-            (self._called if called else self._told).add(managed.page, text)
+        if called:  # no answer by itself: a search finds it
+            return
+        if managed.role == Role.TOOL:
+            self._told.add(managed.page, text)
             return
         self._said.add(managed.page, text, self._answered(managed, text, forms, state) if managed.message else "")
         proposes = managed.role == Role.ASSISTANT and signals.proposes(text)
@@ -145,7 +147,7 @@ class RecallIndex:
         return "" if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
 
     def __contains__(self, page: int) -> bool:
-        return page in self._said or page in self._told or page in self._called
+        return page in self._said or page in self._told
 
     def decides(self, page: int) -> bool:
         """Whether a page says how something is to be, which may have changed since: no report, no question or task."""
@@ -185,19 +187,16 @@ class RecallIndex:
                 near.append((turns, weight, number))
         return tuple(sorted(number for _, _, number in sorted(near)[-LATER_MAX:]))
 
-    def ranked(
-        self, asked: Mapping[str, float], looked_at: Callable[[int], bool], *, common: bool = True
-    ) -> list[RecallMatch]:
-        """The pages that answer some weighted terms, best first; of near equal ones the newer first.
+    def ranked(self, asked: Mapping[str, float], looked_at: Callable[[int], bool]) -> list[RecallMatch]:
+        """The pages that answer some weighted terms, best first; of equal ones the newer first.
 
-        With `common` left out terms that nearly all pages have find nothing, and calls of tools are not found.
+        Terms that nearly all pages have find nothing.
         """
         ranked: list[RecallMatch] = []
-        for postings in (self._told, self._called) if common else (self._told,):
-            weights = _weights(postings, asked, postings)
-            for page, match in postings.matches(asked, looked_at, common=common).items():
-                ranked.append(RecallMatch(page, TOLD * match.score, match.terms, share=_share(match.terms, weights)))
-        found, spoken = self._said.matches(asked, looked_at, common=common), _weights(self._said, asked, self._turns)
+        told, spoken = _weights(self._told, asked, self._told), _weights(self._said, asked, self._turns)
+        for page, match in self._told.matches(asked, looked_at, common=False).items():
+            ranked.append(RecallMatch(page, TOLD * match.score, match.terms, share=_share(match.terms, told)))
+        found = self._said.matches(asked, looked_at, common=False)
         for page, match in found.items():
             score = match.score * self._likely.get(page, 1.0)
             for step, share in ((-1, BEFORE), (1, AFTER)):

@@ -25,7 +25,6 @@ from vmstore.live import extraction, messages, page_moves, prefetch
 from vmstore.live.messages import LoggedMessage
 from vmstore.live.pack import SHAPES, PackedRequest, pack
 from vmstore.live.prompt_pages import PromptPages
-from vmstore.live.recall.index import RecallMatch
 from vmstore.live.rewind import rewind
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import chosen, configure
@@ -271,16 +270,12 @@ class Live(PageActions):
         return hits
 
     def _ranked(self, query: str, limit: int) -> tuple[list[tuple[int, float]], int]:
-        """Searches by stems, windows and neighbours for the model: pages and scores, and how many there are; logged."""
-        brought = remembered(self, query, 1)
-
-        def do(act: Act) -> tuple[list[RecallMatch], int]:
-            """Ranks pages for the query."""
-            take(act, brought)
-            return prefetch.look_for(act, query, limit)
-
-        found, total = self._act(do)
-        return [(match.page, match.score) for match in found], total
+        """Searches for the model, by the score of every search: pages and scores, and how many there are; logged."""
+        if brought := remembered(self, query, 1):
+            self._act(lambda act: take(act, brought))
+        answer = self.memory._found(self.memory._moments(None, {}), query)
+        hits = [(hit.page, hit.score) for hit in answer.hits]
+        return self._act(lambda act: prefetch.look_for(act, query, hits, answer.total, limit))
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
         """Logs what the agent recalled of its own session: what was found, and how many tokens of it were given."""

@@ -164,7 +164,7 @@ class MemoryTools:
             gone = self._live.look(lambda runtime: len(runtime.state.retracted.pages))
             hits = self._live.search(query, limit=limit + gone if modality is None else SEARCHED_MAX + gone)
             ranked = [(int(hit.page[1:]), hit.score) for hit in hits]
-        best = max((score for _, score in ranked), default=1.0)
+        best = max((score for _, score in ranked), default=0.0) or 1.0
 
         def leaves(runtime: Runtime) -> SearchResults:
             made = PromptPages(runtime.state, runtime.spoken, runtime.forms)
@@ -175,7 +175,9 @@ class MemoryTools:
                     continue
                 if modality in (None, managed.modality):
                     tier = Tier.L0 if managed.page in runtime.state.here else Tier.L2
-                    found.append(SearchHit(made.of(managed, 0, tier, words=False), round(score / best * 1_000_000)))
+                    found.append(
+                        SearchHit(made.of(managed, 0, tier, words=False), round(max(score, 0.0) / best * 1_000_000))
+                    )
             return SearchResults(found[:limit], max(total, len(found)))
 
         return self._live.look(leaves)

@@ -6,7 +6,9 @@ other side ("should we use A or B?" … "yes, B"). What names the topic of an ea
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,6 +32,7 @@ MESSAGES_OPEN = 3  # a question or an offer is answered within so many messages
 VAGUE = frozenset(["approach", "choice", "decision", "option", "selection", "solution", "stack", "strategy"])
 
 KEYS_MAX = 4_096  # topics of claims that hold, looked at for each message
+SHARED_MIN = 0.6  # of the words of a claim, by weight, that a decision has which takes its place unnamed
 STATED = 900_000
 CHOSEN = 850_000  # one of the choices of a question
 QUOTED = 650_000  # in its own words
@@ -148,6 +151,12 @@ def key_of(topic: str) -> tuple[str, ...]:
     return tuple(telling or terms)
 
 
+@lru_cache(maxsize=KEYS_MAX)
+def _words_of(topic: str, text: str) -> frozenset[str]:
+    """The terms of a claim."""
+    return frozenset(terms(f"{topic} {text.removeprefix('Decision: ')}"))
+
+
 _VAGUE_TERMS = frozenset(term for word in sorted(VAGUE) for term in profile(word).weights)
 
 
@@ -157,6 +166,7 @@ class _Finder:
     def __init__(self, known: Sequence[KnownClaim]) -> None:
         self.claims: list[Claim] = []
         self._known = list(known)
+        self._before = 0  # how many of them were known before the message that is heard
         self._asked: _Open | None = None
         self._offered: _Open | None = None
         self._heard: list[ClaimSource] = []
@@ -166,7 +176,7 @@ class _Finder:
         """Takes in one message; claims come of new ones only."""
         if source.role not in (Role.USER, Role.ASSISTANT):
             return
-        answered, before = False, len(self._known)
+        answered, self._before = False, len(self._known)
         for number, phrase in enumerate(phrases(source.text)):
             if phrase.act is SpeechAct.WISH:
                 phrase = phrase._replace(act=SpeechAct.DECIDE if source.role == Role.USER else SpeechAct.OFFER)
@@ -176,7 +186,7 @@ class _Finder:
                 self._offer(source, phrase)
             elif not answered or phrase.act in (SpeechAct.STATE, SpeechAct.DECIDE):
                 answered |= self._decide(source, phrase, number == 0, new)
-        if len(self._known) > before:
+        if len(self._known) > self._before:
             self._settled.add(source.page)
         if new and source.page not in self._settled:
             self._quote(source)
@@ -328,7 +338,28 @@ class _Finder:
             claim for claim in newest if len(key_of(claim.topic)) > 1 and quotes.addresses(text, claim.topic)
         ]
         said = said or [claim for claim in newest if self._is_of(text, topic, claim)]
-        return max(said, key=lambda claim: len(key_of(claim.topic)), default=None)
+        return max(said, key=lambda claim: len(key_of(claim.topic)), default=None) or self._nearest(text, topic)
+
+    def _nearest(self, text: str, topic: str) -> KnownClaim | None:
+        """The claim of before a message that a text of it shares most of, where that is enough and of one topic.
+
+        Words weigh by how few of the claims have them.
+        """
+        latest = {claim.name: claim for claim in self._known[: self._before]}.values()
+        held = [(claim, _words_of(claim.topic, claim.text)) for claim in latest]
+        having = Counter(term for _, words in held for term in words)
+        named = frozenset(terms(text))
+
+        def weight(words: Iterable[str]) -> float:
+            return sum(math.log1p((len(held) - having[term] + 0.5) / (having[term] + 0.5)) for term in words)
+
+        shares = [(weight(sorted(named & words)) / weight(sorted(words)), claim) for claim, words in held if words]
+        share, nearest = max(shares, key=lambda one: one[0], default=(0.0, None))
+        if nearest is None or share < SHARED_MIN:
+            return None
+        of = frozenset(terms(topic))
+        within = of <= _words_of(nearest.topic, nearest.text) or frozenset(terms(nearest.topic)) <= named
+        return nearest if within and quotes.agree(text, nearest.topic, nearest.text) else None
 
     def _is_of(self, text: str, topic: str, known: KnownClaim) -> bool:
         """Whether a text of a topic is of the same as a claim."""
