@@ -18,9 +18,9 @@ from vmstore.search.passages import texts_of
 from vmstore.store.host import SessionHost
 from vmstore.store.reads.search import Moments
 from vmstore.store.recall.assembly.candidates import (
-    FactLine,
-    FactSource,
     RecalledTexts,
+    anchors,
+    asks,
     conversation,
     recalled_texts,
     summaries,
@@ -28,13 +28,13 @@ from vmstore.store.recall.assembly.candidates import (
     tokens_in,
     words_of,
 )
+from vmstore.store.recall.assembly.known import facts_at
 from vmstore.store.recall.assembly.message_values import CONVERSATIONS, recorded_values, shape_of
 from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
 from vmstore.store.recall.cold import others
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import ResolvedMoment
 from vmstore.views.reads.spoken_turns import SpokenMessage, instructions, newest_turns
-from vmstore.vm import signals
 from vmstore.vm.assembly import blocks
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
 from vmstore.vm.assembly.hint import HintTopic, hint
@@ -107,12 +107,11 @@ def assembled(
     moment: ResolvedMoment,
     message: str | None,
     options: AssemblyOptions,
-    facts: FactSource | None = None,
     topics: TopicsOf = NO_TOPICS,
 ) -> AssembledPrompt:
     """The prompt for a message, or for what was said last, of a session as it stood at a moment."""
     ns, lane = session._ns, session._lane()
-    material = _gathered(session, lane, moment, message, options, facts, topics)
+    material = _gathered(session, lane, moment, message, options, topics)
     room = options.tokens - _around(material, message)
     now = ns.clock.now()
     for _ in range(TRIES):
@@ -142,7 +141,6 @@ def _gathered(
     moment: ResolvedMoment,
     message: str | None,
     options: AssemblyOptions,
-    facts: FactSource | None,
     topics: TopicsOf,
 ) -> _Material:
     ns, position, tokens = session._ns, moment.position, options.tokens
@@ -157,13 +155,14 @@ def _gathered(
         user = session.info().user if options.across else None
         cold = others(ns, user, lane) if user is not None else []
         before = _texts(ns, lane, position, window[-1:] if message is not None else window[-2:])
+    known = facts_at(ns, lane, session.name, user, position)
     spoken = [one for turn in window for one in turn]
     shape, values = session._spoken_values(spoken, position)
     shown = frozenset([*core, *(page for one in spoken for page in one.pages)])
     asked = message if message is not None else (before[-1] if before else "")
-    share = SHARES[PromptPart.RECALLED] / 1_000_000 if signals.asks(asked) else RECALL_OF_WORK
+    share = SHARES[PromptPart.RECALLED] / 1_000_000 if asks(asked) else RECALL_OF_WORK
     found = recalled_texts(
-        ns, moments, cold, asked, words_of(asked, before), shown, session._untold, int(tokens * share)
+        ns, moments, cold, asked, words_of(asked, before), shown, session._untold, int(tokens * share), known
     )
     with ns.asking():
         short = summaries(ns, lane, position, shown)
@@ -180,31 +179,13 @@ def _gathered(
         *short,
         *found.facts,
         *found.passages,
-        *_told(facts, asked, position),
+        *anchors(known),
         *_rules(options.rules, topics.of_message),
         *_hint(topics, options),
     ]
     role = Role(_role_of(lane, core)) if core else Role.DEVELOPER
     last = window[-1][0].turn if window else 0
     return _Material(candidates, told, role, options.shape or shape, first, last, found, topics)
-
-
-def _told(facts: FactSource | None, message: str, position: int) -> list[PromptCandidate]:
-    known: list[FactLine] = [] if facts is None else list(facts.known_facts(message, position))
-    return [
-        text_candidate(
-            page_name(fact.page),
-            PromptPart.IDENTITY if fact.strength > 0 else PromptPart.FACTS,
-            f"- {blocks.plain(fact.text)}",
-            score=fact.strength or fact.score,
-            subject=fact.subject,
-            session=fact.session,
-            pages=(fact.page,),
-            at_us=fact.at_us,
-            tags=fact.tags,
-        )
-        for fact in known
-    ]
 
 
 def _rules(rules: Sequence[TagRule], tags: frozenset[str]) -> list[PromptCandidate]:
@@ -267,7 +248,8 @@ def _written(
     last = "\n\n".join(text for text in (beside, "" if core is None else str(core.form.content)) if text)
     body = _request(material, front, values, last)
     tokens = tokens_of(body, written(body), pictured=True)
-    parts = {part.word: choice.breakdown[part] for part in PromptPart}
+    said = {part: sum(len(str(one.form.content)) for one in choice.shown if one.part is part) for part in PromptPart}
+    parts = {part.word: characters // CHARACTERS_PER_TOKEN for part, characters in said.items()}
     parts[PromptPart.CONVERSATION.word] = (
         sum(len(written({"": value})) - AROUND_VALUE for value in values) // CHARACTERS_PER_TOKEN
     )
