@@ -29,7 +29,7 @@ def sentences_of(text: str) -> list[str]:
     return [" ".join(each.split()) for each in _SENTENCE.split(text) if each.strip()]
 
 
-class Evidence:
+class AnswerSentences:
     """The sentences that answer a question, of texts that are asked best first; each sentence is told once.
 
     What many texts say, as a phrase somebody ends each answer with, tells none of them from the others: it answers

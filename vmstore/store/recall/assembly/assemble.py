@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from vmstore.core.address import page_name
+from vmstore.core.asof import Head
 from vmstore.core.page import Role
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
 from vmstore.errors import InputError
@@ -31,15 +32,16 @@ from vmstore.store.recall.assembly.candidates import (
 from vmstore.store.recall.assembly.known import facts_at
 from vmstore.store.recall.assembly.message_values import CONVERSATIONS, recorded_values, shape_of
 from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
+from vmstore.store.recall.assembly.topics import TopicsOf, topics_at
 from vmstore.store.recall.cold import others
 from vmstore.views.branch import Branch
-from vmstore.views.reads.resolve_asof import ResolvedMoment
+from vmstore.views.reads.resolve_asof import ResolvedMoment, basis
 from vmstore.views.reads.spoken_turns import SpokenMessage, instructions, newest_turns
 from vmstore.vm.assembly import blocks
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
-from vmstore.vm.assembly.hint import HintTopic, hint
+from vmstore.vm.assembly.hint import hint
 from vmstore.vm.assembly.recent_turns import TurnTokens, first_turn
-from vmstore.vm.assembly.selector import PROTECTED_TURNS, SHARES, TOKENS, Assembly, assemble
+from vmstore.vm.assembly.selector import PROTECTED_TURNS, SHARES, TOKENS, Assembly, assemble, holds_required
 from vmstore.vm.assembly.tag_rules import TAG_RULES, TagRule, checked, is_over, priority_of
 from vmstore.vm.assembly.tag_rules import texts_of as rule_texts
 from vmstore.vm.protocol.conversation import ChatMessage, TextPart
@@ -69,17 +71,6 @@ class AssemblyOptions(NamedTuple):
     shape: str | None = None
 
 
-class TopicsOf(NamedTuple):
-    """What is known of a session's topics: those of each turn, those of a message, and all, the first first."""
-
-    of_turns: Mapping[int, Sequence[str]]
-    of_message: frozenset[str]
-    all: Sequence[HintTopic]
-
-
-NO_TOPICS = TopicsOf({}, frozenset(), ())
-
-
 class _Material(NamedTuple):
     """All that a prompt is chosen from."""
 
@@ -107,18 +98,21 @@ def assembled(
     moment: ResolvedMoment,
     message: str | None,
     options: AssemblyOptions,
-    topics: TopicsOf = NO_TOPICS,
+    topics: TopicsOf | None = None,
 ) -> AssembledPrompt:
     """The prompt for a message, or for what was said last, of a session as it stood at a moment."""
     ns, lane = session._ns, session._lane()
+    if topics is None:
+        with ns.asking():
+            topics = topics_at(lane, moment.position, message or "")
     material = _gathered(session, lane, moment, message, options, topics)
     room = options.tokens - _around(material, message)
     now = ns.clock.now()
+    filtered = topics.of_message if options.filtered and topics.of_message else None
     for _ in range(TRIES):
-        choice = assemble(
-            material.candidates, max(0, room), protected=options.protected,
-            topics=topics.of_message if options.filtered and topics.of_message else None,
-        )  # fmt: skip
+        if not holds_required(material.candidates, room):
+            break
+        choice = assemble(material.candidates, room, protected=options.protected, topics=filtered)
         prompt = _written(session, moment, message, options, material, choice, now)
         if prompt.tokens <= options.tokens:
             return prompt
@@ -314,3 +308,15 @@ def recorded(session: SessionHost, spoken: Sequence[SpokenMessage], position: in
 
 
 assert tokens_in("") == 0, "no text takes no tokens"
+
+
+def spoken_by(session: SessionHost) -> list[Any]:
+    """Every message of a session, in order, in the shape it speaks."""
+    ns = session._ns
+    with ns.asking():
+        lane = session._lane()
+        position = basis(lane, Head()).position
+        turns = newest_turns(lane, position, TOKENS_MAX, 0)
+    spoken = [one for turn in reversed(turns) for one in turn]
+    _, values = session._spoken_values(spoken, position)
+    return [value for one in spoken for value in values[one.message]]

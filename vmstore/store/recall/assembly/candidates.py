@@ -26,7 +26,7 @@ from vmstore.views.reads.spoken_turns import MESSAGE_TOKENS, SpokenMessage
 from vmstore.vm import signals
 from vmstore.vm.assembly.blocks import day, harmless, plain
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
-from vmstore.vm.assembly.evidence import LEAST_TOKENS, PICKED_TOKENS, Evidence, shorter
+from vmstore.vm.assembly.evidence import LEAST_TOKENS, PICKED_TOKENS, AnswerSentences, shorter
 from vmstore.vm.assembly.history import chains, is_whole
 from vmstore.vm.assembly.message_cut import cut, shortened
 from vmstore.vm.recall.text_pieces import bounded, without_controls
@@ -269,7 +269,7 @@ def _evidence(
     """What of some hits answers a message, the best with what was said beside them; long texts by their sentences."""
     if not hits:
         return []
-    evidence = Evidence(terms(query), [hit.text for hit in hits])
+    evidence = AnswerSentences(terms(query), [hit.text for hit in hits])
     known = page_facts(hits, 0)
     made: dict[tuple[int, int], PromptCandidate] = {}
     said: list[tuple[RankedText, PlacedText]] = []
