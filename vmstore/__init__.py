@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ReadOnlyError,
         RefusedError,
         StoreError,
+        TextModelError,
         UnknownError,
         VmstoreError,
     )
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     )
     from vmstore.namespace.signing_keys import SigningKey, new_key
     from vmstore.namespace.storekey import new_store_key
+    from vmstore.providers.text_model import AnthropicModel, OpenAIModel
     from vmstore.replay.check import Difference, ReplayCheck
     from vmstore.replay.whatif import Divergence, Optimum, Run, SavedReplay
     from vmstore.retention.apply import RetentionReport
@@ -145,9 +147,12 @@ if TYPE_CHECKING:
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
     from vmstore.store.trust import Trust
+    from vmstore.store.virtual_context.chat_message import ClientMessage
+    from vmstore.store.virtual_context.engine import InboundContext, TurnReport, VirtualContextEngine
     from vmstore.store.wire import Wire
     from vmstore.transfer.merge import merge
     from vmstore.views.reads.context import ShownPage
+    from vmstore.vm.assembly.tag_rules import TagRule
     from vmstore.vm.kernel.keywords import LiveSettings
     from vmstore.vm.kernel.settings import KernelSettings
     from vmstore.vm.metrics.report import FaultShare as FaultCounts
@@ -348,6 +353,14 @@ __all__ = [
     "PromptChoice",
     "PromptOmission",
     "TagRule",
+    # memory in two calls
+    "VirtualContextEngine",
+    "ClientMessage",
+    "InboundContext",
+    "TurnReport",
+    "OpenAIModel",
+    "AnthropicModel",
+    "TextModelError",
     "TagInfo",
     "AliasSuggestion",
     "__version__",
@@ -365,7 +378,7 @@ _HOMES = {
     "vmstore.core.asof": "AsOf Moment Head Turn Call Position Time LoggedTime",
     "vmstore.errors": (
         "VmstoreError StoreError LockedError InternalError UnknownError ErasedError InputError "
-        "RefusedError ConflictError OvertakenError ReadOnlyError CorruptError EmbedderError"
+        "RefusedError ConflictError OvertakenError ReadOnlyError CorruptError EmbedderError TextModelError"
     ),
     "vmstore.vmql.syntax.errors": "QueryError",
     "vmstore.namespace.results": (
@@ -427,6 +440,9 @@ _HOMES = {
     "vmstore.store.recall.assembly.results": "AssembledPrompt PromptChoice PromptOmission",
     "vmstore.vm.assembly.tag_rules": "TagRule",
     "vmstore.store.recall.store_memory": "StoreMemory",
+    "vmstore.store.virtual_context.engine": "VirtualContextEngine InboundContext TurnReport",
+    "vmstore.store.virtual_context.chat_message": "ClientMessage",
+    "vmstore.providers.text_model": "OpenAIModel AnthropicModel",
     "vmstore.store.recall.results": (
         "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic RecallWorth"
         " KnownFact FactsFound FactGraph FactEdge FactLink"

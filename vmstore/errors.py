@@ -87,6 +87,12 @@ class EmbedderError(VmstoreError):
     code = "embedder"
 
 
+class TextModelError(VmstoreError):
+    """A text model that failed, hung, or answered with what holds no text."""
+
+    code = "text_model"
+
+
 class InternalError(VmstoreError):
     """A fault of vmstore itself; the store is as it was."""
 

@@ -252,6 +252,14 @@ class _Neighbours:
         return texts
 
 
+def neighbours(
+    log: Log, positions: Mapping[int, int], hits: Sequence[RankedText]
+) -> Iterator[tuple[RankedText, list[PlacedText]]]:
+    """Each of some hits with what was said just before and after it, where that is short."""
+    near = _Neighbours(log, positions, hits, page_facts(hits, REACH))
+    return ((hit, near.beside(hit)) for hit in hits)
+
+
 def _by_lane(hits: Sequence[RankedText], places: Iterable[Place]) -> dict[Branch, list[Place]]:
     lanes = {hit.lane.session: hit.lane for hit in hits}
     grouped: dict[Branch, list[Place]] = {}

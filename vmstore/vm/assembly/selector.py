@@ -98,6 +98,11 @@ def assemble(
     return _assembled(candidates, choice, omitted, tuple(contests), budget)
 
 
+def holds_required(candidates: Sequence[PromptCandidate], budget: int) -> bool:
+    """Whether a budget holds what may not be left out, in its smallest form."""
+    return sum(smallest(one).tokens for one in candidates if one.part is PromptPart.CORE) <= budget
+
+
 def _take_required(choice: RoomChoice[PromptCandidate], budget: int) -> None:
     required = [one for one in choice.open.values() if one.part is PromptPart.CORE]
     if not choice.take_all(required):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from vmstore.core.address import page_name
+from vmstore.core.asof import Head
 from vmstore.core.page import Role
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
 from vmstore.errors import InputError
@@ -18,9 +19,9 @@ from vmstore.search.passages import texts_of
 from vmstore.store.host import SessionHost
 from vmstore.store.reads.search import Moments
 from vmstore.store.recall.assembly.candidates import (
-    FactLine,
-    FactSource,
     RecalledTexts,
+    anchors,
+    asks,
     conversation,
     recalled_texts,
     summaries,
@@ -28,18 +29,19 @@ from vmstore.store.recall.assembly.candidates import (
     tokens_in,
     words_of,
 )
+from vmstore.store.recall.assembly.known import facts_at
 from vmstore.store.recall.assembly.message_values import CONVERSATIONS, recorded_values, shape_of
 from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
+from vmstore.store.recall.assembly.topics import TopicsOf, topics_at
 from vmstore.store.recall.cold import others
 from vmstore.views.branch import Branch
-from vmstore.views.reads.resolve_asof import ResolvedMoment
+from vmstore.views.reads.resolve_asof import ResolvedMoment, basis
 from vmstore.views.reads.spoken_turns import SpokenMessage, instructions, newest_turns
-from vmstore.vm import signals
 from vmstore.vm.assembly import blocks
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
-from vmstore.vm.assembly.hint import HintTopic, hint
+from vmstore.vm.assembly.hint import hint
 from vmstore.vm.assembly.recent_turns import TurnTokens, first_turn
-from vmstore.vm.assembly.selector import PROTECTED_TURNS, SHARES, TOKENS, Assembly, assemble
+from vmstore.vm.assembly.selector import PROTECTED_TURNS, SHARES, TOKENS, Assembly, assemble, holds_required
 from vmstore.vm.assembly.tag_rules import TAG_RULES, TagRule, checked, is_over, priority_of
 from vmstore.vm.assembly.tag_rules import texts_of as rule_texts
 from vmstore.vm.protocol.conversation import ChatMessage, TextPart
@@ -69,17 +71,6 @@ class AssemblyOptions(NamedTuple):
     shape: str | None = None
 
 
-class TopicsOf(NamedTuple):
-    """What is known of a session's topics: those of each turn, those of a message, and all, the first first."""
-
-    of_turns: Mapping[int, Sequence[str]]
-    of_message: frozenset[str]
-    all: Sequence[HintTopic]
-
-
-NO_TOPICS = TopicsOf({}, frozenset(), ())
-
-
 class _Material(NamedTuple):
     """All that a prompt is chosen from."""
 
@@ -107,19 +98,21 @@ def assembled(
     moment: ResolvedMoment,
     message: str | None,
     options: AssemblyOptions,
-    facts: FactSource | None = None,
-    topics: TopicsOf = NO_TOPICS,
+    topics: TopicsOf | None = None,
 ) -> AssembledPrompt:
     """The prompt for a message, or for what was said last, of a session as it stood at a moment."""
     ns, lane = session._ns, session._lane()
-    material = _gathered(session, lane, moment, message, options, facts, topics)
+    if topics is None:
+        with ns.asking():
+            topics = topics_at(lane, moment.position, message or "")
+    material = _gathered(session, lane, moment, message, options, topics)
     room = options.tokens - _around(material, message)
     now = ns.clock.now()
+    filtered = topics.of_message if options.filtered and topics.of_message else None
     for _ in range(TRIES):
-        choice = assemble(
-            material.candidates, max(0, room), protected=options.protected,
-            topics=topics.of_message if options.filtered and topics.of_message else None,
-        )  # fmt: skip
+        if not holds_required(material.candidates, room):
+            break
+        choice = assemble(material.candidates, room, protected=options.protected, topics=filtered)
         prompt = _written(session, moment, message, options, material, choice, now)
         if prompt.tokens <= options.tokens:
             return prompt
@@ -142,7 +135,6 @@ def _gathered(
     moment: ResolvedMoment,
     message: str | None,
     options: AssemblyOptions,
-    facts: FactSource | None,
     topics: TopicsOf,
 ) -> _Material:
     ns, position, tokens = session._ns, moment.position, options.tokens
@@ -157,13 +149,14 @@ def _gathered(
         user = session.info().user if options.across else None
         cold = others(ns, user, lane) if user is not None else []
         before = _texts(ns, lane, position, window[-1:] if message is not None else window[-2:])
+    known = facts_at(ns, lane, session.name, user, position)
     spoken = [one for turn in window for one in turn]
     shape, values = session._spoken_values(spoken, position)
     shown = frozenset([*core, *(page for one in spoken for page in one.pages)])
     asked = message if message is not None else (before[-1] if before else "")
-    share = SHARES[PromptPart.RECALLED] / 1_000_000 if signals.asks(asked) else RECALL_OF_WORK
+    share = SHARES[PromptPart.RECALLED] / 1_000_000 if asks(asked) else RECALL_OF_WORK
     found = recalled_texts(
-        ns, moments, cold, asked, words_of(asked, before), shown, session._untold, int(tokens * share)
+        ns, moments, cold, asked, words_of(asked, before), shown, session._untold, int(tokens * share), known
     )
     with ns.asking():
         short = summaries(ns, lane, position, shown)
@@ -180,31 +173,13 @@ def _gathered(
         *short,
         *found.facts,
         *found.passages,
-        *_told(facts, asked, position),
+        *anchors(known),
         *_rules(options.rules, topics.of_message),
         *_hint(topics, options),
     ]
     role = Role(_role_of(lane, core)) if core else Role.DEVELOPER
     last = window[-1][0].turn if window else 0
     return _Material(candidates, told, role, options.shape or shape, first, last, found, topics)
-
-
-def _told(facts: FactSource | None, message: str, position: int) -> list[PromptCandidate]:
-    known: list[FactLine] = [] if facts is None else list(facts.known_facts(message, position))
-    return [
-        text_candidate(
-            page_name(fact.page),
-            PromptPart.IDENTITY if fact.strength > 0 else PromptPart.FACTS,
-            f"- {blocks.plain(fact.text)}",
-            score=fact.strength or fact.score,
-            subject=fact.subject,
-            session=fact.session,
-            pages=(fact.page,),
-            at_us=fact.at_us,
-            tags=fact.tags,
-        )
-        for fact in known
-    ]
 
 
 def _rules(rules: Sequence[TagRule], tags: frozenset[str]) -> list[PromptCandidate]:
@@ -267,7 +242,8 @@ def _written(
     last = "\n\n".join(text for text in (beside, "" if core is None else str(core.form.content)) if text)
     body = _request(material, front, values, last)
     tokens = tokens_of(body, written(body), pictured=True)
-    parts = {part.word: choice.breakdown[part] for part in PromptPart}
+    said = {part: sum(len(str(one.form.content)) for one in choice.shown if one.part is part) for part in PromptPart}
+    parts = {part.word: characters // CHARACTERS_PER_TOKEN for part, characters in said.items()}
     parts[PromptPart.CONVERSATION.word] = (
         sum(len(written({"": value})) - AROUND_VALUE for value in values) // CHARACTERS_PER_TOKEN
     )
@@ -332,3 +308,15 @@ def recorded(session: SessionHost, spoken: Sequence[SpokenMessage], position: in
 
 
 assert tokens_in("") == 0, "no text takes no tokens"
+
+
+def spoken_by(session: SessionHost) -> list[Any]:
+    """Every message of a session, in order, in the shape it speaks."""
+    ns = session._ns
+    with ns.asking():
+        lane = session._lane()
+        position = basis(lane, Head()).position
+        turns = newest_turns(lane, position, TOKENS_MAX, 0)
+    spoken = [one for turn in reversed(turns) for one in turn]
+    _, values = session._spoken_values(spoken, position)
+    return [value for one in spoken for value in values[one.message]]

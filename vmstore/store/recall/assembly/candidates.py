@@ -4,69 +4,52 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
-from vmstore.core.page import Modality, PageType, Standing
+from vmstore.core.page import Modality, PageType, Role, Standing
+from vmstore.core.text.stems import terms
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
 from vmstore.core.times import iso
 from vmstore.namespace.namespace import Namespace
-from vmstore.search.passages import RankedText, texts_of
+from vmstore.search.passages import PlacedText, RankedText, folded, neighbours, page_facts, texts_of
 from vmstore.store.reads.search import Moments
+from vmstore.store.recall.assembly.known import FactsAtHand
 from vmstore.store.recall.cold import weighed
-from vmstore.store.recall.recall import FoundTexts, found, recalled, types_of
-from vmstore.store.recall.results import Passage, RecalledText
+from vmstore.store.recall.recall import found, types_of
+from vmstore.store.recall.results import KnownFact
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.pages import TYPED
 from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.spoken_turns import MESSAGE_TOKENS, SpokenMessage
 from vmstore.vm import signals
-from vmstore.vm.assembly.blocks import harmless, plain
+from vmstore.vm.assembly.blocks import day, harmless, plain
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
+from vmstore.vm.assembly.evidence import LEAST_TOKENS, PICKED_TOKENS, AnswerSentences, shorter
 from vmstore.vm.assembly.history import chains, is_whole
 from vmstore.vm.assembly.message_cut import cut, shortened
 from vmstore.vm.recall.text_pieces import bounded, without_controls
 
-HITS = 96  # texts of the best answers that are looked at
+HITS = 160  # texts of the best answers that are looked at
 FACTS_MAX = 24
-SAID_BY = ("user", "assistant")  # what stands beside an answer: not what instructs, nor what a tool printed
+BESIDE_MAX, BESIDE = 6, 0.6  # of the best hits; what stands beside one weighs so much of it
+DENSE, DENSITY = 20, 0.6  # how much a text's length counts against it
+REPLACED = " (replaced since)"
+SAID_BY = (Role.USER, Role.ASSISTANT)  # what stands beside an answer: not what instructs, nor what a tool printed
 SUMMARIES_MAX = 12
 SUMMARY_TOKENS = 200
-RELEVANCE_MIN = 0.35  # of the best passage's, to be recalled for a question
+RELEVANCE_MIN = 0.25  # of the best passage's, to be recalled for a question
 RELEVANCE_MIN_OF_WORK = 0.7  # the same where a message asks nothing
 QUERY_CHARS = 2_000
 FEW_WORDS = 3  # a message of fewer is asked with what was said before it
 REDUCED, ABSTRACT = 1_200, 300  # characters of a text in a message that is shown shorter
 _SIGNS = re.compile(r"\w[\w./@#'’_-]*", re.UNICODE)
+_ASKING = re.compile(r"\b(?:what|which|who|whose|where|when|why|how|again|current)\b|\?", re.IGNORECASE)
 _OPERATORS = frozenset(("OR", "AND", "NOT"))
 
 
 Untold = Callable[[Sequence[int]], frozenset[int]]
-
-
-class FactLine(NamedTuple):
-    """A fact that holds: the page that states it, in one sentence, and what it is about; its strength as an anchor.
-
-    `score` says how well it answers the message, from 0 to 1; `subject` is the same for facts that say the same.
-    """
-
-    page: int
-    session: str
-    text: str
-    score: float
-    subject: str = ""
-    strength: float = 0.0
-    at_us: int = 0
-    tags: tuple[str, ...] = ()
-
-
-class FactSource(Protocol):
-    """Where facts come from."""
-
-    def known_facts(self, message: str, position: int) -> Iterable[FactLine]:
-        """The facts that hold at a position and may matter for a message, and who the user is."""
-        ...
 
 
 class RecalledTexts(NamedTuple):
@@ -89,6 +72,11 @@ def words_of(message: str, before: Sequence[str] = ()) -> str:
     for text in before if len(words) < FEW_WORDS else ():
         words += _words(text)
     return " ".join(words)[:QUERY_CHARS]
+
+
+def asks(message: str) -> bool:
+    """Whether a message asks for something that was said: by its form, or by a word of asking anywhere in it."""
+    return signals.asks(message) or _ASKING.search(signals.read(message)) is not None
 
 
 def _words(text: str) -> list[str]:
@@ -189,8 +177,9 @@ def recalled_texts(
     message: str,
     query: str,
     shown: frozenset[int],
-    untold: Any,
+    untold: Untold,
     tokens: int,
+    known: FactsAtHand,
 ) -> RecalledTexts:
     """What the memory holds of a message: claims as facts, all else as passages; what is in the conversation is out."""
     if not query.strip() or tokens <= 0:
@@ -215,47 +204,111 @@ def recalled_texts(
     claims = [hit for hit in hits if types[hit.lane.session, hit.page][0] == PageType.CLAIM]
     talk = [hit for hit in hits if types[hit.lane.session, hit.page][0] in _SPOKEN]
     names = {lane.session: name for name, lane, _ in (*own, *others)}
-    facts = [
-        text_candidate(
-            page_name(hit.page), PromptPart.FACTS, f"- {plain(hit.text)}", score=hit.score, pages=(hit.page,),
-            subject=" ".join(hit.text.lower().split()), session=names[hit.lane.session],
-        )
-        for hit in claims[:FACTS_MAX]
-        if (hit.lane.session, hit.page) not in over
-    ]  # fmt: skip
-    least = RELEVANCE_MIN if signals.asks(message) else RELEVANCE_MIN_OF_WORK
+    facts = []
+    for hit in claims:
+        place = names[hit.lane.session], hit.page
+        if (hit.lane.session, hit.page) not in over and (place in known.current or place not in known.ever):
+            facts.append(_fact(known.current.get(place), hit, place))
+    least = RELEVANCE_MIN if asks(message) else RELEVANCE_MIN_OF_WORK
     top = talk[0].score if talk else 1.0
-    near = [hit for hit in talk if hit.score >= least * top]
-    best_of = recalled(ns, [*own, *others], FoundTexts(near, ""), tokens).passages if near else []
-    passages = [_passage(one, order, shown) for order, one in enumerate(best_of)]
-    return RecalledTexts(facts, passages, total, note)
+    near = [hit for hit in folded(talk)[0] if hit.score >= least * top]
+    positions = {lane.session: position for _, lane, position in (*own, *others)}
+    with ns.asking():
+        passages = _evidence(ns, near, positions, query, names, shown, known.replaced)
+    return RecalledTexts(facts[:FACTS_MAX], passages, total, note)
 
 
-def _passage(passage: Passage, order: int, shown: frozenset[int]) -> PromptCandidate:
-    """A passage as it is recalled: with what was said beside it as far as the prompt has not got that, or without."""
-    beside = [
-        text for text in passage.texts if text.found or (int(text.page[1:]) not in shown and text.role in SAID_BY)
+def anchors(known: FactsAtHand) -> list[PromptCandidate]:
+    """Who the user is: the facts with a strength, the strongest first."""
+    strong = [(place, fact) for place, fact in known.current.items() if fact.strength > 0 and fact.text]
+    return [
+        text_candidate(
+            fact.page if place[0] == fact.session else f"{fact.session}/{fact.page}",
+            PromptPart.IDENTITY,
+            f"- {plain(fact.text or '')}",
+            score=fact.strength,
+            subject=_says(fact),
+            session=fact.session,
+            pages=(place[1],),
+            at_us=fact.at_us or 0,
+            tags=tuple(fact.tags),
+        )
+        for place, fact in strong
     ]
-    both = [text for text in beside if text.found], beside
-    lines = ["\n".join(f"{text.role}: {harmless(text.text).strip()}" for text in texts) for texts in both]
-    forms = [CandidateForm(level, tokens_in(text) + 2, text) for level, text in enumerate(reversed(lines))]
-    return PromptCandidate(
-        name=beside[0].page if len(beside) == 1 else f"{beside[0].page}-{beside[-1].page}",
-        part=PromptPart.RECALLED,
-        form=forms[0],
-        others=tuple(forms[1:]),
-        score=passage.relevance,
-        order=order,
-        pages=tuple(int(text.page[1:]) for text in beside),
-        session=passage.session,
-        at_us=passage.at_us,
+
+
+def _says(fact: KnownFact) -> str:
+    return " ".join(f"{fact.subject} {fact.attribute or fact.verb} {fact.what}".lower().split())
+
+
+def _fact(fact: KnownFact | None, hit: RankedText, place: tuple[str, int]) -> PromptCandidate:
+    """A claim that answers the message, since when it holds where that is known."""
+    said = plain(hit.text if fact is None else fact.text or hit.text)
+    since = "" if fact is None or fact.valid_from_us is None else f" (since {day(fact.valid_from_us)})"
+    return text_candidate(
+        page_name(hit.page),
+        PromptPart.FACTS,
+        f"- {said}{since}",
+        score=hit.score,
+        pages=(hit.page,),
+        subject=" ".join(hit.text.lower().split()) if fact is None else _says(fact),
+        session=place[0],
+        tags=() if fact is None else tuple(fact.tags),
     )
 
 
-def _is_told_with(text: RecalledText, shown: frozenset[int]) -> bool:
+def _evidence(
+    ns: Namespace,
+    hits: Sequence[RankedText],
+    positions: Mapping[int, int],
+    query: str,
+    names: Mapping[int, str],
+    shown: frozenset[int],
+    replaced: frozenset[tuple[str, int]],
+) -> list[PromptCandidate]:
+    """What of some hits answers a message, the best with what was said beside them; long texts by their sentences."""
+    if not hits:
+        return []
+    evidence = AnswerSentences(terms(query), [hit.text for hit in hits])
+    known = page_facts(hits, 0)
+    made: dict[tuple[int, int], PromptCandidate] = {}
+    said: list[tuple[RankedText, PlacedText]] = []
+    for hit in hits:
+        origin = known[hit.lane.session, hit.page]
+        said.append((hit, PlacedText(hit.page, origin.role, origin.at, hit.text, 0, hit.score)))
+    for hit, beside in neighbours(ns.log, positions, hits[:BESIDE_MAX]):
+        said += [(hit, text._replace(score=hit.score * BESIDE)) for text in beside if _is_told_with(text, shown)]
+    for hit, text in sorted(said, key=lambda pair: -(pair[1].score or 0.0)):
+        place = hit.lane.session, text.page
+        if place not in made:
+            name = names[hit.lane.session]
+            past = REPLACED if (name, text.page) in replaced else ""
+            told = evidence.of(text.text, PICKED_TOKENS)
+            if told:
+                made[place] = _line(text, name, f"{Role(text.role).word}{past}", [told, shorter(told, LEAST_TOKENS)])
+    return list(made.values())
+
+
+def _line(text: PlacedText, session: str, who: str, told: Sequence[str]) -> PromptCandidate:
+    lines = [f"{who}: {harmless(each)}" for each in told if each]
+    forms = [CandidateForm(level, tokens_in(line) + 1, line) for level, line in enumerate(lines)]
+    assert text.score is not None, "what was found, or stands beside it, has a score"
+    return PromptCandidate(
+        name=page_name(text.page),
+        part=PromptPart.RECALLED,
+        form=forms[0],
+        others=tuple(form for form in forms[1:] if form.tokens < forms[0].tokens),
+        score=text.score * (DENSE / (DENSE + forms[0].tokens)) ** DENSITY,
+        order=text.page,
+        pages=(text.page,),
+        session=session,
+        at_us=text.at,
+    )
+
+
+def _is_told_with(text: PlacedText, shown: frozenset[int]) -> bool:
     """Whether what stands beside an answer is told with it: words of a person or a model the prompt has not got."""
-    is_data = text.text.lstrip()[:1] in ("{", "[")
-    return text.role in SAID_BY and int(text.page[1:]) not in shown and not is_data
+    return text.role in SAID_BY and text.page not in shown and text.text.lstrip()[:1] not in ("{", "[")
 
 
 def _superseded(hits: Sequence[RankedText], positions: Mapping[int, int]) -> set[tuple[int, int]]:

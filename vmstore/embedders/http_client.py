@@ -1,0 +1,132 @@
+"""Questions to a server over HTTP: connections are kept and used again, and what may pass is tried again.
+
+Each question is bounded in time; before another attempt there is a pause, twice as long each time. Threads may share
+one client. Nothing is read from the environment.
+"""
+
+from __future__ import annotations
+
+import http.client
+import math
+import threading
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from vmstore.errors import InputError, VmstoreError
+
+TIMEOUT_S = 30.0
+ATTEMPTS = 3
+PAUSE_S, PAUSE_S_MAX = 0.5, 20.0  # before the second attempt, and twice that before the next; of what a server asks for
+PASSING = frozenset((408, 409, 425, 429, 500, 502, 503, 504))  # answers that another attempt may better
+ANSWER_BYTES_MAX = 256 << 20
+SAID_CHARS_MAX = 200
+
+
+class HttpReply(NamedTuple):
+    """What a server answered: status, body, and how long it asks to be left alone."""
+
+    status: int
+    body: bytes
+    pause_s: float = 0.0
+
+
+class Wait(Protocol):
+    """Waits some seconds."""
+
+    def __call__(self, seconds: float, /) -> object: ...
+
+
+class HttpClient:
+    """Posts to `base_url` + `path`; what fails raises `failure`. `secret` is never repeated in what is said of it."""
+
+    def __init__(
+        self, base_url: str, path: str, failure: type[VmstoreError], *, headers: Mapping[str, str] | None = None,
+        secret: str | None = None, timeout_s: float = TIMEOUT_S, attempts: int = ATTEMPTS, wait: Wait | None = None,
+    ) -> None:  # fmt: skip
+        address = urlsplit(base_url if isinstance(base_url, str) else "")
+        if address.scheme not in ("http", "https") or not address.hostname or address.username or address.query:
+            raise InputError(f"{base_url!r:.80} is no address of {path[1:]}; give one like https://host/v1")
+        if timeout_s <= 0 or attempts < 1:
+            raise InputError("timeout_s and attempts are greater than 0")
+        self.host: str = address.hostname
+        self._secure, self._port = address.scheme == "https", address.port
+        self._path = address.path.rstrip("/") + path
+        self._failure, self._secret = failure, secret
+        self._timeout_s, self._attempts = timeout_s, attempts
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
+        self._wait: Wait = wait or threading.Event().wait
+
+    def close(self) -> None:
+        """Lets go of the connections that are kept."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def asked(self, body: bytes) -> bytes:
+        """What the server answers with 200; raises where it does not."""
+        reply = self._asked(body)
+        if reply.status != 200:
+            raise self._failure(f"{self.host} answered {reply.status}: {self._said(reply.body)}")
+        return reply.body
+
+    def _asked(self, body: bytes) -> HttpReply:
+        """The last answer of some attempts; raises where none came."""
+        for attempt in range(1, self._attempts + 1):
+            pause = PAUSE_S * 2 ** (attempt - 1)
+            try:
+                reply = self._reply(body)
+                if reply.status not in PASSING or attempt == self._attempts:
+                    return reply
+                pause = max(pause, min(reply.pause_s, PAUSE_S_MAX))
+            except (OSError, http.client.HTTPException) as error:
+                if attempt == self._attempts:
+                    times = "once" if attempt == 1 else f"{attempt} times"
+                    raise self._failure(f"{self.host} could not be asked ({error!r:.120}), tried {times}") from error
+            self._wait(pause)
+        raise AssertionError("the last attempt answers or raises")
+
+    def _reply(self, body: bytes) -> HttpReply:
+        with self._lock:
+            kept = self._idle.pop() if self._idle else None
+        if kept is not None:
+            try:
+                return self._over(kept, body)
+            except (http.client.RemoteDisconnected, ConnectionError):
+                pass  # the server had closed it meanwhile
+        return self._over(self._connection(), body)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        return kind(self.host, self._port, timeout=self._timeout_s)
+
+    def _over(self, connection: http.client.HTTPConnection, body: bytes) -> HttpReply:
+        try:
+            connection.request("POST", self._path, body, self._headers)
+            answer = connection.getresponse()
+            content = answer.read(ANSWER_BYTES_MAX + 1)
+            if len(content) > ANSWER_BYTES_MAX:
+                raise self._failure(f"{self.host} answered with more than {ANSWER_BYTES_MAX:,} bytes")
+            reply = HttpReply(answer.status, content, _seconds(answer.headers.get("Retry-After")))
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._idle.append(connection)
+        return reply
+
+    def _said(self, body: bytes) -> str:
+        """What a server says of a failure, without the key, should it repeat that."""
+        said = " ".join(body[: 4 * SAID_CHARS_MAX].decode("utf-8", "replace").split())
+        return (said.replace(self._secret, "…") if self._secret else said)[:SAID_CHARS_MAX]
+
+
+def _seconds(told: str | None) -> float:
+    try:
+        seconds = float(told or 0)
+    except ValueError:  # a date: the pause of the attempt will do
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
