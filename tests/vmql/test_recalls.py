@@ -121,7 +121,7 @@ def test_an_erased_question_is_told_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["RECALLS query, count(*) BY query", "RECALLS WHERE used = TRUE", "RECALLS SINCE TURN 10"]
+    "text", ["RECALLS query, count(*) BY query", "RECALLS WHERE used = TRUE", "RECALLS SINCE TURN 7"]
 )
 def test_recalls_are_chosen_and_summed(store: Store, text: str) -> None:
     """Conditions, sums and moments hold of recalls as of other rows."""

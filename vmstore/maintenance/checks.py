@@ -30,9 +30,10 @@ from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.upgrade import KEPT
 from vmstore.maintenance.columns import ColumnStore
+from vmstore.maintenance.vector_coverage import vector_coverage
 from vmstore.maintenance.verify import verdict_on
 from vmstore.namespace.folder import COLUMNS, LOG, VIEWS, views_file
-from vmstore.namespace.reports import LockedFile, Symptom
+from vmstore.namespace.reports import LockedFile, Symptom, VectorCoverage
 from vmstore.seals.seal import Seal, watched
 from vmstore.seals.seals import SEAL, folder_of, read_seal
 from vmstore.transfer.disk_usage import as_it_is
@@ -254,6 +255,23 @@ def views(folder: Path, store: Path, end: int, now: int) -> tuple[dict[str, int]
         what = f"its import of {source or 'a file'} was never finished, so nobody sees it"
         found.append(Symptom("unfinished", f"session {name}", what, f"vmstore import {store} FILE, with the same file"))
     return behind, found
+
+
+def vectors(folder: Path, store: Path) -> tuple[VectorCoverage | None, list[Symptom]]:
+    """How much has vectors of the model in use, by the views as they are; whether it is to be embedded."""
+    file = views_file(folder)
+    if not file.exists():
+        return None, []
+    try:
+        with closing(as_it_is(file)) as db:
+            schema.guard(db)
+            coverage = vector_coverage(db)
+    except (apsw.Error, TypeError):  # damaged views are told of by themselves
+        return None, []
+    if coverage is None or coverage.due is None:
+        return coverage, []
+    remedy = f"vmstore embed {store} --url URL --model {coverage.model}"
+    return coverage, [Symptom("vectors", str(file), coverage.due, remedy)]
 
 
 # ---- files and disk

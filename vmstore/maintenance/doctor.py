@@ -93,7 +93,7 @@ def _looked_at(
     found += checks.locked(folder, now)
     vault = vault_in(folder, store_key, SystemIds()) if _encrypted(folder) else None
     commits: int | None = None
-    archives, behind = 0, dict[str, int]()
+    archives, behind, coverage = 0, dict[str, int](), None
     try:
         stated: int | None = format_of(folder / LOG)
         with _opened(folder / LOG, vault) as log:
@@ -101,11 +101,12 @@ def _looked_at(
             archives = len({place.uid for _, _, place in log.mover.places()})
             found += checks.log(log, folder, path, store_key if vault is not None else None, full, progress)
             behind, symptoms = checks.views(folder, path, log.ordinal, now)
-            found += [*symptoms, *checks.strays(log, path, now), *checks.archives(log, full)]
+            coverage, lacking = checks.vectors(folder, path)
+            found += [*symptoms, *lacking, *checks.strays(log, path, now), *checks.archives(log, full)]
     except VmstoreError as error:
         stated = None
         found.append(Symptom("log", str(folder / LOG), str(error), checks.mended(str(error), path)))
-    return NamespaceHealth(name, stated, commits, size, behind, archives, locked), found
+    return NamespaceHealth(name, stated, commits, size, behind, archives, locked, coverage), found
 
 
 def _encrypted(folder: Path) -> bool:

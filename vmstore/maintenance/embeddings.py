@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import apsw
+
 from vmstore.core.page import Modality, PageType
 from vmstore.core.text.tokenizer import readable
 from vmstore.core.vectors import Embed, Quantisation, packed_vector
@@ -89,7 +91,8 @@ class EmbeddingRun:
         self._ns.engine  # noqa: B018 (refuses where the handle is for reading)
         with self._ns.asking():
             self._same_form()
-            wanted = [one for key in sessions for one in unembedded(self._ns, key, self._embedder.name, inherited)]
+            views, model = self._ns.views, self._embedder.name
+            wanted = [one for key in sessions for one in unembedded(views, key, model, inherited)]
         wanted = wanted if limit is None else wanted[:limit]
         self._total = len(wanted)
         self._again = dict.fromkeys(cell for cell, times in Counter(one.cell for one in wanted).items() if times > 1)
@@ -295,8 +298,8 @@ def embedded(store: SessionKeys) -> list[EmbeddedShare]:
         known: dict[str, int | None] = dict(ns.views.execute(_MODELS))
         if ns.embedder is not None:
             known.setdefault(ns.embedder.name, ns.embedder.dimension)
-        texts = sum(len(unembedded(ns, key, "")) for key in keys)
-        lacking = {model: sum(len(unembedded(ns, key, model)) for key in keys) for model in known}
+        texts = sum(len(unembedded(ns.views, key, "")) for key in keys)
+        lacking = {model: sum(len(unembedded(ns.views, key, model)) for key in keys) for model in known}
         return [EmbeddedShare(model, known[model], texts - lacking[model], texts) for model in sorted(known)]
 
 
@@ -315,27 +318,27 @@ def masked(text: str, places: Sequence[tuple[int, int]]) -> list[str]:
     return found
 
 
-def unembedded(ns: Namespace, session: int, model: str, inherited: bool = False) -> list[UnembeddedContent]:
+def unembedded(db: apsw.Connection, session: int, model: str, inherited: bool = False) -> list[UnembeddedContent]:
     """The contents in force at a session's end that have no vector of a model: its own, or those it inherited too."""
-    lane = Branch(ns.views, session)
+    lane = Branch(db, session)
     stretches = lane.upto(NEVER) if inherited else lane.alone().upto(NEVER)
     found: dict[int, tuple[int, int, bytes]] = {}  # by page: position, cell, commitment
     done: set[int] = set()
     for stretch in reversed(stretches):
         bounds = (stretch.session, stretch.low, stretch.high)
-        for page, position, cell, commitment in ns.views.execute(_CONTENTS, bounds):
+        for page, position, cell, commitment in db.execute(_CONTENTS, bounds):
             if cell is None:
                 found.pop(page, None)
             else:
                 found[page] = position, cell, commitment
     for stretch in lane.upto(NEVER):
-        done.update(row[0] for row in ns.views.execute(_DONE, (stretch.session, stretch.high, model)))
+        done.update(row[0] for row in db.execute(_DONE, (stretch.session, stretch.high, model)))
     own = [UnembeddedContent(session, page, *place) for page, place in found.items() if place[0] not in done]
-    kinds = _kinds(ns, lane, [one.page for one in own])
+    kinds = _kinds(lane, [one.page for one in own])
     return [one for one in own if kinds.get(one.page, False)]
 
 
-def _kinds(ns: Namespace, lane: Branch, pages: Sequence[int]) -> dict[int, bool]:
+def _kinds(lane: Branch, pages: Sequence[int]) -> dict[int, bool]:
     """Which pages hold what is embedded."""
     rows = lane.rows(_KINDS, pages)
     return {page: modality in EMBEDDED and kind not in LEFT_OUT for page, modality, kind in rows}

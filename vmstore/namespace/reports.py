@@ -169,6 +169,21 @@ class EmbeddedShare(msgspec.Struct, frozen=True):
     texts: int
 
 
+class VectorCoverage(msgspec.Struct, frozen=True):
+    """How many of the `texts` that are searched have vectors of the model that was asked last.
+
+    `others` says how many contents have vectors of models before it, by their names; `due` why the texts are to be
+    embedded (`vmstore embed`), None where too few lack a vector.
+    """
+
+    model: str
+    dimension: int
+    embedded: int
+    texts: int
+    others: dict[str, int]
+    due: str | None
+
+
 class SweepReport(msgspec.Struct, frozen=True):
     """Files of cells that no commit names, and their bytes; `deleted` unless it was only a look."""
 
@@ -251,7 +266,10 @@ class LockedFile(msgspec.Struct, frozen=True):
 
 
 class NamespaceHealth(msgspec.Struct, frozen=True):
-    """One namespace looked at: its format, commits and bytes, how far each view is behind the log, who uses it."""
+    """One namespace looked at: its format, commits and bytes, how far each view is behind the log, who uses it.
+
+    `vectors` is how much is embedded, where anything is.
+    """
 
     namespace: str
     format: int | None
@@ -260,6 +278,7 @@ class NamespaceHealth(msgspec.Struct, frozen=True):
     behind: dict[str, int]
     archives: int
     held: list[LockedFile]
+    vectors: VectorCoverage | None = None
 
 
 class Health(msgspec.Struct, frozen=True):

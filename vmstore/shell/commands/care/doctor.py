@@ -44,6 +44,9 @@ def _show_health(health: Health, screen: Screen) -> None:
             f": {commits} of format {namespace.format}, {size(namespace.bytes)}{archives}; views {behind:,} behind"
         )
         screen.show((StyledText(namespace.namespace, "name"), version))
+        if (vectors := namespace.vectors) is not None:
+            share = f": {vectors.embedded:,} of {count(vectors.texts, 'text')} have a vector of {vectors.model}"
+            screen.show((StyledText("vectors", "dim"), share))
         for user in namespace.held:
             screen.show((StyledText("in use", "dim"), f": {user.file} by process {user.pid}, {user.command}"))
     for symptom in health.symptoms:

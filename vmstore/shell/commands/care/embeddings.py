@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 def embed(arguments: argparse.Namespace, screen: Screen) -> int:
     """Embeds what has no vector yet; 1 where the embedder stopped it."""
     if arguments.url is None and not arguments.hash:
+        from vmstore.maintenance.vector_coverage import vector_coverage
+
         with open_to_ask(arguments) as store:
             shares = vmstore.embedded(store)
+            with store._ns.asking():
+                coverage = vector_coverage(store._ns.views)
         lines = [_share(one) for one in shares] or ["nothing is embedded"]
-        return screen.answer(arguments, {"models": shares}, *lines)
+        lines += [f"to be embedded: {coverage.due}"] if coverage is not None and coverage.due is not None else []
+        return screen.answer(arguments, {"models": shares, "coverage": coverage}, *lines)
     embedder = _embedder(arguments)
     with open_to_change(arguments) as store, screen.progress("embedding") as tell:
         store.embedder = embedder
