@@ -67,7 +67,8 @@ ROUND = [
     Deed("depth", 3, 2),
     Deed("mark", 0, 1, 2, 3),
 ]
-STORY = [*ROUND, Deed("fork", 2, 9), *ROUND, Deed("switch", 0), *ROUND, Deed("fork", 5, 1), *ROUND, Deed("hand", 1, 0, 1)]
+FORKS = [*ROUND, Deed("fork", 2, 9), *ROUND, Deed("switch", 0), *ROUND, Deed("fork", 5, 1), *ROUND]
+STORY = [*FORKS, Deed("hand", 1, 0, 1)]
 
 
 def store_over(engine: Engine) -> Store:
