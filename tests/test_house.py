@@ -23,7 +23,7 @@ EXTRAS = (
 HOMES = (
     "vmstore.columns.",
     *(f"vmstore.search.{name}" for name in ("draft", "folder", "index", "moment", "segment", "vectors")),
-    "vmstore.relevance.closeness",
+    *("vmstore.relevance.candidates", "vmstore.relevance.closeness"),
     "vmstore.relevance.features",
     "vmstore.relevance.score",
     *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),

@@ -248,7 +248,7 @@ def _laid(text: str, begin: int, room: int, lead: str) -> tuple[int, str, _Place
 
     def place_of(place: int) -> int | None:
         run = bisect_right(starts, place) - 1
-        return place + shifts[run] if 0 <= run and place < end else None
+        return place + shifts[run] if run >= 0 and place < end else None
 
     return at, line, place_of
 

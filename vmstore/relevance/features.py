@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmstore.core.page import Role
+from vmstore.relevance.candidates import Floats, Found, Rows
 from vmstore.relevance.measures import (
     DAY_US,
     DENSE,
     EARLY,
     FEATURES,
     K1,
-    LIKE,
     MIX,
     NEAR,
     NEAR_DAYS,
@@ -30,8 +30,6 @@ from vmstore.relevance.measures import (
     PAUSE_US,
     SHORT,
     SPAN,
-    SPREAD,
-    TINY,
     WINDOW,
     WINDOW_ASKED,
     B,
@@ -39,21 +37,6 @@ from vmstore.relevance.measures import (
 from vmstore.relevance.question import Needle, Question, named, needles_of
 from vmstore.relevance.texts import TextColumns, Texts
 from vmstore.relevance.traits import Trait
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-
-SPARSE = 64  # postings to as many times the texts: so few are looked at with the rows around them alone
-
-
-class Found(NamedTuple):
-    """A needle among the texts: the rows that have it, how often, what it weighs, rows with other spellings."""
-
-    needle: Needle
-    rows: Rows
-    counts: Floats
-    weight: float
-    likes: tuple[tuple[Rows, float], ...]
 
 
 class Around(NamedTuple):
@@ -82,52 +65,6 @@ def _found(texts: Texts, needle: Needle) -> Found:
     weight = float(np.log1p((texts.count - len(rows) + 0.5) / (len(rows) + 0.5))) * needle.weight
     likes = ((texts.postings(term)[0].astype(np.int64), alike) for term, alike in needle.likes)
     return Found(needle, rows, counts, weight, tuple(likes))
-
-
-def candidates(count: int, found: Sequence[Found], sentence: bool, most: int | None) -> tuple[Rows, int]:
-    """The rows that are worth scoring, ascending, and how many have any asked word.
-
-    Who types single words wants the texts that have one. For a sentence they are those with an asked word, or another
-    spelling of one, in them or within four rows, the best of them by how much the words weigh there; a fifth of the
-    places go to the best by the words in the row alone.
-    """
-    places = _places(count, found)
-    looked_at = count if places is None else len(places)
-    own = np.zeros(looked_at + 2 * NEAR)
-    for one in found:
-        own[_at(places, one.rows) + NEAR] += one.weight * one.counts / (one.counts + K1)
-    total = int(np.count_nonzero(own))
-    near = own[NEAR : NEAR + looked_at]
-    if sentence:
-        for one in found:
-            for rows, alike in one.likes:
-                own[_at(places, rows) + NEAR] += LIKE * alike * one.weight
-        near = sum((share * own[at : at + looked_at] for at, share in enumerate(SPREAD)), np.zeros(looked_at))
-    rows = np.flatnonzero(near)
-    if most is not None and len(rows) > most:
-        inner, near = own[rows + NEAR], near[rows]
-        some = max(most // 5, 1)
-        least = np.partition(near, len(rows) - most + some)[len(rows) - most + some]
-        least_own = np.partition(inner, len(rows) - some)[len(rows) - some]
-        rows = rows[(near >= least) | (inner >= max(least_own, TINY))]
-    return rows if places is None else places[rows], total
-
-
-def _places(count: int, found: Sequence[Found]) -> Rows | None:
-    """The rows within twice the reach of an asked word, ascending; None where they are a good part of all.
-
-    Numbered anew they stand as close to each other as before, as far as a word reaches; where rows are left out
-    between two of them no word is within its reach.
-    """
-    lists = [rows for one in found for rows in (one.rows, *(rows for rows, _ in one.likes))]
-    if SPARSE * sum(map(len, lists)) >= count:
-        return None
-    wide = (np.concatenate(lists)[:, None] + np.arange(-2 * NEAR, 2 * NEAR + 1)).ravel() if lists else np.zeros(0)
-    return np.unique(wide[(wide >= 0) & (wide < count)]).astype(np.int64)
-
-
-def _at(places: Rows | None, rows: Rows) -> Rows:
-    return rows if places is None else np.searchsorted(places, rows)
 
 
 def around(texts: Texts, rows: Rows) -> Around:

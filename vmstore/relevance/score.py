@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vmstore.relevance.features import Floats, Rows, candidates, features, lookup
+from vmstore.relevance.candidates import Floats, Rows, candidates
+from vmstore.relevance.features import features, lookup
 from vmstore.relevance.measures import FEATURES
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Question, question_of, spoken_names, words_of

@@ -1,0 +1,157 @@
+"""The texts that are worth scoring for a question, by how much its words weigh in and around them.
+
+Where the words stand in a good part of all texts, these are gone through some at a time, so that what is worked on
+stays small and close; what cannot be among the best is dropped at once. The answer is the same as over all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmstore.relevance.measures import K1, LIKE, NEAR, SPREAD, TINY
+from vmstore.relevance.question import Needle
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+SPARSE = 64  # postings to as many times the texts: so few are looked at with the rows around them alone
+ROWS_MIN, ROWS_MAX = 4_096, 32_768  # that are gone through at once: few at first, to learn soon what is good
+KERNEL = np.array(SPREAD)
+CLOSE = 1 - 1e-9  # sums of the same numbers in another order differ by less
+
+
+class Found(NamedTuple):
+    """A needle among the texts: the rows that have it, how often, what it weighs, rows with other spellings."""
+
+    needle: Needle
+    rows: Rows
+    counts: Floats
+    weight: float
+    likes: tuple[tuple[Rows, float], ...]
+
+    @property
+    def gains(self) -> Floats:
+        """What it is worth in each row that has it."""
+        return self.weight * self.counts / (self.counts + K1)
+
+
+def candidates(count: int, found: Sequence[Found], sentence: bool, most: int | None) -> tuple[Rows, int]:
+    """The rows that are worth scoring, ascending, and how many have any asked word.
+
+    Who types single words wants the texts that have one. For a sentence they are those with an asked word, or another
+    spelling of one, in them or within four rows, the best of them by how much the words weigh there; a fifth of the
+    places go to the best by the words in the row alone.
+    """
+    added = _Added(found, sentence)
+    if SPARSE * added.postings >= count:
+        return _best(count, added, sentence, most)
+    places = added.places(count)
+    rows, total = _best(len(places), added.at(places), sentence, most)
+    return places[rows], total
+
+
+class _Added:
+    """What is added to rows: for asked words, and for other spellings of them."""
+
+    def __init__(self, found: Sequence[Found], sentence: bool) -> None:
+        self.words = [(one.rows, one.gains) for one in found]
+        self.likes = [
+            (rows, np.full(len(rows), LIKE * alike * one.weight))
+            for one in found
+            for rows, alike in (one.likes if sentence else ())
+        ]
+        self.postings = sum(len(rows) for rows, _ in self.words + self.likes)
+
+    def places(self, count: int) -> Rows:
+        """The rows within twice the reach of any, ascending.
+
+        Numbered anew they stand as close to each other as before, as far as a word reaches; where rows are left out
+        between two of them no word is within its reach.
+        """
+        lists = [rows for rows, _ in self.words + self.likes]
+        wide = (np.concatenate(lists)[:, None] + np.arange(-2 * NEAR, 2 * NEAR + 1)).ravel()
+        return np.unique(wide[(wide >= 0) & (wide < count)])
+
+    def at(self, places: Rows) -> _Added:
+        """The same, rows numbered anew."""
+        found = _Added((), False)
+        found.words = [(np.searchsorted(places, rows), gains) for rows, gains in self.words]
+        found.likes = [(np.searchsorted(places, rows), gains) for rows, gains in self.likes]
+        return found
+
+
+class _Kept:
+    """The rows that may be among the best so far, with what weighs near and in them."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._some = max((most or 0) // 5, 1)
+        self._least = self._least_own = 0.0
+        self.rows = np.zeros(0, np.int64)
+        self._near = self._own = np.zeros(0)
+
+    def take(self, first: int, own: Floats, near: Floats | None) -> None:
+        """Takes in the rows from one on, `own` with those before and after; `near` is theirs, or about that."""
+        inner = own[NEAR : len(own) - NEAR]
+        about = inner if near is None else near
+        if self._least:
+            here = np.flatnonzero((about >= self._least * CLOSE) | (inner >= self._least_own))
+        else:
+            here = np.flatnonzero(about)
+        exact = inner[here] if near is None else _spread(own, here)
+        self.rows = np.concatenate([self.rows, here + first])
+        self._near = np.concatenate([self._near, exact])
+        self._own = np.concatenate([self._own, inner[here]])
+        if self._most is not None and len(here) and (self._least or len(self.rows) > self._most):
+            self._cut(self._most)
+
+    def _cut(self, most: int) -> None:
+        """Drops what is not among the best."""
+        self._least = float(_largest(self._near, most - self._some))
+        self._least_own = max(float(_largest(self._own, self._some)), TINY)
+        best = np.flatnonzero((self._near >= self._least) | (self._own >= self._least_own))
+        self.rows, self._near, self._own = self.rows[best], self._near[best], self._own[best]
+
+
+def _best(count: int, added: _Added, sentence: bool, most: int | None) -> tuple[Rows, int]:
+    """The best rows, some at a time, and how many have any asked word."""
+    edges = [0, *(ROWS_MIN << n for n in range((ROWS_MAX // ROWS_MIN).bit_length()))]
+    edges = [edge for edge in (*edges, *range(2 * ROWS_MAX, count, ROWS_MAX)) if edge < count] + [count]
+    words, likes = _cut_up(added.words, edges), _cut_up(added.likes, edges)
+    kept, total = _Kept(most), 0
+    for number, (first, last) in enumerate(pairwise(edges)):
+        own = np.zeros(last - first + 2 * NEAR)
+        for rows, gains, low, high in words:
+            own[rows[low[number] : high[number]] - (first - NEAR)] += gains[low[number] : high[number]]
+        total += int(np.count_nonzero(own[NEAR : len(own) - NEAR]))
+        for rows, gains, low, high in likes:
+            own[rows[low[number] : high[number]] - (first - NEAR)] += gains[low[number] : high[number]]
+        kept.take(first, own, np.correlate(own, KERNEL) if sentence else None)
+    return kept.rows, total
+
+
+def _cut_up(
+    lists: Sequence[tuple[Rows, Floats]], edges: Sequence[int]
+) -> list[tuple[Rows, Floats, list[int], list[int]]]:
+    """Lists with where in each the rows begin and end that are within reach of those between two edges."""
+    low, high = np.array(edges[:-1], np.int64) - NEAR, np.array(edges[1:], np.int64) + NEAR
+    return [
+        (rows, gains, np.searchsorted(rows, low).tolist(), np.searchsorted(rows, high).tolist())
+        for rows, gains in lists
+    ]
+
+
+def _spread(own: Floats, rows: Rows) -> Floats:
+    """What weighs near some rows: the same sum everywhere, whatever `np.correlate` makes of it."""
+    wide = own[rows[:, None] + np.arange(len(SPREAD))]
+    return sum((share * wide[:, at] for at, share in enumerate(SPREAD)), np.zeros(len(rows)))
+
+
+def _largest(values: Floats, number: int) -> np.float64:
+    """The so-manieth largest of some values."""
+    return np.partition(values, len(values) - number)[len(values) - number]  # type: ignore[no-any-return]
