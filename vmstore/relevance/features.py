@@ -18,7 +18,6 @@ from vmstore.core.page import Role
 from vmstore.relevance.candidates import Floats, Found, Rows
 from vmstore.relevance.measures import (
     DAY_US,
-    DENSE,
     EARLY,
     FEATURES,
     K1,
@@ -38,11 +37,15 @@ from vmstore.relevance.question import Needle, Question, named, needles_of
 from vmstore.relevance.texts import TextColumns, Texts
 from vmstore.relevance.traits import Trait
 
+LOOKED_AT = frozenset({"length", "session", "at_us", "traits"})  # of the rows around one
+
 
 class Around(NamedTuple):
-    """Some rows with those around each: their numbers, their columns, which stand in the same sitting."""
+    """Some rows with those around each: their numbers and columns, those of all around them, the same sitting."""
 
     rows: Rows
+    wide: Rows
+    own: TextColumns
     columns: TextColumns
     same: Floats
 
@@ -72,13 +75,14 @@ def around(texts: Texts, rows: Rows) -> Around:
     wide = rows[:, None] + np.arange(-NEAR, NEAR + 1)
     inside = (wide >= 0) & (wide < texts.count)
     wide = np.clip(wide, 0, max(texts.count - 1, 0))
-    columns = TextColumns(*(np.asarray(column).reshape(wide.shape) for column in texts.columns(wide.ravel())))
+    told = texts.columns(wide.ravel(), LOOKED_AT)
+    columns = TextColumns(*(np.asarray(column).reshape(wide.shape) for column in told))
     step = inside[:, 1:] & inside[:, :-1] & (columns.session[:, 1:] == columns.session[:, :-1])
     step &= np.abs(np.diff(columns.at_us, axis=1)) <= PAUSE_US
     same = np.ones(wide.shape)
     same[:, NEAR + 1 :] = np.cumprod(step[:, NEAR:], axis=1)
     same[:, :NEAR] = np.cumprod(step[:, NEAR - 1 :: -1], axis=1)[:, ::-1]
-    return Around(wide, columns, same)
+    return Around(rows, wide, texts.columns(rows), columns, same)
 
 
 def features(texts: Texts, question: Question, found: Sequence[Found], rows: Rows) -> Floats:
@@ -92,9 +96,11 @@ def _of_words(texts: Texts, found: Sequence[Found], near: Around) -> dict[str, F
     """What the asked words say."""
     weights = np.array([one.weight for one in found])
     total = float(weights.sum()) or 1.0
-    counts = np.stack([_spread(texts.count, one.rows, one.counts, near.rows) for one in found]) * near.same
-    likes = np.stack([_likes(texts.count, one, near.rows) for one in found]) * near.same
-    likes = np.maximum(likes, counts > 0)
+    counts = np.stack([_spread(one.rows, one.counts, near.rows) for one in found]) * near.same
+    likes = (counts > 0).astype(np.float64)
+    for number, one in enumerate(found):
+        if one.likes:
+            likes[number] = np.maximum(_likes(one, near.rows) * near.same, likes[number])
     length = near.columns.length * near.same
     own, own_length = counts[:, :, NEAR], length[:, NEAR]
     asked = _asked_before(near)
@@ -131,7 +137,7 @@ def _of_words(texts: Texts, found: Sequence[Found], near: Around) -> dict[str, F
 
 def _of_turns(texts: Texts, question: Question, near: Around) -> dict[str, Floats]:
     """What kind of text it is, where it stands, and whether that is what is asked for."""
-    columns = TextColumns(*(column[:, NEAR] for column in near.columns))  # type: ignore[arg-type]
+    columns = near.own
     mean = max(texts.words / texts.count, 1.0)
     length = np.log1p(columns.length) - np.log1p(mean)
     wants = question.wants
@@ -170,23 +176,22 @@ def _asked_before(near: Around) -> NDArray[np.bool_]:
     return asks & (near.same[:, NEAR - 1] > 0)
 
 
-def _spread(count: int, rows: Rows, values: Floats, wanted: Rows) -> Floats:
-    """The values at some rows: nothing where a list has none."""
-    if len(rows) * DENSE > count:
-        dense = np.zeros(count)
-        dense[rows] = values
-        return dense[wanted]
-    if not len(rows):
-        return np.zeros(wanted.shape)
-    at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-    return np.where(rows[at] == wanted, values[at], 0.0)
+def _spread(listed: Rows, values: Floats, rows: Rows) -> Floats:
+    """The values of a list at some rows and those around each: nothing where it has none."""
+    found = np.zeros((len(rows), SPAN))
+    low = np.searchsorted(listed, rows - NEAR)
+    many = np.searchsorted(listed, rows + NEAR, "right") - low
+    which = np.repeat(np.arange(len(rows)), many)
+    at = np.arange(len(which)) + np.repeat(low - np.cumsum(many) + many, many)
+    found[which, listed[at] - rows[which] + NEAR] = values[at]
+    return found
 
 
-def _likes(count: int, one: Found, wanted: Rows) -> Floats:
-    """How alike the best other spelling of a needle is at some rows."""
-    best = np.zeros(wanted.shape)
-    for rows, alike in one.likes:
-        best = np.maximum(best, _spread(count, rows, np.full(len(rows), alike), wanted))
+def _likes(one: Found, rows: Rows) -> Floats:
+    """How alike the best other spelling of a needle is at some rows and those around each."""
+    best = np.zeros((len(rows), SPAN))
+    for listed, alike in one.likes:
+        best = np.maximum(best, _spread(listed, np.full(len(listed), alike), rows))
     return best
 
 

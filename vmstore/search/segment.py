@@ -133,6 +133,8 @@ class TextSegment:
 
     def session_of(self, docs: Array) -> NDArray[np.int64]:
         """Who wrote some texts."""
+        if len(self.arrays["sessions"]) == 1:
+            return np.full(len(docs), self.arrays["sessions"][0], np.int64)
         runs = np.searchsorted(self.arrays["starts"], docs, "right") - 1
         return self.arrays["sessions"][runs].astype(np.int64)
 
