@@ -22,7 +22,7 @@ EXTRAS = (
 # Where an extra is at home: these need it to be imported at all.
 HOMES = (
     "vmstore.columns.",
-    *(f"vmstore.search.{name}" for name in ("draft", "folder", "index", "moment", "segment", "vectors")),
+    *(f"vmstore.search.{name}" for name in ("draft", "folder", "index", "moment", "segment", "likes", "vectors")),
     *("vmstore.relevance.candidates", "vmstore.relevance.closeness"),
     "vmstore.relevance.features",
     "vmstore.relevance.score",

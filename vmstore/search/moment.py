@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from vmstore.relevance.likeness import halves, likest, turned, typos_allowed
 from vmstore.relevance.texts import COLUMNS, TextColumns
 from vmstore.relevance.words import Analyzer
+from vmstore.search.likes import perhaps_alike
 from vmstore.search.segment import COLUMNS as PACKED
 from vmstore.search.segment import NAMED, TextSegment
 
@@ -167,20 +168,19 @@ class MomentTexts:
         return found[:limit]
 
     def _alike(self, word: str) -> list[str]:
-        begin, end, turn = (part.encode("utf-8", "surrogatepass") for part in (*halves(word), turned(word)))
-        known: dict[str, bool] = {}
-        found: set[str] = set()
-        for placing in self._placings:
-            segment = placing.segment
-            terms = {*segment.beginning(begin)[1], *segment.ending(end), turn}
-            texts = {term.decode("utf-8", "surrogatepass"): term for term in terms}
-            fresh = texts.keys() - known.keys()
-            like = set(likest(word, fresh, len(fresh)))
-            known.update((text, text in like) for text in fresh)
-            for text, term in texts.items():
-                if known[text] and (number := segment.number(term)) >= 0 and placing.frequencies(number, 1)[0]:
-                    found.add(text)
-        return likest(word, found, len(found))
+        begin = halves(word)[0].encode("utf-8", "surrogatepass")
+        vocabularies = []
+        for segment in (placing.segment for placing in self._placings if placing.segment.vocabulary):
+            first, terms = segment.beginning(begin)
+            vocabularies.append((segment.spelling, range(first, first + len(terms))))
+        perhaps = {turned(word), *perhaps_alike(word, vocabularies)}
+        alike = likest(word, perhaps, len(perhaps))
+        return [term for term in alike if self._has(term.encode("utf-8", "surrogatepass"))]
+
+    def _has(self, term: bytes) -> bool:
+        """Whether any of these rows has a term."""
+        numbers = ((placing, placing.segment.number(term)) for placing in self._placings)
+        return any(number >= 0 and placing.frequencies(number, 1)[0] for placing, number in numbers)
 
     # ---- rows
 

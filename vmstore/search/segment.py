@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vmstore.search.likes import TermSpelling
+
 Array = NDArray[Any]
 Buffer = bytes | memoryview | mmap.mmap
 
@@ -186,13 +188,12 @@ class TextSegment:
             end += 1
         return first * BLOCK + start, held[start:end]
 
-    def ending(self, suffix: bytes) -> Iterator[bytes]:
-        """The terms that end so, in order."""
-        held, wanted, at = self._all, suffix + b"\n", -1
-        while (at := held.find(wanted, at + 1)) >= 0:
-            yield held[held.rfind(b"\n", 0, at) + 1 : at + len(suffix)]
-
     @cached_property
+    def spelling(self) -> TermSpelling:
+        """How its terms are spelled."""
+        return TermSpelling(np.frombuffer(self.terms, np.uint8, self._blocks[-1]))
+
+    @property
     def _all(self) -> bytes:
         return bytes(self.terms[: self._blocks[-1]])
 
