@@ -19,7 +19,7 @@ from vmstore.relevance.question import Needle
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-SPARSE = 64  # postings to as many times the texts: so few are looked at with the rows around them alone
+SPARSE = 512  # postings to as many times the texts: so few are looked at with the rows around them alone
 ROWS_MIN, ROWS_MAX = 4_096, 32_768  # that are gone through at once: few at first, to learn soon what is good
 KERNEL = np.array(SPREAD)
 CLOSE = 1 - 1e-9  # sums of the same numbers in another order differ by less
@@ -100,7 +100,9 @@ class _Kept:
         inner = own[NEAR : len(own) - NEAR]
         about = inner if near is None else near
         if self._least:
-            here = np.flatnonzero((about >= self._least * CLOSE) | (inner >= self._least_own))
+            least = self._least * CLOSE
+            here = np.flatnonzero(about >= min(least, self._least_own))  # what weighs in a row weighs near it too
+            here = here[(about[here] >= least) | (inner[here] >= self._least_own)]
         else:
             here = np.flatnonzero(about)
         exact = inner[here] if near is None else _spread(own, here)
@@ -125,10 +127,12 @@ def _best(count: int, added: _Added, sentence: bool, most: int | None) -> tuple[
     words, likes = _cut_up(added.words, edges), _cut_up(added.likes, edges)
     kept, total = _Kept(most), 0
     for number, (first, last) in enumerate(pairwise(edges)):
-        own = np.zeros(last - first + 2 * NEAR)
-        for rows, gains, low, high in words:
-            own[rows[low[number] : high[number]] - (first - NEAR)] += gains[low[number] : high[number]]
-        total += int(np.count_nonzero(own[NEAR : len(own) - NEAR]))
+        size = last - first + 2 * NEAR
+        here = [slice(low[number], high[number]) for _, _, low, high in words]
+        rows = np.concatenate([_NO_ROWS, *(rows[some] for (rows, *_), some in zip(words, here, strict=True))])
+        gains = np.concatenate([_NOTHING, *(gains[some] for (_, gains, *_), some in zip(words, here, strict=True))])
+        own = np.asarray(np.bincount(rows - (first - NEAR), gains, size), np.float64)
+        total += int(np.count_nonzero(own[NEAR : size - NEAR]))
         for rows, gains, low, high in likes:
             own[rows[low[number] : high[number]] - (first - NEAR)] += gains[low[number] : high[number]]
         kept.take(first, own, np.correlate(own, KERNEL) if sentence else None)
@@ -155,3 +159,6 @@ def _spread(own: Floats, rows: Rows) -> Floats:
 def _largest(values: Floats, number: int) -> np.float64:
     """The so-manieth largest of some values."""
     return np.partition(values, len(values) - number)[len(values) - number]  # type: ignore[no-any-return]
+
+
+_NO_ROWS, _NOTHING = np.zeros(0, np.int64), np.zeros(0)

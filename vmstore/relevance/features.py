@@ -38,6 +38,7 @@ from vmstore.relevance.texts import TextColumns, Texts
 from vmstore.relevance.traits import Trait
 
 LOOKED_AT = frozenset({"length", "session", "at_us", "traits"})  # of the rows around one
+LOOKED_INTO = frozenset({"length", "traits", "role", "at_us", "speaker", "tool"})  # of the row itself
 
 
 class Around(NamedTuple):
@@ -82,7 +83,7 @@ def around(texts: Texts, rows: Rows) -> Around:
     same = np.ones(wide.shape)
     same[:, NEAR + 1 :] = np.cumprod(step[:, NEAR:], axis=1)
     same[:, :NEAR] = np.cumprod(step[:, NEAR - 1 :: -1], axis=1)[:, ::-1]
-    return Around(rows, wide, texts.columns(rows), columns, same)
+    return Around(rows, wide, texts.columns(rows, LOOKED_INTO), columns, same)
 
 
 def features(texts: Texts, question: Question, found: Sequence[Found], rows: Rows) -> Floats:

@@ -46,10 +46,10 @@ def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Fl
 def _speakers(texts: Texts, rows: Rows) -> set[str]:
     """The words of the names of those who wrote some rows."""
     names = texts.names("speaker")
-    speakers = np.unique(texts.columns(rows.astype(np.int32)).speaker).tolist()
+    speakers = np.unique(texts.columns(rows, {"speaker"}).speaker).tolist()
     return {word for number in speakers for word in words_of(names[number])}
 
 
 def last_us(texts: Texts) -> int:
     """When the last of some texts was written."""
-    return int(texts.columns(np.array([texts.count - 1], np.int32)).at_us[0]) if texts.count else 0
+    return int(texts.columns(np.array([texts.count - 1], np.int32), {"at_us"}).at_us[0]) if texts.count else 0

@@ -28,6 +28,7 @@ ScoredParts = tuple[int, float, Parts]
 READ = 64  # texts that are looked into at once where a query requires or excludes something
 K1 = 1.2
 B = 0.75
+_PLACE = frozenset({"session", "page", "version", "position"})
 FEW = 16  # postings to as many times the texts: so few are sorted, and no number is kept for each text
 
 
@@ -87,7 +88,7 @@ def by_words(texts: MomentTexts | NaiveTexts, query: str, limit: int | None = No
 def _pages(texts: Any, rows: Sequence[ScoredParts]) -> list[RankedPage]:
     """Rows with what is known of them."""
     places = _rows(texts, [int(row) for row, _, _ in rows])
-    told = texts.columns(places)
+    told = texts.columns(places, _PLACE)
     each = zip(rows, texts.lanes(places), told.session, told.page, told.version, told.position, strict=True)
     return [
         RankedPage(score, int(row), int(lane), int(session), int(page), int(version), int(position), parts)

@@ -46,7 +46,12 @@ class Packed(NamedTuple):
 
     def at(self, docs: Array | slice) -> NDArray[np.int64]:
         """The numbers of some texts."""
-        return self.values[docs].astype(np.int64) * self.scale + self.base
+        found = self.values[docs].astype(np.int64)
+        if self.scale != 1:
+            found *= self.scale
+        if self.base:
+            found += self.base
+        return found
 
 
 def packed(values: NDArray[np.int64]) -> Packed:
