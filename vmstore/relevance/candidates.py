@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 SPARSE = 512  # postings to as many times the texts: so few are looked at with the rows around them alone
-ROWS_MIN, ROWS_MAX = 4_096, 32_768  # that are gone through at once: few at first, to learn soon what is good
+ROWS_MIN, ROWS_MAX = 4_096, 65_536  # that are gone through at once: few at first, to learn soon what is good
 KERNEL = np.array(SPREAD)
 CLOSE = 1 - 1e-9  # sums of the same numbers in another order differ by less
 
@@ -86,38 +86,48 @@ class _Added:
 
 
 class _Kept:
-    """The rows that may be among the best so far, with what weighs near and in them."""
+    """The rows that may be among the best so far, with what weighs in each and those around it, and about near it."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, reach: int) -> None:
         self._most = most
         self._some = max((most or 0) // 5, 1)
+        self._reach = reach
         self._least = self._least_own = 0.0
-        self.rows = np.zeros(0, np.int64)
-        self._near = self._own = np.zeros(0)
+        self._rows, self._near = np.zeros(0, np.int64), np.zeros(0)
+        self._wide = np.zeros((0, 2 * reach + 1))
 
-    def take(self, first: int, own: Floats, near: Floats | None) -> None:
-        """Takes in the rows from one on, `own` with those before and after; `near` is theirs, or about that."""
+    def take(self, first: int, own: Floats, near: Floats) -> None:
+        """Takes in the rows from one on, `own` with those before and after; `near` is about what weighs near them."""
         inner = own[NEAR : len(own) - NEAR]
-        about = inner if near is None else near
         if self._least:
-            least = self._least * CLOSE
-            here = np.flatnonzero(about >= min(least, self._least_own))  # what weighs in a row weighs near it too
-            here = here[(about[here] >= least) | (inner[here] >= self._least_own)]
+            here = np.flatnonzero(near >= min(self._least, self._least_own))  # what weighs in a row weighs near it too
+            here = here[(near[here] >= self._least) | (inner[here] >= self._least_own)]
         else:
-            here = np.flatnonzero(about)
-        exact = inner[here] if near is None else _spread(own, here)
-        self.rows = np.concatenate([self.rows, here + first])
-        self._near = np.concatenate([self._near, exact])
-        self._own = np.concatenate([self._own, inner[here]])
-        if self._most is not None and len(here) and (self._least or len(self.rows) > self._most):
-            self._cut(self._most)
+            here = np.flatnonzero(near)
+        if not len(here):
+            return
+        wide = own[here[:, None] + np.arange(NEAR - self._reach, NEAR + self._reach + 1)]
+        self._rows = np.concatenate([self._rows, here + first])
+        self._near = np.concatenate([self._near, near[here]])
+        self._wide = np.concatenate([self._wide, wide])
+        if self._most is not None and len(self._rows) > 2 * self._most:
+            self._cut(self._near, self._most, CLOSE)
 
-    def _cut(self, most: int) -> None:
-        """Drops what is not among the best."""
-        self._least = float(_largest(self._near, most - self._some))
-        self._least_own = max(float(_largest(self._own, self._some)), TINY)
-        best = np.flatnonzero((self._near >= self._least) | (self._own >= self._least_own))
-        self.rows, self._near, self._own = self.rows[best], self._near[best], self._own[best]
+    def best(self) -> Rows:
+        """The best of all that were taken."""
+        if self._most is not None and (self._least or len(self._rows) > self._most):
+            shares = SPREAD if self._reach else (1.0,)
+            near = sum((share * self._wide[:, at] for at, share in enumerate(shares)), np.zeros(len(self._rows)))
+            self._cut(near, self._most, 1.0)
+        return self._rows
+
+    def _cut(self, near: Floats, most: int, close: float) -> None:
+        """Drops what is not among the best, or so close to them that another order of the sum might tell."""
+        own = self._wide[:, self._reach]
+        self._least = float(_largest(near, most - self._some)) * close
+        self._least_own = max(float(_largest(own, self._some)), TINY)
+        best = np.flatnonzero((near >= self._least) | (own >= self._least_own))
+        self._rows, self._near, self._wide = self._rows[best], self._near[best], self._wide[best]
 
 
 def _best(count: int, added: _Added, sentence: bool, most: int | None) -> tuple[Rows, int]:
@@ -125,18 +135,18 @@ def _best(count: int, added: _Added, sentence: bool, most: int | None) -> tuple[
     edges = [0, *(ROWS_MIN << n for n in range((ROWS_MAX // ROWS_MIN).bit_length()))]
     edges = [edge for edge in (*edges, *range(2 * ROWS_MAX, count, ROWS_MAX)) if edge < count] + [count]
     words, likes = _cut_up(added.words, edges), _cut_up(added.likes, edges)
-    kept, total = _Kept(most), 0
+    kept, total = _Kept(most, NEAR if sentence else 0), 0
     for number, (first, last) in enumerate(pairwise(edges)):
         size = last - first + 2 * NEAR
         here = [slice(low[number], high[number]) for _, _, low, high in words]
         rows = np.concatenate([_NO_ROWS, *(rows[some] for (rows, *_), some in zip(words, here, strict=True))])
         gains = np.concatenate([_NOTHING, *(gains[some] for (_, gains, *_), some in zip(words, here, strict=True))])
         own = np.asarray(np.bincount(rows - (first - NEAR), gains, size), np.float64)
-        total += int(np.count_nonzero(own[NEAR : size - NEAR]))
+        total += int(np.count_nonzero(own[NEAR : size - NEAR] > 0))
         for rows, gains, low, high in likes:
             own[rows[low[number] : high[number]] - (first - NEAR)] += gains[low[number] : high[number]]
-        kept.take(first, own, np.correlate(own, KERNEL) if sentence else None)
-    return kept.rows, total
+        kept.take(first, own, np.correlate(own, KERNEL) if sentence else own[NEAR : size - NEAR])
+    return kept.best(), total
 
 
 def _cut_up(
@@ -148,12 +158,6 @@ def _cut_up(
         (rows, gains, np.searchsorted(rows, low).tolist(), np.searchsorted(rows, high).tolist())
         for rows, gains in lists
     ]
-
-
-def _spread(own: Floats, rows: Rows) -> Floats:
-    """What weighs near some rows: the same sum everywhere, whatever `np.correlate` makes of it."""
-    wide = own[rows[:, None] + np.arange(len(SPREAD))]
-    return sum((share * wide[:, at] for at, share in enumerate(SPREAD)), np.zeros(len(rows)))
 
 
 def _largest(values: Floats, number: int) -> np.float64:
