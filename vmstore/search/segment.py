@@ -228,7 +228,7 @@ class TextSegment:
         start = int(self._ends[number - 1]) if number else 0
         found: Array = self.arrays["postings"][start : int(self._ends[number])]
         if number in self._bits:
-            return np.flatnonzero(np.unpackbits(found.view(np.uint8), bitorder="little"))
+            return np.flatnonzero(np.unpackbits(found.view(np.uint8), bitorder="little").view(np.bool_))
         return found
 
     def often(self, number: int) -> tuple[Array, Array] | None:
