@@ -22,8 +22,8 @@ EXTRAS = (
 # Where an extra is at home: these need it to be imported at all.
 HOMES = (
     "vmstore.columns.",
-    *(f"vmstore.search.{name}" for name in ("draft", "folder", "index", "moment", "segment", "vectors")),
-    "vmstore.relevance.closeness",
+    *(f"vmstore.search.{name}" for name in ("draft", "folder", "index", "moment", "segment", "likes", "vectors")),
+    *("vmstore.relevance.candidates", "vmstore.relevance.closeness"),
     "vmstore.relevance.features",
     "vmstore.relevance.score",
     *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),

@@ -15,9 +15,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from threading import local
+from typing import TYPE_CHECKING, NamedTuple
 
 from vmstore.cells.cell import COMMITMENT_BYTES, DAMAGED, ERASED, SALT_BYTES, Cell
+
+if TYPE_CHECKING:
+    from zstandard import ZstdDecompressor
 
 RAW, ZSTD, FILES, ARCHIVED = 0, 1, 2, 3
 ENCRYPTED = 16  # added to the form of a frame under a key, see `vault`
@@ -143,7 +147,9 @@ def opened(
     if frame.form == FILES:
         yield from _from_files(frame, wanted, files)
         return
-    sizes = [0 if length == ERASED_SIZE else length for length in lengths or ()]
+    sizes: Sequence[int] = lengths or ()
+    if ERASED_SIZE in sizes:
+        sizes = [0 if length == ERASED_SIZE else length for length in sizes]
     ends = list(accumulate(sizes, initial=0))
     content = unpacked(frame, ends[-1], dense=dense) if lengths is not None else None
     for number in wanted:
@@ -222,6 +228,19 @@ def believable(size: int, packed: int) -> bool:
     return size <= BOMB_BYTES or size <= BOMB_RATIO * packed
 
 
+_OWN = local()
+
+
+def _decompressor() -> ZstdDecompressor:
+    """One for each thread, which it must not share; to make one takes longer than a frame."""
+    import zstandard
+
+    found: ZstdDecompressor | None = getattr(_OWN, "decompressor", None)
+    if found is None:
+        found = _OWN.decompressor = zstandard.ZstdDecompressor()
+    return found
+
+
 def _inflated(content: bytes, size: int) -> bytes | None:
     import zstandard
 
@@ -230,7 +249,7 @@ def _inflated(content: bytes, size: int) -> bytes | None:
     try:
         if zstandard.frame_content_size(content) != size:  # asked first: a flipped length would be reserved
             return None
-        return zstandard.ZstdDecompressor().decompress(content, max_output_size=size)
+        return _decompressor().decompress(content, max_output_size=size)
     except zstandard.ZstdError:
         return None
 

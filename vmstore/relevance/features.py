@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmstore.core.page import Role
+from vmstore.relevance.candidates import Floats, Found, Rows
 from vmstore.relevance.measures import (
     DAY_US,
-    DENSE,
     EARLY,
     FEATURES,
     K1,
-    LIKE,
     MIX,
     NEAR,
     NEAR_DAYS,
@@ -30,8 +29,6 @@ from vmstore.relevance.measures import (
     PAUSE_US,
     SHORT,
     SPAN,
-    SPREAD,
-    TINY,
     WINDOW,
     WINDOW_ASKED,
     B,
@@ -40,26 +37,16 @@ from vmstore.relevance.question import Needle, Question, named, needles_of
 from vmstore.relevance.texts import TextColumns, Texts
 from vmstore.relevance.traits import Trait
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-
-SPARSE = 64  # postings to as many times the texts: so few are looked at with the rows around them alone
-
-
-class Found(NamedTuple):
-    """A needle among the texts: the rows that have it, how often, what it weighs, rows with other spellings."""
-
-    needle: Needle
-    rows: Rows
-    counts: Floats
-    weight: float
-    likes: tuple[tuple[Rows, float], ...]
+LOOKED_AT = frozenset({"length", "session", "at_us", "traits"})  # of the rows around one
+LOOKED_INTO = frozenset({"length", "traits", "role", "at_us", "speaker", "tool"})  # of the row itself
 
 
 class Around(NamedTuple):
-    """Some rows with those around each: their numbers, their columns, which stand in the same sitting."""
+    """Some rows with those around each: their numbers and columns, those of all around them, the same sitting."""
 
     rows: Rows
+    wide: Rows
+    own: TextColumns
     columns: TextColumns
     same: Floats
 
@@ -84,64 +71,19 @@ def _found(texts: Texts, needle: Needle) -> Found:
     return Found(needle, rows, counts, weight, tuple(likes))
 
 
-def candidates(count: int, found: Sequence[Found], sentence: bool, most: int | None) -> tuple[Rows, int]:
-    """The rows that are worth scoring, ascending, and how many have any asked word.
-
-    Who types single words wants the texts that have one. For a sentence they are those with an asked word, or another
-    spelling of one, in them or within four rows, the best of them by how much the words weigh there; a fifth of the
-    places go to the best by the words in the row alone.
-    """
-    places = _places(count, found)
-    looked_at = count if places is None else len(places)
-    own = np.zeros(looked_at + 2 * NEAR)
-    for one in found:
-        own[_at(places, one.rows) + NEAR] += one.weight * one.counts / (one.counts + K1)
-    total = int(np.count_nonzero(own))
-    near = own[NEAR : NEAR + looked_at]
-    if sentence:
-        for one in found:
-            for rows, alike in one.likes:
-                own[_at(places, rows) + NEAR] += LIKE * alike * one.weight
-        near = sum((share * own[at : at + looked_at] for at, share in enumerate(SPREAD)), np.zeros(looked_at))
-    rows = np.flatnonzero(near)
-    if most is not None and len(rows) > most:
-        inner, near = own[rows + NEAR], near[rows]
-        some = max(most // 5, 1)
-        least = np.partition(near, len(rows) - most + some)[len(rows) - most + some]
-        least_own = np.partition(inner, len(rows) - some)[len(rows) - some]
-        rows = rows[(near >= least) | (inner >= max(least_own, TINY))]
-    return rows if places is None else places[rows], total
-
-
-def _places(count: int, found: Sequence[Found]) -> Rows | None:
-    """The rows within twice the reach of an asked word, ascending; None where they are a good part of all.
-
-    Renumbered rows keep their distances as far as a word reaches; where rows are left out between two of them, no
-    word is within its reach.
-    """
-    lists = [rows for one in found for rows in (one.rows, *(rows for rows, _ in one.likes))]
-    if SPARSE * sum(map(len, lists)) >= count:
-        return None
-    wide = (np.concatenate(lists)[:, None] + np.arange(-2 * NEAR, 2 * NEAR + 1)).ravel() if lists else np.zeros(0)
-    return np.unique(wide[(wide >= 0) & (wide < count)]).astype(np.int64)
-
-
-def _at(places: Rows | None, rows: Rows) -> Rows:
-    return rows if places is None else np.searchsorted(places, rows)
-
-
 def around(texts: Texts, rows: Rows) -> Around:
     """Looks at the rows around some rows."""
     wide = rows[:, None] + np.arange(-NEAR, NEAR + 1)
     inside = (wide >= 0) & (wide < texts.count)
     wide = np.clip(wide, 0, max(texts.count - 1, 0))
-    columns = TextColumns(*(np.asarray(column).reshape(wide.shape) for column in texts.columns(wide.ravel())))
+    told = texts.columns(wide.ravel(), LOOKED_AT)
+    columns = TextColumns(*(np.asarray(column).reshape(wide.shape) for column in told))
     step = inside[:, 1:] & inside[:, :-1] & (columns.session[:, 1:] == columns.session[:, :-1])
     step &= np.abs(np.diff(columns.at_us, axis=1)) <= PAUSE_US
     same = np.ones(wide.shape)
     same[:, NEAR + 1 :] = np.cumprod(step[:, NEAR:], axis=1)
     same[:, :NEAR] = np.cumprod(step[:, NEAR - 1 :: -1], axis=1)[:, ::-1]
-    return Around(wide, columns, same)
+    return Around(rows, wide, texts.columns(rows, LOOKED_INTO), columns, same)
 
 
 def features(texts: Texts, question: Question, found: Sequence[Found], rows: Rows) -> Floats:
@@ -155,9 +97,11 @@ def _of_words(texts: Texts, found: Sequence[Found], near: Around) -> dict[str, F
     """What the asked words say."""
     weights = np.array([one.weight for one in found])
     total = float(weights.sum()) or 1.0
-    counts = np.stack([_spread(texts.count, one.rows, one.counts, near.rows) for one in found]) * near.same
-    likes = np.stack([_likes(texts.count, one, near.rows) for one in found]) * near.same
-    likes = np.maximum(likes, counts > 0)
+    counts = np.stack([_spread(one.rows, one.counts, near.rows) for one in found]) * near.same
+    likes = (counts > 0).astype(np.float64)
+    for number, one in enumerate(found):
+        if one.likes:
+            likes[number] = np.maximum(_likes(one, near.rows) * near.same, likes[number])
     length = near.columns.length * near.same
     own, own_length = counts[:, :, NEAR], length[:, NEAR]
     asked = _asked_before(near)
@@ -194,7 +138,7 @@ def _of_words(texts: Texts, found: Sequence[Found], near: Around) -> dict[str, F
 
 def _of_turns(texts: Texts, question: Question, near: Around) -> dict[str, Floats]:
     """What kind of text it is, where it stands, and whether that is what is asked for."""
-    columns = TextColumns(*(column[:, NEAR] for column in near.columns))  # type: ignore[arg-type]
+    columns = near.own
     mean = max(texts.words / texts.count, 1.0)
     length = np.log1p(columns.length) - np.log1p(mean)
     wants = question.wants
@@ -233,23 +177,22 @@ def _asked_before(near: Around) -> NDArray[np.bool_]:
     return asks & (near.same[:, NEAR - 1] > 0)
 
 
-def _spread(count: int, rows: Rows, values: Floats, wanted: Rows) -> Floats:
-    """The values at some rows: nothing where a list has none."""
-    if len(rows) * DENSE > count:
-        dense = np.zeros(count)
-        dense[rows] = values
-        return dense[wanted]
-    if not len(rows):
-        return np.zeros(wanted.shape)
-    at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-    return np.where(rows[at] == wanted, values[at], 0.0)
+def _spread(listed: Rows, values: Floats, rows: Rows) -> Floats:
+    """The values of a list at some rows and those around each: nothing where it has none."""
+    found = np.zeros((len(rows), SPAN))
+    low = np.searchsorted(listed, rows - NEAR)
+    many = np.searchsorted(listed, rows + NEAR, "right") - low
+    which = np.repeat(np.arange(len(rows)), many)
+    at = np.arange(len(which)) + np.repeat(low - np.cumsum(many) + many, many)
+    found[which, listed[at] - rows[which] + NEAR] = values[at]
+    return found
 
 
-def _likes(count: int, one: Found, wanted: Rows) -> Floats:
-    """How alike the best other spelling of a needle is at some rows."""
-    best = np.zeros(wanted.shape)
-    for rows, alike in one.likes:
-        best = np.maximum(best, _spread(count, rows, np.full(len(rows), alike), wanted))
+def _likes(one: Found, rows: Rows) -> Floats:
+    """How alike the best other spelling of a needle is at some rows and those around each."""
+    best = np.zeros((len(rows), SPAN))
+    for listed, alike in one.likes:
+        best = np.maximum(best, _spread(listed, np.full(len(listed), alike), rows))
     return best
 
 

@@ -65,19 +65,20 @@ def _differing(word: str, other: str) -> tuple[str, str]:
 
 def likeness(word: str, other: str) -> float:
     """How alike two words are written, from 0 to 1: the runs of four letters that both have, among those of each."""
-    return _share(_grams(word), len(word), other)
+    return _share(grams(word), len(word), other)
 
 
 def _share(mine: frozenset[str], length: int, other: str) -> float:
-    return 2 * len(mine & _grams(other)) / (_runs(length) + _runs(len(other)))
+    return 2 * len(mine & grams(other)) / (runs(length) + runs(len(other)))
 
 
-def _runs(length: int) -> int:
+def runs(length: int) -> int:
     """How many runs of four a word has, its beginning and end counted as letters."""
     return max(1, length + 2 - GRAM + 1)
 
 
-def _grams(word: str) -> frozenset[str]:
+def grams(word: str) -> frozenset[str]:
+    """The runs of four letters of a word, its beginning and end counted as letters."""
     edged = f"{_FIRST}{word}{_LAST}"
     return frozenset([edged[at : at + GRAM] for at in range(max(1, len(edged) - GRAM + 1))])
 
@@ -100,8 +101,8 @@ def likest(word: str, words: Iterable[str], limit: int) -> list[str]:
     if not most or limit < 1:
         return []
     begin, end = halves(word)
-    turn, mine = turned(word), _grams(word)
-    longest = 2 * _runs(len(word)) / ALIKE  # what is longer shares too little of its runs
+    turn, mine = turned(word), grams(word)
+    longest = 2 * runs(len(word)) / ALIKE  # what is longer shares too little of its runs
     shortest = (ALIKE / (2 - ALIKE)) * (len(word) - 1)  # and what is shorter has too few
     found = []
     for other in words:

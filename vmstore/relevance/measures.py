@@ -64,4 +64,3 @@ SPREAD: Final = (
 )  # of a row's words, on those from four after to four before
 LIKE: Final = 0.5  # of what a word weighs, for another spelling of it
 TINY: Final = 1e-12
-DENSE: Final = 32  # a list with more than one row in so many is spread out

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vmstore.relevance.features import Floats, Found, Rows, candidates, features, lookup
+from vmstore.relevance.candidates import Floats, Found, Rows, candidates
+from vmstore.relevance.features import features, lookup
 from vmstore.relevance.measures import FEATURES
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Question, question_of, spoken_names, words_of
@@ -53,10 +54,10 @@ def chosen(texts: Texts, question: Question, most: int | None) -> tuple[list[Fou
 def _speakers(texts: Texts, rows: Rows) -> set[str]:
     """The words of the names of those who wrote some rows."""
     names = texts.names("speaker")
-    speakers = np.unique(texts.columns(rows.astype(np.int32)).speaker).tolist()
+    speakers = np.unique(texts.columns(rows, {"speaker"}).speaker).tolist()
     return {word for number in speakers for word in words_of(names[number])}
 
 
 def last_us(texts: Texts) -> int:
     """When the last of some texts was written."""
-    return int(texts.columns(np.array([texts.count - 1], np.int32)).at_us[0]) if texts.count else 0
+    return int(texts.columns(np.array([texts.count - 1], np.int32), {"at_us"}).at_us[0]) if texts.count else 0

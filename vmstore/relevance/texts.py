@@ -7,7 +7,7 @@ written later, or elsewhere, changes no score.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ class TextColumns(NamedTuple):
     """The bits of `Trait`."""
 
 
+COLUMNS = frozenset(TextColumns._fields)
+
+
 class Texts(Protocol):
     """The texts in force at a moment."""
 
@@ -70,8 +73,8 @@ class Texts(Protocol):
         """The terms of these rows within a typo of a word, or that share most of its runs of four characters."""
         ...
 
-    def columns(self, rows: Numbers) -> TextColumns:
-        """What is known of the rows beside their words."""
+    def columns(self, rows: Numbers | Longs, wanted: Container[str] = COLUMNS) -> TextColumns:
+        """What is known of the rows beside their words; a column that is not wanted may be of zeros."""
         ...
 
     def names(self, kind: str) -> list[str]:

@@ -30,6 +30,7 @@ class Trait(IntFlag):
 
 
 MARKS: Final = "?？؟\u037e"  # the last one is Greek
+_MARKS: Final = tuple(MARKS)
 _NUMBERS: Final = (
     "one two three four five six seven eight nine ten eleven twelve dozen once twice thrice couple few several "
     "hundred hundreds thousand thousands million"
@@ -41,16 +42,23 @@ _TIMES: Final = (
 )
 _SELF: Final = "i me my mine we us our ours i'm i've i'd i'll we're we've we'd we'll"
 _ERRORS: Final = "error errors exception traceback failed failure fatal panic enoent eacces denied refused timeout"
-_LISTS: Final = tuple(
-    (trait, frozenset(words.split()))
-    for trait, words in ((Trait.NUMBER, _NUMBERS), (Trait.TIME, _TIMES), (Trait.SELF, _SELF), (Trait.ERROR, _ERRORS))
-)
+_BITS: Final[dict[str, int]] = {}
+"""By word the traits of a text that has it."""
+for _trait, _some in ((Trait.NUMBER, _NUMBERS), (Trait.TIME, _TIMES), (Trait.SELF, _SELF), (Trait.ERROR, _ERRORS)):
+    for _word in _some.split():
+        _BITS[_word] = _BITS.get(_word, 0) | int(_trait)
+_KNOWN: Final = frozenset(_BITS)
 _WORDS: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _DIGIT: Final = re.compile(r"\d")
-_NAME: Final = re.compile(r"[^\W\d_a-z](?<=[^\W\d_A-Z] .|[,;:] .)[^\W\d_A-Z]")
+_NAME: Final = re.compile(r" [^\W\d_a-z](?<=[^\W\d_A-Z] .|[,;:] .)[^\W\d_A-Z]")
 _TITLE: Final = re.compile('["“][^"”\n]{2,60}["”]')
-_CODE: Final = re.compile(r"\w\(\)|[{};]\n|=>|->|==|::|\w_\w")
+_CODE_SIGNS: Final = ("=>", "->", "==", "::", "{\n", "}\n", ";\n")
+_CALL: Final = re.compile(r"\w\(\)")
+_JOINED: Final = re.compile(r"\w_\w")
 _NAMED_ERROR: Final = re.compile(r"[a-z](?:Error|Exception)\b")
+# As plain numbers, which are added up for each text that is indexed.
+_QUESTION, _ASKS, _NUMBER, _NAMED = int(Trait.QUESTION), int(Trait.ASKS), int(Trait.NUMBER), int(Trait.NAME)
+_TITLED, _ERROR, _CODE = int(Trait.TITLE), int(Trait.ERROR), int(Trait.CODE)
 
 
 def traits(text: str) -> int:
@@ -59,26 +67,31 @@ def traits(text: str) -> int:
         end, text = text[-256:], text[:CHARS_MAX]
     else:
         end = text
-    found = Trait(0)
-    if any(mark in text for mark in MARKS[:3]):
-        found |= Trait.ASKS
-    if _ends(end).endswith(tuple(MARKS)):
-        found |= Trait.QUESTION
+    found = 0
+    if "?" in text or "？" in text or "؟" in text:
+        found |= _ASKS
+    if _ends(end).endswith(_MARKS):
+        found |= _QUESTION
     if _DIGIT.search(text):
-        found |= Trait.NUMBER
+        found |= _NUMBER
     if _NAME.search(text):
-        found |= Trait.NAME
+        found |= _NAMED
     if ('"' in text or "“" in text) and _TITLE.search(text):
-        found |= Trait.TITLE
-    if _CODE.search(text):
-        found |= Trait.CODE
-    if _NAMED_ERROR.search(text):
-        found |= Trait.ERROR
-    words = set(_WORDS.findall(text.lower().replace("’", "'")))
-    for trait, some in _LISTS:
-        if not some.isdisjoint(words):
-            found |= trait
-    return int(found)
+        found |= _TITLED
+    if _has_code(text):
+        found |= _CODE
+    if ("Error" in text or "Exception" in text) and _NAMED_ERROR.search(text):
+        found |= _ERROR
+    for word in _KNOWN.intersection(_WORDS.findall(text.lower().replace("’", "'"))):
+        found |= _BITS[word]
+    return found
+
+
+def _has_code(text: str) -> bool:
+    """Whether a text has what only code has; what is quickly seen not to be there is not looked for."""
+    if "_" in text and _JOINED.search(text):
+        return True
+    return any(sign in text for sign in _CODE_SIGNS) or ("()" in text and _CALL.search(text) is not None)
 
 
 def _ends(text: str) -> str:

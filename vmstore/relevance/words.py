@@ -125,7 +125,10 @@ class Analyzer:
         """The term of a single word."""
         if self._plain_first:
             small = folded(word)
-            stem = self._ending(self._irregular.get(small, small))
+            small = self._irregular.get(small, small)
+            stem = small
+            if 2 < len(small) <= STEM_CHARS_MAX and small.isascii() and (small.isalpha() or not _DIGIT.search(small)):
+                stem = self._stem(small)
             return self._spelled.get(stem, stem)[:TERM_CHARS_MAX]
         return folded(self._ending(word.casefold()))[:TERM_CHARS_MAX]
 
@@ -135,13 +138,15 @@ class Analyzer:
 
     def _ending(self, word: str) -> str:
         """A word without its ending, where it is one that can have an ending of the language."""
-        if not 2 < len(word) <= STEM_CHARS_MAX or _DIGIT.search(word) or (self._plain_first and not word.isascii()):
-            return word
-        return self._stem(word)
+        return word if not 2 < len(word) <= STEM_CHARS_MAX or _DIGIT.search(word) else self._stem(word)
 
     def _form(self, token: str) -> TokenForm:
-        if token.isalpha() and token.isascii() and not _HUMPED.search(token):
-            return self._words([token], [])
+        if token.isalpha() and token.isascii() and (token.islower() or not _HUMPED.search(token)):
+            small = token.lower()
+            if small in self._stops:
+                return TokenForm((), (), (small,), (small,))
+            term = self.word(token)
+            return TokenForm((term,), (), (), (term,))
         if not token.isascii():
             if classes().sign.search(token):
                 return self._signs(token)

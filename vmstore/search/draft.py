@@ -35,6 +35,8 @@ class Lexicon:
     def numbers(self, token: str) -> tuple[int, ...]:
         """The numbers of all that a token is found by."""
         form = self.analyzer.form(token)
+        if len(form.terms) == 1 and not form.wholes and not form.stops:
+            return (self._number(form.terms[0], 1),)  # a word, as most tokens are
         return (
             *(self._number(term, 1) for term in form.terms),
             *(self._number(term, 0) for term in (*form.wholes, *form.stops)),

@@ -56,7 +56,7 @@ class IndexFolder:
 
     def mark(self) -> IndexMark:
         """What is marked; a mark of nothing where there is none that can be read."""
-        state = _state(self.path / MARK)
+        state = _state(f"{self.path}/{MARK}")
         if state is None:
             return IndexMark()
         if self._mark[0] != state:
@@ -84,7 +84,7 @@ class IndexFolder:
         for file in mark.segments:
             if "/" in file.name or not file.name.endswith(SUFFIX):
                 return [], file.name
-            state = _state(self.path / file.name)
+            state = _state(f"{self.path}/{file.name}")
             known = self._open.get(file.name)
             if state is None or known is None or known[0] != state:
                 segment = self._mapped(file)
@@ -142,10 +142,10 @@ class IndexFolder:
             shutil.rmtree(self.path)
 
 
-def _state(file: Path) -> State:
+def _state(file: Path | str) -> State:
     """What shows that a file may have changed; None where it is not there."""
     try:
-        status = file.stat()
+        status = os.stat(file)
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size

@@ -7,7 +7,7 @@ is cut out of its run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmstore.relevance.likeness import halves, likest, turned, typos_allowed
-from vmstore.relevance.texts import TextColumns
+from vmstore.relevance.texts import COLUMNS, TextColumns
 from vmstore.relevance.words import Analyzer
+from vmstore.search.likes import perhaps_alike
+from vmstore.search.segment import COLUMNS as PACKED
 from vmstore.search.segment import NAMED, TextSegment
 
 Array = NDArray[Any]
@@ -166,20 +168,19 @@ class MomentTexts:
         return found[:limit]
 
     def _alike(self, word: str) -> list[str]:
-        begin, end, turn = (part.encode("utf-8", "surrogatepass") for part in (*halves(word), turned(word)))
-        known: dict[str, bool] = {}
-        found: set[str] = set()
-        for placing in self._placings:
-            segment = placing.segment
-            terms = {*segment.beginning(begin)[1], *segment.ending(end), turn}
-            texts = {term.decode("utf-8", "surrogatepass"): term for term in terms}
-            fresh = texts.keys() - known.keys()
-            like = set(likest(word, fresh, len(fresh)))
-            known.update((text, text in like) for text in fresh)
-            for text, term in texts.items():
-                if known[text] and (number := segment.number(term)) >= 0 and placing.frequencies(number, 1)[0]:
-                    found.add(text)
-        return likest(word, found, len(found))
+        begin = halves(word)[0].encode("utf-8", "surrogatepass")
+        vocabularies = []
+        for segment in (placing.segment for placing in self._placings if placing.segment.vocabulary):
+            first, terms = segment.beginning(begin)
+            vocabularies.append((segment.spelling, range(first, first + len(terms))))
+        perhaps = {turned(word), *perhaps_alike(word, vocabularies)}
+        alike = likest(word, perhaps, len(perhaps))
+        return [term for term in alike if self._has(term.encode("utf-8", "surrogatepass"))]
+
+    def _has(self, term: bytes) -> bool:
+        """Whether any of these rows has a term."""
+        numbers = ((placing, placing.segment.number(term)) for placing in self._placings)
+        return any(number >= 0 and placing.frequencies(number, 1)[0] for placing, number in numbers)
 
     # ---- rows
 
@@ -202,34 +203,36 @@ class MomentTexts:
             found[here] = self._segments[number].columns["length"].at(docs)
         return found
 
-    def _groups(self, rows: Array) -> Iterable[tuple[int, Array, Array]]:
+    def _groups(self, rows: Array) -> Iterable[tuple[int, Array | slice, Array]]:
         """Rows by segment: its number, which of the rows, their numbers there."""
         if not len(rows):
             return
         segments, docs = self._where(rows)
+        first = int(segments[0])
+        if (segments == first).all():
+            yield first, slice(None), docs
+            return
         for number in np.unique(segments).tolist():
             here = np.flatnonzero(segments == number)
             yield number, here, docs[here]
 
-    def columns(self, rows: Array) -> TextColumns:
-        """What is known of the rows beside their words."""
-        names = ("length", "chars", "position", "at", "role", *NAMED, "traits", "session", "page", "version")
-        found = {name: np.empty(len(rows), np.int64) for name in names}
+    def columns(self, rows: Array, wanted: Container[str] = COLUMNS) -> TextColumns:
+        """What is known of the rows beside their words; a column that is not wanted is of zeros."""
+        found: dict[str, Array] = {name: np.zeros(len(rows), _TYPES.get(name, np.int32)) for name in _FIELDS}
+        packed = [name for name in PACKED if _FIELDS_OF.get(name, name) in wanted]
         for number, here, docs in self._groups(rows):
             segment = self._segments[number]
-            for name, column in segment.columns.items():
-                values = column.at(docs)
-                found[name][here] = self._global[name][number][values] if name in NAMED else values
-            found["session"][here] = segment.session_of(docs)
-            found["page"][here], found["version"][here] = _pages(segment, docs, found["position"][here])
-        short = {
-            name: found[name].astype(np.int32) for name in ("length", "chars", "version", *NAMED, "role", "traits")
-        }
-        return TextColumns(
-            length=short["length"], chars=short["chars"], session=found["session"], page=found["page"],
-            version=short["version"], position=found["position"], at_us=found["at"], speaker=short["speaker"],
-            role=short["role"], tool=short["tool"], traits=short["traits"],
-        )  # fmt: skip
+            for name in packed:
+                values = segment.columns[name].at(docs)
+                found[_FIELDS_OF.get(name, name)][here] = (
+                    self._global[name][number][values] if name in NAMED else values
+                )
+            if "session" in wanted:
+                found["session"][here] = segment.session_of(docs)
+            if "page" in wanted:
+                positions = segment.columns["position"].at(docs)
+                found["page"][here], found["version"][here] = _pages(segment, docs, positions)
+        return TextColumns(**found)
 
     @cached_property
     def _names(self) -> dict[str, dict[str, int]]:
@@ -255,12 +258,11 @@ class MomentTexts:
     def texts(self, rows: Sequence[int] | Array) -> list[str]:
         """The texts themselves, read from the log."""
         wanted = np.asarray(rows, np.int64)
-        places: list[tuple[int, int]] = [(0, 0)] * len(wanted)
+        session, position = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
         for number, here, docs in self._groups(wanted):
             segment = self._segments[number]
-            sessions, positions = segment.session_of(docs).tolist(), segment.columns["position"].at(docs).tolist()
-            for at, session, position in zip(here.tolist(), sessions, positions, strict=True):
-                places[at] = session, position
+            session[here], position[here] = segment.session_of(docs), segment.columns["position"].at(docs)
+        places = list(zip(session.tolist(), position.tolist(), strict=True))
         return self._read(places)
 
     def lanes(self, rows: Array) -> NDArray[np.int64]:
@@ -269,6 +271,9 @@ class MomentTexts:
 
 
 _NONE = np.empty(0, np.int32)
+_FIELDS = TextColumns._fields
+_FIELDS_OF = {"at": "at_us"}  # of columns of a segment that have another name there
+_TYPES = dict.fromkeys(("session", "page", "position", "at_us"), np.int64)
 
 
 def _pages(segment: TextSegment, docs: Array, positions: Array) -> tuple[Array, Array]:

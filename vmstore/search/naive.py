@@ -7,7 +7,7 @@ columns, in lists.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import apsw
 
 from vmstore.log.port import Log
 from vmstore.relevance.likeness import likest
+from vmstore.relevance.texts import COLUMNS
 from vmstore.relevance.traits import traits
 from vmstore.search.contents import Content, contents, speaker, texts, tool
 from vmstore.search.place import analyzer
@@ -101,8 +102,8 @@ class NaiveTexts:
         """Terms that are written like a word, the most alike first."""
         return likest(word, self._terms, limit)
 
-    def columns(self, rows: Sequence[int]) -> NaiveColumns:
-        """What is known of the rows beside their words."""
+    def columns(self, rows: Sequence[int], wanted: Container[str] = COLUMNS) -> NaiveColumns:
+        """What is known of the rows beside their words; all of it, whatever is wanted."""
         some = [self.rows[number] for number in rows]
         numbers = {kind: {name: n for n, name in enumerate(self.names(kind))} for kind in NAMED}
         return NaiveColumns(

@@ -28,6 +28,7 @@ ScoredParts = tuple[int, float, Parts]
 READ = 64  # texts that are looked into at once where a query requires or excludes something
 K1 = 1.2
 B = 0.75
+_PLACE = frozenset({"session", "page", "version", "position"})
 FEW = 16  # postings to as many times the texts: so few are sorted, and no number is kept for each text
 
 
@@ -92,7 +93,7 @@ def word_weight(count: int, having: int) -> float:
 def _pages(texts: Any, rows: Sequence[ScoredParts]) -> list[RankedPage]:
     """Rows with what is known of them."""
     places = rows_array(texts, [int(row) for row, _, _ in rows])
-    columns = texts.columns(places)
+    columns = texts.columns(places, _PLACE)
     lanes, pages = (
         texts.lanes(places),
         zip(columns.session, columns.page, columns.version, columns.position, strict=True),

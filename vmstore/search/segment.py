@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vmstore.search.likes import TermSpelling
+
 Array = NDArray[Any]
 Buffer = bytes | memoryview | mmap.mmap
 
@@ -44,7 +46,12 @@ class Packed(NamedTuple):
 
     def at(self, docs: Array | slice) -> NDArray[np.int64]:
         """The numbers of some texts."""
-        return self.values[docs].astype(np.int64) * self.scale + self.base
+        found = self.values[docs].astype(np.int64)
+        if self.scale != 1:
+            found *= self.scale
+        if self.base:
+            found += self.base
+        return found
 
 
 def packed(values: NDArray[np.int64]) -> Packed:
@@ -133,6 +140,8 @@ class TextSegment:
 
     def session_of(self, docs: Array) -> NDArray[np.int64]:
         """Who wrote some texts."""
+        if len(self.arrays["sessions"]) == 1:
+            return np.full(len(docs), self.arrays["sessions"][0], np.int64)
         runs = np.searchsorted(self.arrays["starts"], docs, "right") - 1
         return self.arrays["sessions"][runs].astype(np.int64)
 
@@ -184,13 +193,12 @@ class TextSegment:
             end += 1
         return first * BLOCK + start, held[start:end]
 
-    def ending(self, suffix: bytes) -> Iterator[bytes]:
-        """The terms that end so, in order."""
-        held, wanted, at = self._all, suffix + b"\n", -1
-        while (at := held.find(wanted, at + 1)) >= 0:
-            yield held[held.rfind(b"\n", 0, at) + 1 : at + len(suffix)]
-
     @cached_property
+    def spelling(self) -> TermSpelling:
+        """How its terms are spelled."""
+        return TermSpelling(np.frombuffer(self.terms, np.uint8, self._blocks[-1]))
+
+    @property
     def _all(self) -> bytes:
         return bytes(self.terms[: self._blocks[-1]])
 
@@ -220,7 +228,7 @@ class TextSegment:
         start = int(self._ends[number - 1]) if number else 0
         found: Array = self.arrays["postings"][start : int(self._ends[number])]
         if number in self._bits:
-            return np.flatnonzero(np.unpackbits(found.view(np.uint8), bitorder="little"))
+            return np.flatnonzero(np.unpackbits(found.view(np.uint8), bitorder="little").view(np.bool_))
         return found
 
     def often(self, number: int) -> tuple[Array, Array] | None:
