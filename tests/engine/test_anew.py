@@ -17,7 +17,7 @@ from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Compress, Create, Update
 from vmstore.core.page import Level, Method
 from vmstore.engine.transfer.ingest import CommitCollector
-from vmstore.engine.transfer.rewrite import opening_of, tell_anew
+from vmstore.engine.transfer.rewrite import opening_of, rewrite_session
 from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.memory import MemoryLog
 from vmstore.store.store import Store, memory_store
@@ -53,7 +53,7 @@ def retold(found: CommitCollector, hide: Hide | None = None) -> Store:
     new, keys = kept(), dict[bytes, int]()
     for foreign in found.sessions():
         opening = opening_of(found, foreign, keys, foreign.name, foreign.hash.hex())
-        keys[foreign.uid] = tell_anew(new._ns.engine, found, foreign, opening, hide).session
+        keys[foreign.uid] = rewrite_session(new._ns.engine, found, foreign, opening, hide).session
     new.admin.follow()
     verdict = new.verify()
     assert verdict.ok, verdict.problems

@@ -1,4 +1,4 @@
-"""A seal holds a log to what it was: nothing it covers can be cut, dropped, put back or written anew."""
+"""A seal holds a log to what it was: nothing it covers can be cut, dropped, put back or rewritten."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ CHANGES: list[Callable[[Commit], Commit]] = [
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_past_written_anew_is_named(told: Path, key: SigningKey, change: Callable[[Commit], Commit]) -> None:
-    """Whichever commit is another one, its session is named as written anew."""
+    """Whichever commit is another one, its session is named as rewritten."""
     seal = seal_of(told, key)
     log = SqliteLog(told / LOG)
     commits = log.tail(0, 10_000)
@@ -240,7 +240,7 @@ def test_a_past_written_anew_is_named(told: Path, key: SigningKey, change: Calla
         forged._commits = [*commits[:nth], change(commit), *commits[nth + 1 :]]
         found = [problem for problem in seal.problems(followed(forged, [seal])) if problem.where != "log"]
         assert len(found) == 1 and (
-            "written anew" in found[0].what or commit.first == 1 or commit.session == commit.ordinal
+            "rewritten" in found[0].what or commit.first == 1 or commit.session == commit.ordinal
         )
 
 

@@ -16,7 +16,7 @@ import vmstore
 from tests.disasters.child import joined, kill, start
 from tests.transfer.moved import bundle, chains, filled, filled_in_memory, take, taken
 from vmstore.engine.transfer import ingest
-from vmstore.engine.transfer.rewrite import tell_anew
+from vmstore.engine.transfer.rewrite import rewrite_session
 from vmstore.errors import ConflictError, InputError, ReadOnlyError, StoreError
 from vmstore.log.commit import NO_REQUEST, seal
 from vmstore.store.store import Store, memory_store, open_store
@@ -300,7 +300,7 @@ def test_who_is_second_takes_the_others_copy(store_path: Path, tmp_path: Path, m
             if not others:
                 others.append(0)
                 others[0] = take(other, tmp_path, found).new
-            return tell_anew(*told)
+            return rewrite_session(*told)
 
         monkeypatch.setattr(bundle_import, "tell_anew", late)
         assert (take(one, tmp_path, found).new, others[0] > 0) == (0, True)

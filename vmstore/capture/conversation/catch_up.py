@@ -44,7 +44,7 @@ class Labels(NamedTuple):
 
 
 def unlike(position: int) -> bytes:
-    """What stands for an erased content: nothing that is sent equals it, so that it is written anew."""
+    """The stand-in for an erased content: nothing that is sent equals it, so that the page is written again."""
     return ErasedContent(b"\0erased\0%d" % position)
 
 
@@ -108,7 +108,7 @@ class CatchUp:
         return messages[at] if at < len(messages) and messages[at].message == message else None
 
     def on_update(self, fact: Fact, m: Update) -> None:
-        """Has the page show its new content, as whoever wrote it did."""
+        """Has the page show its new content, as its writer did."""
         page = self._conversation.pages.get(m.page)
         if page is None:
             return
@@ -146,7 +146,7 @@ class CatchUp:
                 shown.position, shown.level = content, level
 
     def on_reply(self, fact: Fact, m: Reply) -> None:
-        """Notes whether that was the last word, that usage was told, and what came back."""
+        """Notes whether that was the final answer, that usage was reported, and what came back."""
         self._replies[m.call] = _sealed(fact, m.aside)
         if m.status == Status.OK:
             self._conversation.final, self._last = bool(m.final), None

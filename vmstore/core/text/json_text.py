@@ -144,6 +144,6 @@ def is_text(data: bytes) -> bool:
 
 
 def reads_every_number() -> bool:
-    """Whether this process writes numbers that others cannot read: whoever set it up raised its limit of digits."""
+    """Whether this process writes numbers that others cannot read: its limit of digits was raised."""
     limit = sys.get_int_max_str_digits()
     return limit == 0 or limit > DIGITS_MAX
