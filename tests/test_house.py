@@ -71,6 +71,12 @@ PLANTED = [
     ("vmstore/paper.py", '"""As REA' + 'DINGS D8 has it."""\n', 1, "not in the repository"),
     ("tools/paper.py", "x = 1  # 00" + "0:2102-2129\n", 1, "not in the repository"),
     ("tests/paper.py", "# DESI" + "GN section 4\n", 1, "not in the repository"),
+    ("specs/again.md", "# A page\n\nIt is made an" + "ew.\n", 3, "hides who does what"),
+    ("vmstore/caller.py", '"""For who' + 'ever asks."""\n', 1, "name who it is"),
+    ("vmstore/riddle_a.py", "def f(fields):\n    told = fields\n    return told\n", 2, 'told says "told"'),
+    ("vmstore/riddle_b.py", "def f(*, as_told):\n    return as_told\n", 1, "name the thing"),
+    ("vmstore/riddle_c.py", "class Told:\n    pass\n", 1, "name the thing"),
+    ("vmstore/riddle_d.py", "class F:\n    def __init__(self) -> None:\n        self._told = 1\n", 3, "name the thing"),
     ("vmstore/views/folding.py", "x = 1\n", 1, "is named in -ing or -ed"),
     ("vmstore/archived/__init__.py", "", 1, "is named in -ing or -ed"),
     ("ARCHITECTURE.md", "# How\n\nBy `views/gone.py`.\n", 3, "names views/gone.py"),
@@ -105,6 +111,8 @@ ALLOWED = [
     ("vmstore/engine/engine.py", "def f(log, commits):\n    log.append(commits, 0, 0)\n"),
     ("vmstore/lists.py", "def f(found, log):\n    found.append(log.tail(0, 1))\n"),
     ("vmstore/names.py", "class SimpleFaultHandler:\n    pass\n\n\nclass ImplicitTurn:\n    pass\n"),
+    ("vmstore/fold.py", "def f(mutation):\n    return mutation.told\n"),
+    ("vmstore/core/decision.py", "class Settings:\n    told: bytes\n"),
     ("vmstore/_inner.py", f"def _f() -> None:\n{LONG[:180]}"),
     ("tests/test_said.py", TEST.format('"""A flipped byte is named, in 1.5 ms.\n    """')),
     ("specs/wide.md", "| " + "y" * 200 + " |\n"),
@@ -387,5 +395,5 @@ def test_a_half_made_environment_is_made_anew(
     plant(tmp_path, ".venv/bin/python", "gone")
     bootstrap.ready("dev", tmp_path)
     assert commands[0][1:4] == ["-m", "venv", "--clear"] and commands[1][-1] == ".[dev]"
-    assert "Making anew the broken" in capsys.readouterr().err
+    assert "Rebuilding the broken" in capsys.readouterr().err
     assert bootstrap.stamp(tmp_path / ".venv", "dev").read_text() == bootstrap.digest(tmp_path)

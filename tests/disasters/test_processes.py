@@ -1,4 +1,4 @@
-"""A process that has a store open is forked: parent and children lose nothing, whoever closes or dies first."""
+"""A process that has a store open is forked: parent and children lose nothing, whichever closes or dies first."""
 
 from __future__ import annotations
 

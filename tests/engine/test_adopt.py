@@ -1,4 +1,4 @@
-"""Commits of another log: gathered in runs of any length, adopted as they are, and told anew with the same words."""
+"""Commits of another log: gathered in runs of any length, adopted as they are, and rewritten with the same words."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_what_is_no_seal_is_refused(content: bytes) -> None:
 
 
 def test_a_seal_of_another_key_is_refused(told: Path, key: SigningKey, tmp_path: Path) -> None:
-    """Two histories need two seals, and whoever lacks the key can sign neither under its name."""
+    """Two histories need two seals, and without the key neither can be signed under its name."""
     stranger = vmstore.new_key(tmp_path / "other", ids=SeededIds(6))
     seal = seal_of(told, stranger)
     with pytest.raises(CorruptError, match="another key"):

@@ -89,7 +89,7 @@ def test_a_reader_is_right_and_writes_nothing(change: Callable[[Path], None], st
 
 @pytest.mark.parametrize("change", VIEWS)
 def test_a_writer_mends_the_views_it_finds(change: Callable[[Path], None], store_path: Path) -> None:
-    """Opened for writing, missing, old, foreign or damaged views are made anew from the log."""
+    """Opened for writing, missing, old, foreign or damaged views are rebuilt from the log."""
     with told_at(store_path) as store:
         wanted = answers(store)
     change(store_path / "default")

@@ -60,7 +60,7 @@ def _commits(ns: Namespace, lane: Branch, check: Callable[[], object] = bool) ->
 
 
 def stimuli_of(ns: Namespace, key: int, name: str, check: Callable[[], object] = bool) -> tuple[Stimuli, Shorten]:
-    """What a session was told, and what makes forms for it; InputError where it was never live."""
+    """The stimuli of a session, and what makes forms for it; InputError where it was never live."""
     with ns.asking():
         lane = Branch(ns.views, key)
         return stimuli(name, _commits(ns, lane, check)), ContentReader(ns, lane).shorten

@@ -148,7 +148,7 @@ class Projector:
                 rows.clear()
 
     def forget(self) -> None:
-        """Lets go of all that is at hand; the tables say what is not."""
+        """Drops everything in memory; the tables have the rest."""
         for rows in self.rows.values():
             rows.clear()
 

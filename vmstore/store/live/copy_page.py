@@ -70,7 +70,7 @@ def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
         if there is not None:
             return page_name(there)
         if isinstance(session, PageActions):
-            return page_name(session._act(lambda act: _told(act, copy), at_us))
+            return page_name(session._act(lambda act: _created(act, copy), at_us))
         batch = ns.engine.batch(session._key)
         page = batch.add(_create(batch, copy))
         batch.commit(ns.clock.now() if within("at", at_us) is None or at_us is None else at_us)
@@ -158,7 +158,7 @@ def take(act: Act, copies: Sequence[Copy]) -> None:
     for copy in copies:
         there = act.spoken.origins.get(copy.origin)
         if there is None or act.spoken.undone(there):
-            _told(act, copy)
+            _created(act, copy)
 
 
 def origin(session: Session, page: str | int) -> str | None:
@@ -184,7 +184,7 @@ def _recording() -> NoReturn:
     raise ReadOnlyError("a page is copied from a region, and nothing is written there")
 
 
-def _told(act: Act, copy: Copy) -> int:
+def _created(act: Act, copy: Copy) -> int:
     return act.tell(_create(act, copy))
 
 

@@ -82,7 +82,7 @@ class SessionMemory:
         return pages
 
     def _counted(self, query: str, modality: Modality | None) -> int:
-        """How many pages answer a query now; nobody is told that it was asked."""
+        """How many pages answer a query now; the question is not logged."""
         moments = self._moments(None, {})
         try:
             return self._described(moments, self._found(moments, query), modality, 1).total_available
@@ -274,7 +274,13 @@ class SessionMemory:
         return without(found(self._session._ns, moments, query), self._session._untold)
 
     def _note(
-        self, recaller: Recaller, query: str, pages: Sequence[str], answer: Told, at: When | None, moment: Moment
+        self,
+        recaller: Recaller,
+        query: str,
+        pages: Sequence[str],
+        answer: MemoryAnswer,
+        at: When | None,
+        moment: Moment,
     ) -> None:
         """Tells a live session what it recalled; of the past nobody recalls anything."""
         if at is None and not moment:
@@ -315,7 +321,7 @@ class SessionMemory:
         return FoundPages(results, len(fitting) if kind else answer.total, note)
 
 
-Told = RecallAnswer | FoundPages | FoundQuotes | Overview
+MemoryAnswer = RecallAnswer | FoundPages | FoundQuotes | Overview
 
 
 def pages_of(recall: RecallAnswer) -> list[str]:

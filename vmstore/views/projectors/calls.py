@@ -176,7 +176,7 @@ class CallsProjector(Projector):
         self.db.executemany(_REPLY, [(*ended, *of) for of, ended in last.items()])
 
     def forget(self) -> None:
-        """Lets go of what is in force too."""
+        """Drops what is in force too."""
         super().forget()
         self._inforce.clear()
         self._made.clear()

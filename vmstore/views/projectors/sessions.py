@@ -59,7 +59,7 @@ class SessionRow(msgspec.Struct):
 class SessionsProjector(Projector):
     """Who exists: names, origins, counts. `hidden` are imports not yet complete (1) and the namespace's own (2).
 
-    A row of `closings` says how a session stands from a position on: that it ended, or goes on after all.
+    A row of `closings` says how a session stands from a position on: that it ended, or was taken up again.
     """
 
     name = "sessions"
@@ -189,7 +189,7 @@ class SessionsProjector(Projector):
         super().flush()
 
     def forget(self) -> None:
-        """Lets go of every session."""
+        """Drops every session."""
         super().forget()
         self.at_hand.clear()
         self._opened.clear()
