@@ -190,8 +190,8 @@ class SessionMemory:
             near = fact_reads.linked(
                 [fact for fact, mine in zip(found.facts, own, strict=True) if mine], lane, position
             )
-        told = iter(near)
-        listed = [next(told) if mine else fact for fact, mine in zip(found.facts, own, strict=True)]
+        with_links = iter(near)
+        listed = [next(with_links) if mine else fact for fact, mine in zip(found.facts, own, strict=True)]
         return FactsFound(listed, found.total, found.note)
 
     def fact_graph(
@@ -222,7 +222,7 @@ class SessionMemory:
 
         It takes at most so many tokens. `rules` order topics by tag, `protected` turns give way last, `across` looks
         into the user's other sessions too, `rounds` says in the hint how often tools may be called, `shape` is
-        another provider's. The message is logged by whoever says it, not here.
+        another provider's. The message is logged by its speaker, not here.
         """
         from vmstore.store.recall.assembly.assemble import assembled, options_of
 
