@@ -17,9 +17,10 @@ from vmstore.capture.conversation.message_state import MessageState, PageIdentit
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import CellRef, Compress, Configure, Create, Message, Pack, Reply, Turn, Update
 from vmstore.core.page import Role, Slot, Status
+from vmstore.core.text.json_text import plain
 from vmstore.core.text.skeleton import fill, loads
 from vmstore.log.port import Log
-from vmstore.views.projector import Fact, plain
+from vmstore.views.projector import Fact
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import read_cells
 

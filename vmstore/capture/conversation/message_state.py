@@ -13,7 +13,7 @@ import msgspec
 
 from vmstore.core.draft import Draft, Part
 from vmstore.core.page import Modality, Role, Slot
-from vmstore.views.projector import plain
+from vmstore.core.text.json_text import plain
 
 Digest = bytes
 

@@ -16,6 +16,7 @@ from vmstore.core.aliases import old_keywords
 from vmstore.core.clock import within
 from vmstore.core.mutation import Create
 from vmstore.core.page import Mime, Modality, PageType, Role
+from vmstore.core.text.json_text import plain
 from vmstore.core.text.token_estimate import estimate
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
@@ -26,7 +27,6 @@ from vmstore.shares.regions import open_region
 from vmstore.store.live.acts import PageActions
 from vmstore.store.live.other_sessions import TERMS_MIN, OtherSessions
 from vmstore.store.session import Session
-from vmstore.views.projector import plain
 from vmstore.views.projectors.pages import object_of
 from vmstore.vm import signals
 

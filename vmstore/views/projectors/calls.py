@@ -10,8 +10,9 @@ import msgspec
 
 from vmstore.core.mutation import Configure, Open, Pack, Reply
 from vmstore.core.page import Origin, Status
+from vmstore.core.text.json_text import plain
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector, columns, plain
+from vmstore.views.projector import Fact, Projector, columns
 from vmstore.views.projectors.pages import object_of
 
 

@@ -10,8 +10,9 @@ import msgspec
 
 from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Redact, Turn
 from vmstore.core.page import Fidelity, Origin, PageType, Standing
+from vmstore.core.text.json_text import plain
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector, columns, plain, put
+from vmstore.views.projector import Fact, Projector, columns, put
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import policy_at
 
