@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -104,6 +105,7 @@ PLANTED = [
 # Ratchets: how far the house is. Make them tighter when a change allows it, never looser.
 RECORD_FILES_MAX = 41
 PACK_FILES_MAX = 50
+MATCHED_MAX = 600  # errors that tests know by their wording; `refused(code)` of tests/refusals.py is better
 ASSERTS_MIN = 10  # per 1,000 lines, in each of the rooms that state what holds
 ALLOWED = [
     ("vmstore/core/clock.py", "import time\nx = time.time_ns()\n"),
@@ -222,6 +224,19 @@ def test_the_figures_of_the_checkout_are_printed() -> None:
         assert share >= ASSERTS_MIN, f"{room} has {share} asserts per 1,000 lines; state what holds at its borders"
     table = run(sys.executable, str(CHECKOUT / "tools" / "tidy.py"), "--figures").stdout
     assert all(what in table for what in rows)
+
+
+def test_errors_are_known_by_their_code() -> None:
+    """No more tests than before know an error by its wording, where its code would do."""
+    matched = [
+        f"{path.name}:{keyword.value.lineno}"
+        for path in sorted((CHECKOUT / "tests").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "raises"
+        for keyword in node.keywords
+        if keyword.arg == "match"
+    ]
+    assert len(matched) <= MATCHED_MAX, f"{len(matched)} errors are matched by words; use refused(code)"
 
 
 def test_a_listed_lazy_import_is_allowed(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ class ErasuresProjector(Projector):
             self.rows["erased"] += [(cell, session, position) for cell in cells]
         self._unwritten.clear()
         super().flush()
+        assert not any(self.rows.values()), "what was flushed is in the tables, and only there"
 
     def _cells(self, session: int, erase: Erase) -> set[int]:
         found: set[int] = set()
