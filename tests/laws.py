@@ -76,7 +76,7 @@ def digests(store: Store) -> dict[str, str]:
 
 
 def rebuilt_views_are_equal(player: Player) -> None:
-    """Each view folded anew, alone or with all, equals what it was."""
+    """Each view folded again, alone or with all, equals what it was."""
     player.store.info()  # the views follow when they are asked
     before = digests(player.store)
     for view in before:

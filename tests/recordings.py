@@ -195,7 +195,7 @@ def pi() -> list[Record]:
         turn = -(-uses // len(ends))
         while turn:
             place = len(made.records)
-            # What must stand at one place does, whoever's turn it is; before it the entries are made to fit.
+            # What must stand at one place does, in every turn; before it the entries are made to fit.
             room = min((fixed - place for fixed in (*KEPT, *KEPT.values()) if fixed >= place), default=99)
             if place in KEPT:
                 made.compact(KEPT[place])
@@ -425,7 +425,7 @@ def agent(name: str) -> Record:
         told = "Note: prior messages (70 of 88 total messages) have been hidden from view due to conversation memory"
         alert = json.dumps({"type": "system_alert", "message": f"{told} constraints.\nThe following is a summary."})
         said.insert(80, kept("user", alert, 200))
-        # The system message is made anew after the last answer, as an agent does that changed its memory.
+        # The system message is rebuilt after the last answer, as an agent does that changed its memory.
         said.insert(len(said) - 1, kept("system", f"You are an agent. {speech.sentences(4)}", 201))
         stays = [len(said) - 2, *range(80, len(said) - 2), len(said) - 1]
     named = "memgpt_agent" if name == "memgpt_agent_with_convo" else name

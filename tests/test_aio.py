@@ -434,7 +434,7 @@ def test_the_tools_of_a_run_are_awaited() -> None:
 
 
 def test_importing_the_twin_loads_no_kernel() -> None:
-    """Whoever only records does not wait for what decides."""
+    """A task that only records does not wait for what decides."""
     told = "import sys, vmstore.aio; print([name for name in sys.modules if name.startswith('vmstore.live')])"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

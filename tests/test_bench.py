@@ -256,7 +256,7 @@ def test_a_burden_is_laid_on_one_contender_alone() -> None:
     now = [0.0]
 
     def clock() -> float:
-        now[0] += 0.001  # whoever looks at it moves it, so that waiting ends
+        now[0] += 0.001  # looking at it moves it, so that waiting ends
         return now[0]
 
     def work(seconds: float) -> Callable[[], None]:

@@ -94,7 +94,7 @@ def test_a_request_comes_back_for_ever(life: Life) -> None:
 @FEWER
 @given(lives())
 def test_a_rebuilt_view_is_equal(life: Life) -> None:
-    """Each view folded anew has the digest it had (law 1)."""
+    """Each view folded again has the digest it had (law 1)."""
     hold(laws.rebuilt_views_are_equal, life)
 
 

@@ -92,7 +92,7 @@ def stamp(venv: Path, extra: str) -> Path:
 
 
 def digest(root: Path) -> str:
-    """A hash of pyproject.toml and of where it stands: a moved checkout needs its scripts made anew."""
+    """A hash of pyproject.toml and of where it stands: a moved checkout needs its scripts rebuilt."""
     told = hashlib.sha256(os.fsencode(root) + b"\0")
     told.update((root / "pyproject.toml").read_bytes())
     return told.hexdigest()
@@ -122,7 +122,7 @@ def make(venv: Path) -> None:
                 f"this Python ({sys.executable}) has no {module} module; install it"
                 f" (Debian, Ubuntu: apt install python{major}.{minor}-venv) or use a Python from python.org"
             )
-    say(f"{'Making anew the broken' if venv.exists() else 'Making'} {venv}")
+    say(f"{'Rebuilding the broken' if venv.exists() else 'Making'} {venv}")
     run([sys.executable, "-m", "venv", "--clear", str(venv)], venv.parent, f"cannot make {venv}")
 
 

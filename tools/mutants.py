@@ -160,7 +160,7 @@ def digest(root: Path, paths: Iterable[str]) -> str:
 
 
 def reached_by(given: argparse.Namespace, place: Path) -> dict[str, Reach]:
-    """What each test takes and reaches; asked anew of the files of tests that changed, of all where a room did."""
+    """What each test takes and reaches; asked again of the files of tests that changed, of all where a room did."""
     kept = given.state / "reached.json"
     known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     rooms = sorted({*given.rooms, *(path_of(given.root, room) for room in ROOMS if given.root == ROOT)})
@@ -192,7 +192,7 @@ def at_import(given: argparse.Namespace, mutants: Iterable[Mutant], place: Path)
 
 
 def say(given: argparse.Namespace, text: str, end: str = "\n") -> None:
-    """Tells whoever waits."""
+    """Tells the process that waits."""
     if not given.json:
         print(text, end=end, file=sys.stderr, flush=True)
 

@@ -481,7 +481,7 @@ def wrap(
     *,
     redaction: str | None = None,
 ) -> Client:
-    """The client again, recording every request it sends to a model; the one given goes on unrecorded.
+    """The client again, recording every request it sends to a model; the one given stays unrecorded.
 
     An OpenAI, Anthropic or google-genai client, sync or async, or an httpx client that one uses.
     `store` is a path, opened when the first call ends, or an open store. `session` is a name, or a

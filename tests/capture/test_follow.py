@@ -1,4 +1,4 @@
-"""A conversation that is followed, tail by tail, is the one that is loaded afresh, whoever wrote to the session."""
+"""A conversation that is followed, tail by tail, is the one that is loaded afresh, by any writer."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_deleted_pages_leave_the_others_where_they_are() -> None:
 
 
 def test_one_page_moved_is_one_rank_changed() -> None:
-    """Of a context where the last page went to the front only that one is ranked anew."""
+    """Of a context where the last page went to the front only that one is ranked again."""
     ranks = assign([4 * STEP, STEP, 2 * STEP, 3 * STEP])
     assert ranks[1:] == [STEP, 2 * STEP, 3 * STEP]
     assert 0 < ranks[0] < STEP

@@ -157,7 +157,7 @@ def test_other_tools_change_the_tools_page_only(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_another_model_or_parameter_is_a_new_literal_only(shape: str) -> None:
-    """What stands beside the messages is written anew where it changed; no page is."""
+    """What stands beside the messages is rewritten where it changed; no page is."""
     with memory_store() as store:
         for more in ({}, {"model": "m2"}, {"model": "m2", "temperature": 0.5}, {}):
             store.record("s", request(BASE, shape, **more))

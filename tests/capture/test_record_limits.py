@@ -77,7 +77,7 @@ def test_strange_requests_come_back_equal(name: str) -> None:
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_strange_requests_are_picked_up_again(name: str, store_path: Path) -> None:
-    """A handle opened later finds the strange messages again and writes none of them anew."""
+    """A handle opened later finds the strange messages again and writes none of them again."""
     body = {"model": "m", **STRANGE[name]}
     with open_store(store_path) as store:
         store.record("s", body)

@@ -173,7 +173,7 @@ def test_equal_messages_come_back_each_under_its_own_identity() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_was_said_before_may_be_said_again(shape: str) -> None:
-    """An answer like an earlier one that still stands is another message, whoever recorded it."""
+    """An answer like an earlier one that still stands is another message, no matter who recorded it."""
     talk = [user("Is bed 1 planned?"), said("Yes."), user("Is bed 2?"), said("Yes."), user("Is bed 3?")]
     with memory_store() as store:
         session = recorded(store, talk[:3], talk, shape=shape)

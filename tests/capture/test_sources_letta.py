@@ -1,4 +1,4 @@
-"""Letta agent files: memory blocks, system messages made anew, what left the context."""
+"""Letta agent files: memory blocks, system messages rebuilt, what left the context."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def test_who_speaks_and_when_a_turn_ends(tmp_path: Path) -> None:
 def test_a_system_message_made_anew_takes_the_place_of_the_old(tmp_path: Path) -> None:
     """It stands first, what was said after the old one stays after it."""
     made = steps(tmp_path, [said("system", "one"), said("user", "hi"), said("assistant", "yo"), said("system", "two")])
-    anew = made[3]
-    assert isinstance(anew, RewriteStep) and isinstance(anew.stands[0], Draft)
-    assert anew.stands[1:] == (MessageRef(3), MessageRef(4))
+    rewritten = made[3]
+    assert isinstance(rewritten, RewriteStep) and isinstance(rewritten.stands[0], Draft)
+    assert rewritten.stands[1:] == (MessageRef(3), MessageRef(4))
 
 
 def test_a_notice_of_hidden_messages_sums_them_up(tmp_path: Path) -> None:

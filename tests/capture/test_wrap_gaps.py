@@ -191,7 +191,7 @@ def test_a_store_that_cannot_be_opened_is_tried_again() -> None:
 
 
 def test_a_forked_process_records_for_itself() -> None:
-    """A child process opens the store anew and records its calls, none of its parent's, under a name of its own."""
+    """A child process opens the store again and records its calls, none of its parent's, under a name of its own."""
     opened: list[Store] = []
 
     def open_store(path: str) -> Store:

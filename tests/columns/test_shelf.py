@@ -96,7 +96,7 @@ def test_what_was_replaced_goes_at_the_next_cut(
 
 
 def test_what_breaks_between_look_and_read_is_looked_into_again(shelf: Segments, log: MemoryLog) -> None:
-    """A segment that is replaced after it was found is found anew; one that stays broken is a clear error."""
+    """A segment that is replaced after it was found is found again; one that stays broken is a clear error."""
     asked = ends(shelf)
     right = told(table_at(shelf, asked))
     shelf.fill(log.ordinal)

@@ -64,7 +64,7 @@ def test_a_film_is_served(demo: Served) -> None:
 
 
 def test_a_film_grows_with_its_session(small: Store, serve: Serve) -> None:
-    """A film is kept while its session stands still, and made anew when that went on."""
+    """A film is kept while its session stands still, and rebuilt when that went on."""
     served = serve(small)
     assert len(served.read("film")["calls"]["call"]) == 1
     said(small, "s1", "more")

@@ -42,7 +42,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_it_serves_until_it_is_stopped(path: Path, page: Path) -> None:
-    """It prints the address, with the session in it, answers there, and leaves with 130 at Ctrl-C, whoever listens."""
+    """It prints the address, with the session in it, answers there, and leaves with 130 at Ctrl-C, clients or not."""
     command = [sys.executable, "-c", WITH_PAGE, str(page), "debug", str(path), "s 2", "--port", "0", "--json"]
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, text=True) as process:

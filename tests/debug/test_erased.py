@@ -14,7 +14,7 @@ SECRET = "the kestrel flies at dawn"
 
 
 def test_films_and_what_ifs_forget_what_is_erased(tmp_path: Path) -> None:
-    """A film, a text and a what-if that were shown before an erasure are made anew after it, also in forks."""
+    """A film, a text and a what-if that were shown before an erasure are rebuilt after it, also in forks."""
     with vmstore.open(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
         store.record("s", chat(SECRET, "Noted.", "Else."), answer("So."))
         store.session("s").fork("f", call=1)

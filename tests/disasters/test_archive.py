@@ -114,7 +114,7 @@ def test_a_lost_archive_is_named(path: Path) -> None:
             store.record("other", chat("And you?"), answer("Me too."))
         for view in path.glob("default/views-*"):
             view.unlink()
-    with vmstore.open(path) as store:  # views are folded anew without it
+    with vmstore.open(path) as store:  # views are folded again without it
         assert all(to_json(store.session(name).info()) == before[name][0] for name in ALL if name != "plan")
         assert [info.session for info in store.sessions()] == ALL
         assert store.session("other").pages()[0].page == page

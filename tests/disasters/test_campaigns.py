@@ -113,7 +113,7 @@ def test_a_request_that_is_not_the_logged_one_is_seen(folder: Path, monkeypatch:
 
 
 def test_a_life_goes_on_as_it_was_configured(folder: Path) -> None:
-    """Whoever goes on with a killed session whose pins have outgrown its first budget leaves it the budget it has."""
+    """Resuming a killed session whose pins have outgrown its first budget leaves it the budget it has."""
     life = LiveRun(folder / "a.vms", calm=True)
     life.session.configure(l0_tokens_max=20_000)
     for n in range(8):

@@ -201,7 +201,7 @@ def test_much_that_is_new_waits_for_room(
 
 
 def test_readers_go_on_while_segments_are_replaced(store_path: Path) -> None:
-    """A handle that found segments answers on when another has cut them anew, and again when all are gone."""
+    """A handle that found segments answers on when another has cut them again, and again when all are gone."""
     cut(store_path)
     with vmstore.open(store_path) as reader:
         before = list(reader.admin.page_table("plan").rows())

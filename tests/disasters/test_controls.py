@@ -117,7 +117,7 @@ def test_a_projector_off_by_one_is_caught(fault: str, folder: Path, monkeypatch:
 
 
 def ask_anew(told: power.Told, left: Path) -> None:
-    """Cuts the power at some moments and asks the store everything, its views folded anew."""
+    """Cuts the power at some moments and asks the store everything, its views folded again."""
     for moment in range(len(told.events) // 2, len(told.events), len(told.events) // 8):
         world = World(told.events, told.root)
         world.advance(moment)
@@ -126,7 +126,7 @@ def ask_anew(told: power.Told, left: Path) -> None:
 
 
 def views_gone(world: World) -> None:
-    """Has the views folded anew, by the projectors as they are now."""
+    """Has the views folded again, by the projectors as they are now."""
     for names in (world.now, world.flushed):
         for path in [path for path in names if not power.of_the_log(path)]:
             del names[path]

@@ -33,7 +33,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """What is said about views made anew is expected here."""
+    """What is said about views rebuilt is expected here."""
     caplog.set_level(logging.CRITICAL, "vmstore")
 
 

@@ -99,7 +99,7 @@ class Locked(Player):
 @settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate, Phase.shrink])
 @given(lives())
 def test_lives_are_lived_encrypted(life: Life) -> None:
-    """Whatever agents do to an encrypted store, requests come back, views folded anew are equal, verify is clean."""
+    """Whatever agents do to an encrypted store, requests come back, views folded again are equal, verify is clean."""
     with TemporaryDirectory() as folder:
         player = Locked(Path(folder), life.shape)
         for step in life.steps:

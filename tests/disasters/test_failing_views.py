@@ -22,7 +22,7 @@ Damage = Callable[[apsw.Connection], None]
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """What is said about views made anew is expected here."""
+    """What is said about views rebuilt is expected here."""
     caplog.set_level(logging.CRITICAL, "vmstore")
 
 
@@ -142,7 +142,7 @@ def test_views_of_another_schema_are_made_anew(store_path: Path, how: Damage, ca
     with vmstore.open(store_path) as store:
         assert store.session("plan").content("p4") == b"Be brief."
         assert store.verify().ok
-    assert "made anew from the log" in caplog.text
+    assert "rebuilt from the log" in caplog.text
 
 
 def test_a_question_that_meets_damaged_views_says_so(store_path: Path) -> None:

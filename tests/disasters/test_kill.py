@@ -19,7 +19,7 @@ KILLS = 20
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What a first call loads is loaded before any process is forked: else each is killed while it loads that anew."""
+    """What a first call loads is loaded before any process is forked: else each is killed while it loads that again."""
     with vmstore.open(tmp_path_factory.mktemp("loaded") / "a.vms") as store:
         store.record("s", request(1), answer("answer 1"), request_id="r-1")
 

@@ -169,7 +169,7 @@ def test_views_ahead_of_their_log_are_made_anew(told: Path, caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING, "vmstore"), vmstore.open(told) as store:
         assert dumps(store) == before
         assert store.verify().ok
-    assert "made anew" in caplog.text
+    assert "rebuilt from the log" in caplog.text
 
 
 def test_views_of_another_store_beside_an_empty_log(told: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -140,7 +140,7 @@ def test_views_with_a_stranger_are_made_anew(
 
 
 def test_known_contents_with_a_stranger_are_forgotten(store_path: Path) -> None:
-    """The file of known contents is made anew where it holds what vmstore does not make."""
+    """The file of known contents is rebuilt where it holds what vmstore does not make."""
     tell(store_path)
     plant(store_path / "default/known.sqlite", PLANTED["trigger"])
     with vmstore.open(store_path) as store:

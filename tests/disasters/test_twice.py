@@ -23,7 +23,7 @@ LOG = "default/log.sqlite"
 
 @pytest.fixture
 def twice(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two sessions, the last commit of one of them written again as it is, and once more sealed anew."""
+    """Two sessions, the last commit of one of them written again as it is, and once more sealed again."""
     with vmstore.open(store_path) as store:
         store.record("a", chat("one"), answer("1"))
         store.record("b", chat("two"), answer("2"))
@@ -38,11 +38,11 @@ def again(path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     log = SqliteLog(path / LOG)
     (last,) = log.tail(log.ordinal - 1, 1)
     own = (Cell(os.urandom(16), content),)
-    anew = seal(last.hash, last.first, last.count, last.at, last.lag + 1, last.body, own, last.request)
+    resealed = seal(last.hash, last.first, last.count, last.at, last.lag + 1, last.body, own, last.request)
     cells = log.cells(range(last.cell, last.cell + last.cell_count))
     with monkeypatch.context() as patch:
         patch.setattr(sqlite, "check_expected", lambda *_: None)
-        for commit, held in ((last, tuple(cells.values())), (anew, own)):
+        for commit, held in ((last, tuple(cells.values())), (resealed, own)):
             log.append([msgspec.structs.replace(commit, cells=held)], last.session, last.last)
     log.close()
 

@@ -25,7 +25,7 @@ def handles(store_path: Path) -> Iterator[Handles]:
 
 
 def test_turns_and_calls_stay_right(handles: Handles) -> None:
-    """Whoever folds a commit, every row of the views has the turn and the call of its moment."""
+    """Whichever handle folds a commit, every row of the views has the turn and the call of its moment."""
     one, two = handles
     said: list[str] = []
     for number, store in enumerate((one, two, one, two, two, one)):

@@ -111,7 +111,7 @@ def copied(store: Path, to: Path) -> Path:
 
 
 def problems(store: Path) -> list[Finding]:
-    """What verify finds wrong with a store whose views are made anew, so that none can tell on the log."""
+    """What verify finds wrong with a store whose views are rebuilt, so that none can tell on the log."""
     try:
         log = SqliteLog(store / LOG)
     except VmstoreError as error:

@@ -1,4 +1,4 @@
-"""Commits of another log: gathered in runs of any length, adopted as they are, and told anew with the same words."""
+"""Commits of another log: gathered in runs of any length, adopted as they are, and rewritten with the same words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vmstore.engine.head import NewSession
 from vmstore.engine.transfer import ingest as room
 from vmstore.engine.transfer.ingest import CommitCollector, ForeignCommits, adopt, content_of, standing
 from vmstore.engine.transfer.merge import LogMerge
-from vmstore.engine.transfer.rewrite import opening_of, tell_anew
+from vmstore.engine.transfer.rewrite import opening_of, rewrite_session
 from vmstore.errors import ConflictError, RefusedError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.sqlite import SqliteLog
@@ -138,7 +138,7 @@ def test_told_anew_a_session_says_the_same(source: Engine) -> None:
         opening = opening_of(there, foreign, keys, f"new {foreign.name}", "a file")
         assert (opening.name, opening.source, opening.meta) == (f"new {foreign.name}", "a file", {})
         assert (opening.origin is Origin.FORK) == (foreign.name == "f") == bool(opening.parent)
-        told = tell_anew(target, there, foreign, opening)
+        told = rewrite_session(target, there, foreign, opening)
         commits = there.commits(foreign.session)
         assert told == Ingested(names_of(target)[opening.name], len(commits))
         keys[foreign.uid] = told.session

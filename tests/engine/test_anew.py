@@ -1,4 +1,4 @@
-"""A session told anew: its answers with ids and hashes of another log; what is hidden or erased is so at its place."""
+"""A session rewritten: its answers with ids and hashes of another log; what is hidden or erased is so at its place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Compress, Create, Update
 from vmstore.core.page import Level, Method
 from vmstore.engine.transfer.ingest import CommitCollector
-from vmstore.engine.transfer.rewrite import opening_of, tell_anew
+from vmstore.engine.transfer.rewrite import opening_of, rewrite_session
 from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.memory import MemoryLog
 from vmstore.store.store import Store, memory_store
@@ -49,11 +49,11 @@ def gathered(store: Store, raw: Cells | None = None) -> CommitCollector:
 
 
 def retold(found: CommitCollector, hide: Hide | None = None) -> Store:
-    """A sound store in memory to which all that was gathered was told anew."""
+    """A sound store in memory to which all that was gathered was rewritten."""
     new, keys = kept(), dict[bytes, int]()
     for foreign in found.sessions():
         opening = opening_of(found, foreign, keys, foreign.name, foreign.hash.hex())
-        keys[foreign.uid] = tell_anew(new._ns.engine, found, foreign, opening, hide).session
+        keys[foreign.uid] = rewrite_session(new._ns.engine, found, foreign, opening, hide).session
     new.admin.follow()
     verdict = new.verify()
     assert verdict.ok, verdict.problems
@@ -239,7 +239,7 @@ def test_a_damaged_content_is_told_to_nobody(damage: str, monkeypatch: pytest.Mo
 
 
 def test_a_fork_inherits_what_stood_at_its_fork() -> None:
-    """A fork told anew shows the pages of its past with their levels and ranks, and adds its own to them."""
+    """A fork rewritten shows the pages of its past with their levels and ranks, and adds its own to them."""
     store = kept()
     store.record("s", chat("One.", "Yes.", "Two. " * 90), answer("No."))
     store.record("s", chat("One.", "Yes.", "[cut]", "No.", "Three."), answer("Hm."))

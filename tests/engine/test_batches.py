@@ -56,7 +56,7 @@ def test_only_bytes_are_sealed(content: object) -> None:
 
 
 def test_only_what_nobody_waits_for_is_packed_at_once(tmp_path: Path) -> None:
-    """Contents lie raw as they were appended, unless whoever appends says that time may be spent on space."""
+    """Contents lie raw as they were appended, unless the writer says that time may be spent on space."""
     engine, text = two_engines(tmp_path)[0], b"the same words " * 99
     key = opened(engine)
     for dense, more in ((None, {}), (False, {"dense": False}), (True, {"dense": True})):

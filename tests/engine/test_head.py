@@ -170,7 +170,7 @@ def test_a_new_head_knows_nothing() -> None:
 
 
 def test_entering_again_moves_a_page() -> None:
-    """A page that enters while it is there is moved and shown anew, not counted twice."""
+    """A page that enters while it is there is moved and shown again, not counted twice."""
     engine = engine_over()
     author = Author(engine)
     author.write([Deed("say", 1, 1, 1, 2)])

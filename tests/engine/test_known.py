@@ -65,7 +65,7 @@ def test_a_later_process_names_what_an_earlier_one_sealed(path: Path) -> None:
 
 
 def test_a_fork_names_what_its_parent_sealed_before(path: Path) -> None:
-    """A fork names contents up to its fork point, and seals anew what its parent wrote after it (law 7)."""
+    """A fork names contents up to its fork point, and seals again what its parent wrote after it (law 7)."""
     with vmstore.open(path) as store:
         store.session("s").fork("f", call=1)
         batch = batch_of(store)

@@ -342,7 +342,7 @@ def test_a_session_begins_with_open() -> None:
     """Without an `open` before it nothing else is taken."""
     engine = engine_over()
     batch = Batch(engine, GateHead(b"u" * 16, EmptyLookups(b"u" * 16)))
-    with pytest.raises(RefusedError, match="open_comes_first"):
+    with refused("open_comes_first"):
         batch.add(Turn(1))
 
 

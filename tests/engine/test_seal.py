@@ -1,4 +1,4 @@
-"""A seal holds a log to what it was: nothing it covers can be cut, dropped, put back or written anew."""
+"""A seal holds a log to what it was: nothing it covers can be cut, dropped, put back or rewritten."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_what_is_no_seal_is_refused(content: bytes) -> None:
 
 
 def test_a_seal_of_another_key_is_refused(told: Path, key: SigningKey, tmp_path: Path) -> None:
-    """Two histories need two seals, and whoever lacks the key can sign neither under its name."""
+    """Two histories need two seals, and without the key neither can be signed under its name."""
     stranger = vmstore.new_key(tmp_path / "other", ids=SeededIds(6))
     seal = seal_of(told, stranger)
     with pytest.raises(CorruptError, match="another key"):
@@ -230,7 +230,7 @@ CHANGES: list[Callable[[Commit], Commit]] = [
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_past_written_anew_is_named(told: Path, key: SigningKey, change: Callable[[Commit], Commit]) -> None:
-    """Whichever commit is another one, its session is named as written anew."""
+    """Whichever commit is another one, its session is named as rewritten."""
     seal = seal_of(told, key)
     log = SqliteLog(told / LOG)
     commits = log.tail(0, 10_000)
@@ -240,7 +240,7 @@ def test_a_past_written_anew_is_named(told: Path, key: SigningKey, change: Calla
         forged._commits = [*commits[:nth], change(commit), *commits[nth + 1 :]]
         found = [problem for problem in seal.problems(followed(forged, [seal])) if problem.where != "log"]
         assert len(found) == 1 and (
-            "written anew" in found[0].what or commit.first == 1 or commit.session == commit.ordinal
+            "rewritten" in found[0].what or commit.first == 1 or commit.session == commit.ordinal
         )
 
 

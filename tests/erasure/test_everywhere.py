@@ -96,7 +96,7 @@ def test_every_statement_goes_on(path: Path, statement: str) -> None:
 
 
 def test_bundles_carry_what_is_left(path: Path, tmp_path: Path) -> None:
-    """Taken in exactly, a bundle brings erasures with the same hashes; masked or anew, answers alike."""
+    """Taken in exactly, a bundle brings erasures with the same hashes; masked or as a new session, it answers alike."""
     with vmstore.open(path) as store:
         store.export(tmp_path / "masked.jsonl")
         store.export(tmp_path / "bundle.jsonl", exact=True)

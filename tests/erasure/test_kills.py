@@ -1,4 +1,4 @@
-"""A process is killed in the middle of an erasure: what it recorded is finished by whoever opens the store next."""
+"""A process is killed in the middle of an erasure: what it recorded is finished by the next opening of the store."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.live.small import FEW, PROSE
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.store.live import acts
 from vmstore.store.store import Store
-from vmstore.testing.live_laws import told_of
+from vmstore.testing.live_laws import mutations_of
 from vmstore.vm.compressors.callback import Outcome
 
 
@@ -38,11 +38,11 @@ def played(compressor: Callable[..., str] = short) -> Store:
 @pytest.mark.parametrize("most", [1, 2])
 def test_no_more_sessions_are_at_hand_than_may_be(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many live sessions act through one handle, so many are kept, and the log says what it would say."""
-    whole = [told_of(commit) for commit in played().admin.log.tail(0, 10_000)]
+    whole = [mutations_of(commit) for commit in played().admin.log.tail(0, 10_000)]
     monkeypatch.setattr(acts, "RUNTIMES_MAX", most)
     store = played()
     assert len(store._ns.live) == most
-    assert [told_of(commit) for commit in store.admin.log.tail(0, 10_000)] == whole
+    assert [mutations_of(commit) for commit in store.admin.log.tail(0, 10_000)] == whole
     assert store.verify().ok
 
 

@@ -90,7 +90,7 @@ def test_the_newest_question_stays_where_one_page_fills_the_room(store: Store) -
 
 
 def test_no_policy_is_asked_where_nothing_may_go(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results of parallel calls, which all are held until a call shows them, order no page anew."""
+    """Results of parallel calls, which all are held until a call shows them, reorder no page."""
     asked = 0
     victims = Demand1.victims
 

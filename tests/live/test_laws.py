@@ -75,7 +75,7 @@ def test_live_equals_replayed(steps: list[Step]) -> None:
 @given(STEPS)
 def test_no_decision_without_its_reason(steps: list[Step]) -> None:
     """Each decision carries its contest or points at it, and its numbers are those of the state before it (law 4)."""
-    hold(laws.reasons_are_told, steps)
+    hold(laws.reasons_are_given, steps)
 
 
 @NO_LONG_SEARCH
@@ -90,7 +90,7 @@ def test_what_was_packed_is_what_is_read(steps: list[Step]) -> None:
 def test_the_same_acts_write_the_same(steps: list[Step]) -> None:
     """A process that dies after every commit writes the bodies that one which lives on writes (law 4)."""
     with TemporaryDirectory() as folder:
-        laws.told_again(steps, Path(folder) / "agent.vms")
+        laws.repeated_run(steps, Path(folder) / "agent.vms")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_same_acts_write_the_same(steps: list[Step]) -> None:
         laws.within_budget,
         laws.pins_hold,
         laws.live_is_replayed,
-        laws.reasons_are_told,
+        laws.reasons_are_given,
         laws.contexts_verify,
         laws.full_stays_full,
     ],
@@ -116,7 +116,7 @@ def test_a_busy_life_keeps_every_law(law: Callable[[LiveRun], None], tmp_path: P
 @pytest.mark.parametrize("steps", [BUSY, PINNED], ids=["every act", "pinned once it was read"])
 def test_a_life_is_told_again(steps: list[Step], tmp_path: Path) -> None:
     """A life writes the same whether its process lives on, or dies after every act and reads log or snapshot."""
-    laws.told_again(steps, tmp_path / "agent.vms")
+    laws.repeated_run(steps, tmp_path / "agent.vms")
 
 
 def test_two_processes_take_turns(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_two_processes_take_turns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("when", ["it read", "it decided"])
 def test_who_was_overtaken_decides_again(tmp_path: Path, when: str) -> None:
-    """An act that another process' write overtakes is decided anew on what that wrote, and nothing is lost."""
+    """An act that another process' write overtakes is decided again on what that wrote, and nothing is lost."""
     life = LiveRun(tmp_path / "agent.vms")
     life.session.user("One.")
     with clocked(life.path, 78) as other:

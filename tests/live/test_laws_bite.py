@@ -113,8 +113,8 @@ def unpacked(patch: pytest.MonkeyPatch) -> None:
         (laws.full_stays_full, cut_contents),
         (laws.live_is_replayed, unheard_pins),
         (laws.live_is_replayed, unheard_words),
-        (laws.reasons_are_told, no_reason),
-        (laws.reasons_are_told, false_reason),
+        (laws.reasons_are_given, no_reason),
+        (laws.reasons_are_given, false_reason),
         (laws.contexts_verify, unpacked),
     ],
     ids=lambda one: one.__name__,
@@ -133,4 +133,4 @@ def test_a_process_that_remembers_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
     """Where what is told hangs on the process, telling it again differs."""
     counted_calls(monkeypatch)
     with pytest.raises(AssertionError):
-        laws.told_again(BUSY)
+        laws.repeated_run(BUSY)

@@ -59,7 +59,7 @@ def test_a_page_that_was_pinned_at_first_is_found() -> None:
 
 
 def test_what_a_page_said_before_weighs_nothing() -> None:
-    """A file that says something else now is found by that, with the score it has in a process that begins anew."""
+    """A file that says something else now is found by that, with the score it has in a fresh process."""
     with vmstore.memory_store() as store:
         session = store.session("talk", l0_tokens_max=BUDGET)
         page = session.attach(b"The zebra escaped. " * 90, "text/plain", name="notes.txt")

@@ -1,4 +1,4 @@
-"""What was retracted leaves a live session's prompt, does not come back by itself, and is made anew where it can be."""
+"""What was retracted leaves a live session's prompt, does not come back by itself, and is rebuilt where it can be."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ def test_a_summary_is_made_anew_without_what_fell() -> None:
             assert not found.sessions[0].rebuilt
             assert ("not_rebuilt", one.page) in {(two.kind, two.page) for two in found.conflicts}
             continue
-        (anew,) = found.sessions[0].rebuilt
-        assert anew.replaces == one.page and anew.page is not None
-        text = session.content(anew.page).decode()
+        (rebuilt,) = found.sessions[0].rebuilt
+        assert rebuilt.replaces == one.page and rebuilt.page is not None
+        text = session.content(rebuilt.page).decode()
         assert "umbrella" in text and "Comet" not in text and text.startswith("Seats\n")
         assert "Comet" in session.content(one.page).decode()
-        assert [edge.target for edge in session.lineage.ancestors(anew.page, kinds=["supersedes"])] == [one.page]
+        assert [edge.target for edge in session.lineage.ancestors(rebuilt.page, kinds=["supersedes"])] == [one.page]
         assert session.debug.check().ok and store.verify().ok
 
 
@@ -135,10 +135,10 @@ def test_a_claim_is_found_again_or_gives_way_to_the_one_before() -> None:
     assert len(claims) == 2
     newest = list(claims)[-1]
     found = vmstore.retract(store, page=f"s/{said}", rebuild=True)
-    (anew,) = found.sessions[0].rebuilt
-    assert anew.replaces == newest and anew.page is not None
-    assert session.content(anew.page) == session.content(next(iter(claims)))
-    assert session.look(lambda runtime: runtime.spoken.number("claim_night_train")) == int(anew.page[1:])
+    (rebuilt,) = found.sessions[0].rebuilt
+    assert rebuilt.replaces == newest and rebuilt.page is not None
+    assert session.content(rebuilt.page) == session.content(next(iter(claims)))
+    assert session.look(lambda runtime: runtime.spoken.number("claim_night_train")) == int(rebuilt.page[1:])
     assert ("replaced", newest) in {(one.kind, one.page) for one in found.conflicts}
     assert session.page(newest).status == "superseded" and answer not in {page.page for page in found.sessions[0].pages}
     assert session.debug.check().ok
@@ -156,9 +156,9 @@ def test_a_claim_that_what_is_left_makes_too_is_found_again() -> None:
     with session.batch() as batch:
         batch.add(Link(claim.position, session.lineage.position_of(rumour), LinkKind.DERIVES))
     found = vmstore.retract(store, page=f"s/{rumour}", rebuild=True)
-    (anew,) = found.sessions[0].rebuilt
-    assert anew.page is not None and session.content(anew.page) == session.content(claim.page)
-    assert {edge.target for edge in session.lineage.ancestors(anew.page, kinds=["derives"], depth=1)} == {said}
+    (rebuilt,) = found.sessions[0].rebuilt
+    assert rebuilt.page is not None and session.content(rebuilt.page) == session.content(claim.page)
+    assert {edge.target for edge in session.lineage.ancestors(rebuilt.page, kinds=["derives"], depth=1)} == {said}
     assert session.debug.check().ok and store.verify().ok
 
 

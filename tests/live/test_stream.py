@@ -257,7 +257,7 @@ def test_a_model_that_raises_is_logged() -> None:
 
 
 def test_a_stream_left_is_aborted() -> None:
-    """Whoever stops listening ends the run: the call is aborted with what came, and the session runs again."""
+    """A listener that stops ends the run: the call is aborted with what came, and the session runs again."""
     session = asked()
     with session.stream(Streaming("chat"), tools={"read": read}) as streamed:
         assert next(streamed) == "I look"

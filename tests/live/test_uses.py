@@ -197,7 +197,7 @@ def test_a_re_driven_answer_counts_at_its_own_call() -> None:
 
 
 def test_thrash_is_of_a_topic() -> None:
-    """Pages of one topic that are missed one after another are thrash, those of many are none, whoever counts."""
+    """Pages of one topic that are missed one after another are thrash, those of many are none, by either count."""
     found = []
     for words in (["turbine"] * 3, ["turbine", "pension", "orchard"]):
         with vmstore.memory_store() as store:

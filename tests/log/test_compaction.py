@@ -238,7 +238,7 @@ def test_a_reader_may_not_pack(log: SqliteLog, path: Path) -> None:
     """A handle for reading refuses to pack and to sweep, and may look for what would be swept."""
     reader = SqliteLog(path, readonly=True)
     for refused in (reader.compact, lambda: reader.sweep(1 << 60)):
-        with pytest.raises(ReadOnlyError, match="mode 'rw'"):
+        with refused("read-only", ReadOnlyError):
             refused()
     assert reader.sweep(1 << 60, dry=True) == []
     reader.close()

@@ -229,7 +229,7 @@ def first_key(ring: Keyring, subject: bytes) -> bytes | None:
 
 
 def test_two_writers_make_one_key_of_a_subject(tmp_path: Path) -> None:
-    """Of two handles that need a subject's first key at once both have the same, whoever made it."""
+    """Of two handles that need a subject's first key at once both have the same, no matter which made it."""
     rings = [keyring(tmp_path), keyring(tmp_path)]
     for nth in range(20):
         subject = b"subject %d" % nth
@@ -341,7 +341,7 @@ def test_another_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_or_damaged_file_of_keys_is_named(tmp_path: Path) -> None:
-    """Without its file of keys, or with another file in its place, nothing is opened or made anew."""
+    """Without its file of keys, or with another file in its place, nothing is opened or rebuilt."""
     log = opened(tmp_path)
     log.append(chain(STORY), 0, 0)
     log.close()
@@ -372,7 +372,7 @@ def test_keys_that_changed_places_are_noticed(tmp_path: Path) -> None:
 
 
 def test_a_new_store_key_opens_what_the_old_one_did(tmp_path: Path) -> None:
-    """Wrapped anew the keys are the same, dropped ones stay dropped, and the old store key opens nothing."""
+    """Wrapped again the keys are the same, dropped ones stay dropped, and the old store key opens nothing."""
     ring = keyring(tmp_path)
     ann, bob = (ring.in_use(ring.name(subject)) for subject in (b"ann", b"bob"))
     key = ring.key(ann)

@@ -72,7 +72,7 @@ def test_a_long_cell_is_written_once(path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_was_written_alone_is_not_written_again(path: Path) -> None:
-    """An append made while everybody else waits is stored once, whoever writes next."""
+    """An append made while everybody else waits is stored once, no matter who writes next."""
     log = SqliteLog(path)
     with log.alone():
         log.append(chain([CommitSpec()], genesis(b"alone")), 0, 0)

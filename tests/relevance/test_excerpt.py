@@ -107,7 +107,7 @@ def test_what_is_required_or_left_out_can_be_read_in_a_text() -> None:
 
 @given(st.text(max_size=80))
 def test_a_text_has_every_word_of_itself(text: str) -> None:
-    """Whoever asks for a text with its own words finds it, in any writing."""
+    """A search for a text with its own words finds it, in any writing."""
     for wanted in parse_query(text + "\n.", ENGLISH).words:
         assert has(text, wanted, ENGLISH)
 

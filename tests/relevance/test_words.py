@@ -226,7 +226,7 @@ def test_any_text_is_taken_apart(text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_a_text_is_found_by_itself(text: str) -> None:
-    """Whoever asks for the words of a text in another case and another composition gets its terms."""
+    """The words of a text in another case and another composition give its terms."""
     quiet = "".join(sign for sign in text if sign.isalnum() or sign == " " or unicodedata.category(sign)[0] == "M")
     other = ENGLISH.terms(unicodedata.normalize("NFD", quiet))
     assert other == ENGLISH.terms(unicodedata.normalize("NFC", quiet))

@@ -257,7 +257,7 @@ def test_a_search_of_one_session_does_not_go_through_others(tmp_path: Path) -> N
 
 
 def followed(path: Path) -> dict[str, object]:
-    """What the mark says, but for the names of files, which are drawn anew."""
+    """What the mark says, but for the names of files, which are drawn again."""
     told = json.loads(mark_of(path).read_text())
     return {name: told[name] for name in told if name != "files"}
 

@@ -239,7 +239,7 @@ def files(talk: Talk) -> set[str]:
 
 
 def test_an_erasure_leaves_other_segments_as_they_are(talk: Talk) -> None:
-    """Only the segment with something of the session is written anew, in the erasure itself, without its words."""
+    """Only the segment with something of the session is rewritten, in the erasure itself, without its words."""
     before = files(talk)
     page = next(page.page for page in talk.store.session("s1").pages() if page.hint is None)
     text = talk.store.session("s1").content(page).decode().split()[-1]
@@ -252,7 +252,7 @@ def test_an_erasure_leaves_other_segments_as_they_are(talk: Talk) -> None:
 
 
 def test_an_erasure_of_much_removes_the_index(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where more would have to be read again than an erasure should wait for, the next search makes the index anew."""
+    """Where more would have to be read again than an erasure should wait for, the next search rebuilds the index."""
     monkeypatch.setattr(index_module, "MENDED_MAX", 5)
     erase(talk.store, session="s1")
     talk.names.remove("s1")
@@ -305,7 +305,7 @@ def test_a_process_killed_while_it_writes_leaves_what_was_marked(talk: Talk) -> 
 
 
 def test_two_processes_follow_one_index(talk: Talk) -> None:
-    """Two processes that write and search in turns have the same texts at every step, whoever wrote them down."""
+    """Two processes that write and search in turns have the same texts at every step, no matter which wrote them."""
 
     def work() -> None:
         with vmstore.open(talk.path) as talk.store:

@@ -67,8 +67,8 @@ def test_an_annotation_is_in_the_history(session: Session) -> None:
 
 
 SAID: list[tuple[dict[str, Any], str]] = [
-    ({}, "nothing is said"),
-    ({"tags": []}, "nothing is said"),
+    ({}, "nothing is given"),
+    ({"tags": []}, "nothing is given"),
     ({"importance": 1.01}, "no share"),
     ({"importance": -0.1}, "no share"),
     ({"importance": float("nan")}, "no share"),

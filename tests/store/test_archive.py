@@ -113,7 +113,7 @@ def test_a_session_grows_on_and_moves_again(path: Path) -> None:
 
 
 def test_what_is_archived_is_not_named_again(path: Path) -> None:
-    """A content that lies in an archive is sealed anew, so what is written later can be read without it."""
+    """A content that lies in an archive is sealed again, so what is written later can be read without it."""
     with vmstore.open(path) as store:
         store.record("other", chat("Unrelated", "Quite.", "And?"), answer("A word or two."))
         archive(store, "other", grace_s=0)

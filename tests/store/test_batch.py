@@ -8,6 +8,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import chat
+from tests.refusals import refused
 from vmstore.core.mutation import Create, Link, Update
 from vmstore.core.page import LinkKind, Modality, PageType, Role
 from vmstore.engine.batch import Batch
@@ -133,7 +134,7 @@ def test_the_log_refuses_what_follows_nothing(store_path: Path) -> None:
             made(batch, b"one")
             batch.commit(1)
             batch._batch._spent = ""
-            with pytest.raises(ConflictError, match="stands at position 2"):
+            with refused("overtaken", ConflictError):
                 batch.commit(1)
         assert store.verify().ok
 

@@ -10,6 +10,7 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.inner import inner_batch
+from tests.refusals import refused
 from vmstore.core.grants import GrantScope, Verb
 from vmstore.core.mutation import Revoke, Share, Turn
 from vmstore.engine.batch import Batch
@@ -91,7 +92,7 @@ def test_its_kinds_stand_nowhere_else(store_path: Path) -> None:
     """A share in a session of a user's is refused by the rule's name."""
     with vmstore.open(store_path) as store:
         session = store.session("s", create=True)
-        with pytest.raises(RefusedError, match="charter_stands_apart"), inner_batch(session) as batch:
+        with refused("charter_stands_apart"), inner_batch(session) as batch:
             batch.add(Share(GrantScope.GLOBAL, None, Verb.READ))
         with pytest.raises(RefusedError, match="`vmstore share`"), session.batch() as batch:
             batch.add(Share(GrantScope.GLOBAL, None, Verb.READ))
@@ -107,7 +108,7 @@ def test_its_name_is_kept(store_path: Path) -> None:
             lambda: store.session("vmstore", create=True),
             lambda: store.live_session("vmstore", l0_tokens_max=1000),
         ):
-            with pytest.raises(RefusedError, match="name_is_free"):
+            with refused("name_is_free"):
                 attempt()
         assert [one.session for one in store.import_file(source).sessions] == ["vmstore-2"]
 

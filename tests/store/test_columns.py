@@ -128,7 +128,7 @@ def test_duckdb_reads_the_files(store_path: Path) -> None:
 
 
 def test_relations_have_what_is_new_too(store_path: Path) -> None:
-    """The database the store hands to whoever asks in SQL has segments, what is beyond them, and names of sessions."""
+    """The database the store hands out for SQL has segments, what is beyond them, and names of sessions."""
     cut(store_path)
     with vmstore.open(store_path) as store:
         for grown in (False, True):

@@ -137,7 +137,7 @@ def test_a_call_that_shows_what_no_page_has_is_named() -> None:
 
 @pytest.mark.parametrize("read", ["history", "faults", "pages", "turns", "calls"])
 def test_answers_are_the_same_after_a_rebuild(read: str) -> None:
-    """What is answered of decisions is folded from the log: the views made anew answer it again."""
+    """What is answered of decisions is folded from the log: the views rebuilt answer it again."""
     told = live()
     told.wished()
 

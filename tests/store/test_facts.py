@@ -263,7 +263,7 @@ def test_a_fact_dies_with_its_last_source(tmp_path: Path) -> None:
 
 
 def test_a_rebuilt_store_knows_the_same(tmp_path: Path) -> None:
-    """What is known is the same after every view was folded anew, and in a store opened again."""
+    """What is known is the same after every view was folded again, and in a store opened again."""
     with vmstore.open(tmp_path / "s.vms") as store:
         talk = store.session("talk", create=True)
         for city in ("Berlin", "Rome"):

@@ -188,7 +188,7 @@ def test_a_diff_within_a_fork_spans_its_past(store: Store) -> None:
 
 
 def test_forks_outlive_the_views_and_the_handle(store_path: Path) -> None:
-    """Reopened and with views folded anew, forks give the answers they gave."""
+    """Reopened and with views folded again, forks give the answers they gave."""
     with told_at(store_path) as store:
         fork = store.session("s").fork("f", call=3)
         fork.record(request(OTHER), answer(said("x")))

@@ -61,7 +61,7 @@ def test_pages_of_a_long_chain_keep_their_names_and_history(chain: Store) -> Non
 
 
 def test_a_long_chain_verifies_and_rebuilds(chain: Store) -> None:
-    """Every hash of a chain of forks holds, and its views folded anew are the same."""
+    """Every hash of a chain of forks holds, and its views folded again are the same."""
     assert chain.verify().ok
     before = {view: chain._ns.projection.digest(view) for view in chain._ns.projection.positions()}
     chain.admin.rebuild()

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 import vmstore
 from tests.engine.stories import answer, chat
+from tests.refusals import refused
 from tests.store.doors import Handle, Words, reads, writes
 from vmstore.core.asof import Position
 from vmstore.core.clock import ManualClock
@@ -172,7 +173,7 @@ class Sharing(RuleBasedStateMachine):
             return
         region, held = self.open[name], self.model.may(HANDLES[name][2])
         if not held:
-            with pytest.raises(UnknownError, match="region_is_shared"):
+            with refused("region_is_shared", UnknownError):
                 region.record("s", chat("more"), None) if write else region.sessions()
         elif not write:
             assert region.session("s").content("p4") == b"Be brief."
@@ -231,7 +232,7 @@ def test_every_door_of_an_open_handle_closes(store_path: Path) -> None:
             session.turns,
             region.admin.follow,
         ):
-            with pytest.raises(UnknownError, match="region_is_shared"):
+            with refused("region_is_shared", UnknownError):
                 look()
         region.close()
 
@@ -297,7 +298,7 @@ def test_a_damaged_region_is_told_to_nobody(store_path: Path) -> None:
     with vmstore.open(store_path, namespace="team-a") as home:
         kept(store_path, "team-a").close()
         (store_path / REGION / "log.sqlite").write_bytes(b"no log")
-        with pytest.raises(UnknownError, match="region_is_shared"):
+        with refused("region_is_shared", UnknownError):
             home.sharing.region(REGION)
         with pytest.raises(StoreError):
             vmstore.open(store_path, namespace=REGION)

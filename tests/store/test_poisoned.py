@@ -95,7 +95,7 @@ def poisoned(path: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.mark.parametrize("name", POISON)
 def test_a_poisoned_store_answers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every question about every session is answered, a request that cannot be told by an error that says so."""
+    """Every question about every session is answered, a request that cannot be rebuilt by an error that says so."""
     path = tmp_path / "a.vms"
     with poisoned(path, POISON[name], monkeypatch) as store:
         for _ in range(2):
@@ -106,7 +106,7 @@ def test_a_poisoned_store_answers(name: str, tmp_path: Path, monkeypatch: pytest
                 try:
                     ask()
                 except CorruptError as error:
-                    assert what.startswith("request of call") and "cannot be told" in str(error), what
+                    assert what.startswith("request of call") and "cannot be rebuilt" in str(error), what
             store.admin.rebuild()
         store.record("beside", chat("one", "two", "three"), answer("four"))
         assert store.session("beside").wire.request(call=2) == chat("one", "two", "three")

@@ -1,4 +1,4 @@
-"""A seal proves what a live session's call was sent, to whoever has the proof, the key and the request."""
+"""A seal proves what a live session's call was sent, to a holder of the proof, the key and the request."""
 
 from __future__ import annotations
 

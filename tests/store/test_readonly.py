@@ -11,6 +11,7 @@ import pytest
 
 from tests.capture.imports import write
 from tests.capture.words import request, user
+from tests.refusals import refused
 from tests.store.kept import CALLS, HEAD, tell, told_at
 from vmstore.errors import ReadOnlyError
 from vmstore.store.store import Store, open_store
@@ -89,7 +90,7 @@ def test_a_reader_is_right_and_writes_nothing(change: Callable[[Path], None], st
 
 @pytest.mark.parametrize("change", VIEWS)
 def test_a_writer_mends_the_views_it_finds(change: Callable[[Path], None], store_path: Path) -> None:
-    """Opened for writing, missing, old, foreign or damaged views are made anew from the log."""
+    """Opened for writing, missing, old, foreign or damaged views are rebuilt from the log."""
     with told_at(store_path) as store:
         wanted = answers(store)
     change(store_path / "default")
@@ -117,7 +118,7 @@ def test_a_reader_refuses_to_write(what: str, store_path: Path, tmp_path: Path) 
     file = write(tmp_path / "talk.jsonl", "chat lines", 1)
     before = files(store_path)
     with open_store(store_path, "r") as reader:
-        with pytest.raises(ReadOnlyError, match="'rw'"):
+        with refused("read-only", ReadOnlyError):
             WRITES[what](reader, file)
         assert [info.session for info in reader.sessions()] == ["s"]
     assert files(store_path) == before

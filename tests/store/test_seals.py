@@ -93,7 +93,7 @@ def test_an_old_copy_put_back_is_named(told: Told) -> None:
 
 
 def test_an_old_copy_used_on_is_named(told: Told) -> None:
-    """An old copy that grew on another way, past what was sealed, is named as written anew."""
+    """An old copy that grew on another way, past what was sealed, is named as rewritten."""
     shutil.copytree(told.path, told.path.with_name("old"))
     told.say("s", "one", "so 1", "two", "so 3", "three")
     seal = told.seal()
@@ -103,7 +103,7 @@ def test_an_old_copy_used_on_is_named(told: Told) -> None:
     told.say("s", "one", "so 1", "two", "so 3", "another three", "so 5", "and on")
     assert told.problems() == []
     (found,) = told.problems(seal)
-    assert found.startswith("seal session s (") and "written anew" in found
+    assert found.startswith("seal session s (") and "rewritten" in found
 
 
 def test_what_lost_its_seal_is_not_sealed_again(told: Told) -> None:

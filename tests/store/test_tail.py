@@ -91,7 +91,7 @@ def test_a_tail_may_be_left_and_the_store_written_meanwhile() -> None:
 
 
 def test_a_cursor_survives_the_views(store_path: Path) -> None:
-    """Cursors are the log's: views deleted and folded anew change none."""
+    """Cursors are the log's: views deleted and folded again change none."""
     with told_at(store_path) as store:
         told = list(store.tail())
     for file in (store_path / "default").glob("views-*"):

@@ -117,7 +117,7 @@ def until(reached: Callable[[], bool]) -> None:
 
 
 def test_a_name_opened_twice_at_once_is_one_session(tmp_path: Path) -> None:
-    """Threads that record first calls under few names open each once, whoever decides for them."""
+    """Threads that record first calls under few names open each once, no matter which decides for them."""
     with vmstore.open(tmp_path / "a.vms") as store:
         work = [partial(store.record, f"s{n % 3}", chat(f"{n}"), answer("Yes.")) for n in range(9)]
         assert at_once(list(work)) == []

@@ -60,7 +60,7 @@ def test_damaged_views_of_another_version_go_too(store_path: Path) -> None:
 def test_two_who_find_other_views_make_them_anew_once(
     store_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of two handles that find the views of another log only the first makes them anew; the second uses those."""
+    """Of two handles that find the views of another log only the first rebuilds them; the second uses those."""
     other = store_path.with_name("other.vms")
     for path, texts in ((store_path, ("one",)), (other, ("a", "b", "c"))):
         with vmstore.open(path) as store:
@@ -82,4 +82,4 @@ def test_two_who_find_other_views_make_them_anew_once(
     with caplog.at_level(logging.WARNING, "vmstore"), vmstore.open(store_path) as store:
         assert len(store.session("s").calls()) == 1
         assert store.verify().ok
-    assert caplog.text.count("made anew") == 1
+    assert caplog.text.count("rebuilt") == 1

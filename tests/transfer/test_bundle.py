@@ -131,7 +131,7 @@ def test_a_cut_bundle_is_refused() -> None:
     for at in (0, *cuts, *(cut + 1 for cut in cuts[:-1]), len(found) - 2):
         with pytest.raises(InputError):
             read(found[:at])
-    with pytest.raises(InputError, match="goes on after its last line"):
+    with pytest.raises(InputError, match="continues after its last line"):
         read(found + b"\n")
 
 

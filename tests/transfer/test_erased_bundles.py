@@ -66,7 +66,7 @@ def taken(bundle: Path, store: Path, *, exact: bool) -> dict[str, list[list[dict
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("names", [["trip"], ["trip-b"], ["erased-"], None])
 def test_a_masked_bundle_carries_erasures(path: Path, tmp_path: Path, names: list[str] | None, exact: bool) -> None:
-    """Exported with placeholders and taken in, exactly or anew, contexts say what they did, erased parts by place."""
+    """Exported with placeholders and taken in, exactly or not, contexts say what they did, erased parts by place."""
     with vmstore.open(path) as store:
         all_names = [one.session for one in store.sessions()]
         chosen = [name for name in all_names if names is None or name in names or name[:7] in names]

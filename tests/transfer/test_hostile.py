@@ -182,7 +182,7 @@ def test_a_bundle_changes_no_policy_unasked(tmp_path: Path) -> None:
 WAYS: dict[str, Callable[[Path, vmstore.Store, Path], Any]] = {
     "merge": lambda path, store, there: vmstore.merge(path, there),
     "exact": lambda path, store, there: store.import_file(there.with_suffix(".exact"), exact=True),
-    "anew": lambda path, store, there: store.import_file(there.with_suffix(".exact")),
+    "rewritten": lambda path, store, there: store.import_file(there.with_suffix(".exact")),
     "masked": lambda path, store, there: store.import_file(there.with_suffix(".masked")),
 }
 
@@ -190,7 +190,7 @@ WAYS: dict[str, Callable[[Path, vmstore.Store, Path], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("where", ["in the session", "by the command"])
 def test_an_approval_does_not_travel(tmp_path: Path, way: str, where: str) -> None:
-    """Whoever approved there, what came from there leaves here masked, by every way in."""
+    """No matter who approved there, what came from there leaves here masked, by every way in."""
     there = tmp_path / "there.vms"
     with vmstore.open(there) as store:
         store.record("s", chat("my password is hunter2-Blue"), answer("Noted."))

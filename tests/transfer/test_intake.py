@@ -16,7 +16,7 @@ import vmstore
 from tests.disasters.child import joined, kill, start
 from tests.transfer.moved import bundle, chains, filled, filled_in_memory, take, taken
 from vmstore.engine.transfer import ingest
-from vmstore.engine.transfer.rewrite import tell_anew
+from vmstore.engine.transfer.rewrite import rewrite_session
 from vmstore.errors import ConflictError, InputError, ReadOnlyError, StoreError
 from vmstore.log.commit import NO_REQUEST, seal
 from vmstore.store.store import Store, memory_store, open_store
@@ -242,7 +242,7 @@ def test_a_copy_stands_beside_its_original(tmp_path: Path) -> None:
 
 
 def test_a_copy_has_the_clock_of_its_store(tmp_path: Path) -> None:
-    """What is told anew happened when it happened and is logged now."""
+    """What is rewritten happened when it happened and is logged now."""
     store = filled_in_memory()
     with taken(tmp_path, bundle(store, "s")) as other:
         old, new = list(store.tail(limit=3)), list(other.tail(limit=3))
@@ -290,7 +290,7 @@ def test_two_processes_importing_one_bundle_make_one_copy(tmp_path: Path, exact:
 
 
 def test_who_is_second_takes_the_others_copy(store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where another handle tells the same bundle anew just before, its sessions are taken and none is written twice."""
+    """Where another handle takes the same bundle in just before, its sessions are taken and none is written twice."""
     store = filled_in_memory()
     found = bundle(store)
     with vmstore.open(store_path) as one, vmstore.open(store_path) as other:
@@ -300,7 +300,7 @@ def test_who_is_second_takes_the_others_copy(store_path: Path, tmp_path: Path, m
             if not others:
                 others.append(0)
                 others[0] = take(other, tmp_path, found).new
-            return tell_anew(*told)
+            return rewrite_session(*told)
 
         monkeypatch.setattr(bundle_import, "tell_anew", late)
         assert (take(one, tmp_path, found).new, others[0] > 0) == (0, True)

@@ -134,7 +134,7 @@ def test_a_holder_that_moves_is_waited_for(log: MemoryLog, tmp_path: Path, monke
 
 
 def test_a_reader_does_not_wait_for_a_holder(store_path: Path) -> None:
-    """A handle for reading folds for itself, whoever holds the lock."""
+    """A handle for reading folds for itself, no matter who holds the lock."""
     with vmstore.open(store_path) as store:
         store.record("s", chat("hello"))
         (views,) = (store_path / "default").glob("views-*.sqlite")

@@ -75,7 +75,7 @@ def test_a_fold_in_one_go_equals_a_fold_in_steps(log: MemoryLog, monkeypatch: py
 
 @pytest.mark.parametrize("view", [*VIEWS, None])
 def test_a_rebuilt_view_is_the_same(log: MemoryLog, view: str | None) -> None:
-    """One view folded anew beside the others, or all of them, equal what they were."""
+    """One view folded again beside the others, or all of them, equal what they were."""
     views = views_of(log)
     before = dumps(views)
     views.rebuild(view)

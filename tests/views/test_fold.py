@@ -203,7 +203,7 @@ def test_a_handler_that_nothing_calls_is_refused(name: str) -> None:
 
 
 def test_a_listener_that_is_no_projector_is_refused_as_well() -> None:
-    """Whoever walks the log with a handler for no kind of mutation is refused before the first commit."""
+    """A walk along the log with a handler for no kind of mutation is refused before the first commit."""
     listener = type("Listener", (), {"on_commit": lambda *_: None, "on_turns": lambda *_: None})
     with pytest.raises(TypeError, match=r"Listener\.on_turns would never be called"):
         Dispatcher([listener()], lambda commit, first: (0, 0, b""), None)  # type: ignore[arg-type]

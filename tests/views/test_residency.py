@@ -98,7 +98,7 @@ def test_a_fork_copies_nothing_before_its_first_call() -> None:
 
 
 def test_a_fork_of_a_fork_inherits_through_both() -> None:
-    """A grandchild without a call of its own is answered from whoever last packed before it."""
+    """A grandchild without a call of its own is answered from the session that packed last before it."""
     pen = Pen()
     a = pen.page("a")
     first = pen.pack(a)

@@ -52,7 +52,7 @@ def facts_of(session: Played, upto: int | None = None) -> Facts:
 
 
 def refolded(session: Played, upto: int | None = None) -> State:
-    """A state folded anew from the log up to a position."""
+    """A state folded again from the log up to a position."""
     state = State(lambda position, _: session.cells[position])
     for position, mutation in session.log[:upto]:
         state.apply(position, mutation)

@@ -25,7 +25,7 @@ def crowded(law: Callable[[Played], Any]) -> None:
 
 
 def lives_on(session: Played) -> None:
-    """A state folded anew is the one that lived."""
+    """A state folded again is the one that lived."""
     assert fields(refolded(session)) == fields(session.state)
 
 

@@ -201,13 +201,13 @@ def _first(bench: Bench) -> Iterator[Row]:
         for number in range(bench.size(*LONG)):
             _step(live, number)
     kept = [child.seconds("act", path, "live") for _ in range(2)]
-    anew = []
+    cold = []
     for _ in range(2):
         for left in path.glob("*/live"):
             shutil.rmtree(left)
-        anew.append(child.seconds("act", path, "live"))
+        cold.append(child.seconds("act", path, "live"))
     yield row(FIRST, kept)
-    yield row(READ_ANEW, anew)
+    yield row(READ_ANEW, cold)
 
 
 def _turn(live: Live, number: int) -> None:

@@ -24,7 +24,7 @@ PROOF = Goal("proof of a page in a context of 1,000, bytes", 4096, LOWER)
 CHECKED = Goal("the same, checked by Python's own library, ms of CPU", 20, LOWER)
 ENCRYPTED = Goal("CPU that encryption adds to that append, as a share of it", 0.30, LOWER)
 SINGLE = Goal("the same, for commits of one mutation", "", LOWER)
-OPENED = Goal("an encrypted store opened and asked, its views folded anew: s of CPU a 100,000 mutations", "", LOWER)
+OPENED = Goal("an encrypted store opened and asked, its views folded again: s of CPU a 100,000 mutations", "", LOWER)
 GOALS = (SHARE, CHAIN, PROOF, CHECKED, ENCRYPTED, SINGLE, OPENED)
 
 EACH = 20  # mutations a commit

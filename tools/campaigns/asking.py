@@ -1,7 +1,7 @@
 """VMQL while others write: every answer is the one that a store gives which ends at the answer's basis.
 
 Writers record and a session lives while processes ask; each answer is kept with its basis. Afterwards
-the log is cut at each of these moments, the last one first, its views folded anew, and the question
+the log is cut at each of these moments, the last one first, its views folded again, and the question
 asked again.
 """
 

@@ -140,5 +140,5 @@ def of_folder(store: vmstore.Store, path: Path, folder: Path) -> Iterator[Door]:
     yield "verify", verified
     yield "rebuild", store.admin.rebuild
     yield "doctor", healthy
-    yield "bundle told anew", told_again
+    yield "bundle rewritten", told_again
     yield "backup", lambda: store.backup(folder / "copy.vms")

@@ -86,7 +86,7 @@ def made(seed: int, folder: Path, *, closed: bool) -> Sound:
 
 
 def of_the_log(path: str) -> bool:
-    """Whether a file is the truth itself, and nothing that can be made anew."""
+    """Whether a file is the truth itself, and nothing that can be rebuilt."""
     return "/blobs/" in path or Path(path).name.startswith("log.sqlite")
 
 

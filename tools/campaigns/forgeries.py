@@ -159,7 +159,7 @@ def splice(story: Story, chance: random.Random) -> Tampered:
 
 
 def forge_content(story: Story, chance: random.Random) -> Tampered | None:
-    """A content says something else, sealed anew, and its commitment with it."""
+    """A content says something else, sealed again, and its commitment with it."""
     nth = chance.randrange(len(story.pieces))
     commit = story.pieces[nth].commit
     return Tampered(put(story.pieces, nth, retold(commit, chance))) if commit.cells else None

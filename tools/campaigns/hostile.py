@@ -137,7 +137,7 @@ def flipped(nth: int) -> Edit:
 
 
 def backups() -> list[Hostile]:
-    """Backups by who wrote their list, or their files, anew."""
+    """Backups by who rewrote their list, or their files."""
     found = [
         Hostile("backup", f"{'also ' * add}{name!r:.40} as a namespace", backup(named(name, add)), True)
         for name in NAMES
@@ -249,13 +249,13 @@ EDITS: dict[str, Lines] = {
 
 def carried(of: str, refused: bool | None, exact: bool = True) -> Hostile:
     """A bundle that brings something which would have an effect."""
-    return Hostile("bundle", f"{of}{'' if exact else ', told anew'}", bundle(lambda lines: None, of, exact), refused)
+    return Hostile("bundle", f"{of}{'' if exact else ', rewritten'}", bundle(lambda lines: None, of, exact), refused)
 
 
 def bundles() -> list[Hostile]:
-    """Bundles whose lines were written anew, and such as bring erasures, policies and approvals along."""
+    """Bundles whose lines were rewritten, and such as bring erasures, policies and approvals along."""
     found = [Hostile("bundle", name, bundle(edit), None if name == "VMSTORE" else True) for name, edit in EDITS.items()]
-    found += [Hostile("bundle", f"{name}, told anew", bundle(edit, exact=False), True) for name, edit in EDITS.items()]
+    found += [Hostile("bundle", f"{name}, rewritten", bundle(edit, exact=False), True) for name, edit in EDITS.items()]
     found += [carried("erased-page", True), carried("erased-session", True), carried("unmasked", True)]
     found += [carried("approved", None), carried("shared", None), carried("guest", False)]
     found += [carried(of, None, exact=False) for of in ("approved", "unmasked", "guest")]

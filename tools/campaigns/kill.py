@@ -162,7 +162,7 @@ class Crew:
             raise Broken("stuck", f"nobody wrote for {PATIENCE_S} s after writer {dead} was killed")
 
     def end(self) -> None:
-        """Kills whoever is left."""
+        """Kills the processes that are left."""
         for pid in self.pids.values():
             kill(pid)
         self.pids.clear()

@@ -28,7 +28,7 @@ LATER = 5  # an act writes more than a recorded call, and opening a session that
 STEPS_MAX = 400  # of one process; it is dead before
 DISTURBING = frozenset(("restart", "rebuild", "fail"))
 PLAYED = tuple(act for act in ACTS if act not in DISTURBING)
-LAWS = (laws.within_budget, laws.pins_hold, laws.live_is_replayed, laws.reasons_are_told)
+LAWS = (laws.within_budget, laws.pins_hold, laws.live_is_replayed, laws.reasons_are_given)
 NEEDED = {"timed", "holding", "flushing", "folding", "went on", "acts", "checked decisions"}
 
 

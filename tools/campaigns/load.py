@@ -1,6 +1,6 @@
 """What the processes of a soak do to one store: record calls, live, ask; each at its own pace, as applications do.
 
-All a writer says is drawn from its number and the call's, so whoever looks later knows what must be there.
+All a writer says is drawn from its number and the call's, so a later check knows what must be there.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WORDS = SAID.split()
 
 
 class Clockwork:
-    """One process's pace, and how long each thing it does takes, told to whoever samples."""
+    """One process's pace, and how long each thing it does takes, reported to the sampler."""
 
     def __init__(self, folder: Path, name: str, rate: float, slots: Slots) -> None:
         self._file = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

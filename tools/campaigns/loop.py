@@ -111,7 +111,7 @@ def conversation(body: bytes) -> bytes:
 
 
 def of_session(path: Path) -> Callable[[int], Any]:
-    """`session.request` of a handle opened anew."""
+    """`session.request` of a handle opened again."""
     session = vmstore.open(path, mode="r").session(NAME)
     return lambda call: session.wire.request(call=call)
 

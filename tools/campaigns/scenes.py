@@ -101,7 +101,7 @@ def laid(made: Scene, left: Path) -> None:
 
 
 def tomorrow() -> ManualClock:
-    """A clock for whoever comes a day later."""
+    """A clock for a process that comes a day later."""
     return ManualClock(SystemClock().now() + DAY_US)
 
 

@@ -155,7 +155,7 @@ class Soak:
             self.found += load.told(self.folder / "told" / name)
 
     def end(self) -> None:
-        """Kills whoever is left."""
+        """Kills the processes that are left."""
         self.slots.stop()
         for pid in self.pids.values():
             kill(pid)

@@ -117,7 +117,7 @@ class Crew:
         self.found.update(found)
 
     def end(self) -> None:
-        """Kills whoever is left."""
+        """Kills the processes that are left."""
         for pid in self.pids.values():
             kill(pid)
         self.pids.clear()

@@ -1,6 +1,6 @@
-"""Tampering: whoever can write to a store's files changes what was sealed, and makes every hash fit again.
+"""Tampering: somebody who can write to a store's files changes what was sealed, and makes every hash fit again.
 
-A tampering that leaves the sealed past as it was is drawn anew. Most are laid into a log in memory,
+A tampering that leaves the sealed past as it was is drawn again. Most are laid into a log in memory,
 some into a store on disk that the `vmstore` command then verifies. Each must be noticed by `verify`
 with the seal; what verify notices without it is counted too. Seals and proofs are tampered with as well.
 """
@@ -130,7 +130,7 @@ def on_disk(pieces: Sequence[Piece], folder: Path) -> Log:
 
 
 def laid(pieces: Sequence[Piece], log: Log) -> Log:
-    """A log to which commits were appended as they are, as whoever writes to its file can."""
+    """A log to which commits were appended as they are, as a writer of its file can."""
     keys: dict[int, tuple[int, int]] = {}
     with _unchecked():
         for piece in pieces:

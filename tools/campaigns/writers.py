@@ -167,7 +167,7 @@ class Waits(NamedTuple):
 
 
 def read_waits(folder: Path) -> Waits:
-    """How long each call waited; one that died with its process waits anew in the next.
+    """How long each call waited; one that died with its process waits again in the next.
 
     A call tried again that is there already is answered without reading anything, so a process's
     first calls go on to the first that nobody asked for before.

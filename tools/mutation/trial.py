@@ -267,7 +267,7 @@ class Trials:
         return with_tests(self._root, tests, self._place / "tests", all_of_them)
 
     def _ask(self, names: Sequence[str], items: Mapping[str, pytest.Item]) -> int:
-        """Runs tests up to the first that fails; each is written down before, for whoever waits for this fork."""
+        """Runs tests up to the first that fails; each is written down before, for the parent process."""
         told = [items[name] for name in names]
         for item, after in zip(told, [*told[1:], None], strict=True):
             self._note.write_text(item.nodeid)

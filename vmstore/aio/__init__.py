@@ -8,7 +8,7 @@
 Methods have the names, arguments and answers of `vmstore.Store` and `vmstore.Session`, whose words
 say what they do. The work is done in one thread a store, in the order it was asked for. A task that
 is cancelled stops waiting: work not begun is dropped, work begun is finished, so the log is whole;
-a `request_id` tells afterwards which. Progress is told in that thread.
+a `request_id` tells afterwards which. Progress is reported in that thread.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -160,7 +160,7 @@ async def _each(response: Any) -> AsyncIterator[Any]:
 
 
 async def _close(response: Any) -> None:
-    """Lets go of a stream's connection."""
+    """Closes a stream's connection."""
     close = getattr(response, "aclose", None) or getattr(response, "close", None)
     if callable(close) and inspect.isawaitable(closed := close()):
         await closed
@@ -186,7 +186,7 @@ async def _call(own: Tools, call: ToolCall) -> Any:
     try:
         given = await _awaited(partial(own[call.tool], **arguments(call)))
         return given._session if isinstance(given, Session) else given
-    except Exception as error:  # a tool that fails answers so, and the model goes on
+    except Exception as error:  # a tool that fails answers so, and the run continues
         return FailedCall(error)
 
 

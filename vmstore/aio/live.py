@@ -1,4 +1,4 @@
-"""The async twin of a live session: what happens is told, and what the kernel decided of it awaited."""
+"""The async twin of a live session: events are reported to it, and the kernel's decisions awaited."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Result:
         return self._result.elapsed_ms
 
     async def cancel(self) -> None:
-        """Stops it at once: whoever takes rows gets a QueryError."""
+        """Stops it at once: the task that takes rows gets a QueryError."""
         self._result.cancel()
 
     async def to_dicts(self) -> list[dict[str, Any]]:

@@ -136,7 +136,7 @@ class Store(Aliased):
         return self._store.folder
 
     async def close(self) -> None:
-        """Lets go of the files after what was asked before; closing twice does nothing."""
+        """Closes the files after what was asked before; closing twice does nothing."""
         await self._worker.end(self._store.close if self._sync is not None else _nothing)
 
     async def sessions(
@@ -288,7 +288,7 @@ class Store(Aliased):
         progress: Progress | None = None,
     ) -> EmbeddingReport:  # fmt: skip
         """See `vmstore.Store.embed`."""
-        told: dict[str, Any] = {
+        run_options: dict[str, Any] = {
             "inherited": inherited,
             "batch": batch,
             "quantisation": quantisation,
@@ -296,7 +296,7 @@ class Store(Aliased):
             "timeout_s": timeout_s,
             "progress": progress,
         }
-        return await self._worker.do(partial(self._store.embed, **told), sessions)
+        return await self._worker.do(partial(self._store.embed, **run_options), sessions)
 
     async def info(self) -> Info:
         """See `vmstore.Store.info`."""

@@ -24,7 +24,7 @@ class Worker:
         after_fork.inherits(self)
 
     def forked(self) -> None:
-        """Begins anew in a forked process, where the thread of its parent is not."""
+        """Starts over in a forked process, where the thread of its parent is not."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vmstore-aio")
 
     async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -38,7 +38,7 @@ class Worker:
         return self._thread.submit(partial(work, *args, **kwargs))
 
     async def end(self, last: Callable[[], None]) -> None:
-        """Does the last work, whoever stops waiting for it, and lets the thread go; twice does nothing."""
+        """Does the last work, even if nobody waits for it any more, and ends the thread; twice does nothing."""
         if not self._ended:
             done = self.begin(last)
             self._ended = True

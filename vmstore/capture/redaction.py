@@ -59,7 +59,7 @@ def reading_of(reading: ParsedSource, policy: Redaction) -> tuple[ParsedSource, 
     """A source with placeholders in every record, and the door of each of its tracks.
 
     What a record looks like depends on it and on those before it, so one that has grown is the
-    same as far as it was; a fork goes on from where its parent stood.
+    same as far as it was; a fork continues from the state of its parent.
     """
     doors: dict[str, Redactor] = {}
     tracks = []

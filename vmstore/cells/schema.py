@@ -1,6 +1,6 @@
 """What a database of ours holds, and what a connection to it obeys.
 
-Whoever can write to a file, or hands one over, can put triggers, views and tables into it, which
+Anybody who can write to a file, or hands one over, can put triggers, views and tables into it, which
 SQLite would obey. A connection runs no trigger and trusts nothing that the file defines; and what
 the file holds beyond what this version makes is named.
 """

@@ -5,7 +5,7 @@
 A key's id is a digest of its subject under a secret of the file's own, so it tells nobody who that
 is; the secret lies in the row of id zero. Each key is wrapped by the store key, which lies elsewhere,
 together with its id, so that rows cannot change places. A dropped key keeps its row, with nothing in
-it: what lay under it is destroyed, and whoever comes back gets a key of another id, the next one.
+it: what lay under it is destroyed, and a subject that comes back gets a key of another id, the next one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Keyring(after_fork.Owner):
         self._db = _opened(path)
         after_fork.owns(self)
         try:
-            with self._told():
+            with self._translated_errors():
                 self._version = self._read_version()
                 self._secret = self._unwrapped(ROOT, self._row(ROOT))
         except BaseException:
@@ -94,7 +94,7 @@ class Keyring(after_fork.Owner):
             db.close()
 
     def close(self) -> None:
-        """Forgets the keys and lets go of the file; closing twice does nothing."""
+        """Forgets the keys and closes the file; closing twice does nothing."""
         with self._lock:
             self._keys.clear()
             self._db.close()
@@ -130,14 +130,14 @@ class Keyring(after_fork.Owner):
         """The key of an id; DROPPED where it was destroyed, None where the file holds none."""
         with self._lock:
             if name not in self._keys:
-                with self._told():
+                with self._translated_errors():
                     wrapped = self._row(name)
                     self._keys[name] = self._readable(name, wrapped) if wrapped else wrapped
             return self._keys[name]
 
     def wrapped(self, name: bytes) -> bytes:
-        """A key as the file holds it, for whoever carries it elsewhere; nothing where there is none."""
-        with self._lock, self._told():
+        """A key as the file holds it, for copying it elsewhere; nothing where there is none."""
+        with self._lock, self._translated_errors():
             return self._row(name) or DROPPED
 
     def opens(self, name: bytes, wrapped: bytes) -> bool:
@@ -153,7 +153,7 @@ class Keyring(after_fork.Owner):
             name = self._digest(b"next\0" + name)
         if key is None:
             wrapped = _wrapped(self._store_key, name, b"".join(self._ids.salts(2)))
-            with self._lock, self._told():  # another process may be first; what lies there then is the key
+            with self._lock, self._translated_errors():  # another process may be first; what lies there then is the key
                 self._db.execute("INSERT OR IGNORE INTO keys VALUES(?, ?)", (name, wrapped))
                 self._keys.pop(name, None)
             return self.in_use(name)
@@ -161,7 +161,7 @@ class Keyring(after_fork.Owner):
 
     def drop(self, name: bytes) -> bool:
         """Destroys a key: what lies under it is gone; whether there was one."""
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             self._db.execute("UPDATE keys SET wrapped = ? WHERE id = ? AND wrapped != ?", (DROPPED, name, DROPPED))
             self._keys.pop(name, None)
             return self._db.changes() > 0
@@ -171,7 +171,7 @@ class Keyring(after_fork.Owner):
 
         Who writes holds the lock of the log while a key is dropped, so that nothing is written under it after.
         """
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             version = self._read_version()
             changed = version != self._version
             if changed:
@@ -181,7 +181,7 @@ class Keyring(after_fork.Owner):
 
     def count(self) -> int:
         """How many subjects' keys there are, dropped ones left out."""
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             return int(self._db.execute("SELECT count(*) FROM keys WHERE wrapped != ?", (DROPPED,)).get) - 1
 
     def rewrapped(self, name: bytes, store_key: StoreKey) -> bytes:
@@ -190,7 +190,7 @@ class Keyring(after_fork.Owner):
 
     def rewrap(self, store_key: StoreKey) -> int:
         """Wraps every key by another store key, all or none; how many. What they were wrapped by is not kept."""
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             with self._db:
                 rows = list(self._db.execute("SELECT id, wrapped FROM keys WHERE wrapped != ?", (DROPPED,)))
                 for name, wrapped in rows:
@@ -224,7 +224,7 @@ class Keyring(after_fork.Owner):
         return int(self._db.execute("PRAGMA data_version").get)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Turns SQLite's errors into ours."""
         try:
             yield

@@ -22,11 +22,11 @@ X = 1511222134953540077250115140958853151145401269304185720604611328394984776220
 
 def check(proof: bytes, public: bytes, content: bytes | None = None) -> str:
     """What a proof proves, in a sentence; raises ValueError, TypeError or struct.error where it proves nothing."""
-    told = json.loads(proof)
+    fields = json.loads(proof)
     other = any(one in proof for one in (b"true", b"false", b"."))  # 0.0 would pass for a place in a tree of one
-    again = json.dumps(told, separators=(",", ":")).encode() + b"\n"
+    again = json.dumps(fields, separators=(",", ":")).encode() + b"\n"
     sure(again == proof and not other, "its bytes are not as they were written")
-    kind, of_what, of_call, of_session, (*seal, key, signature) = told
+    kind, of_what, of_call, of_session, (*seal, key, signature) = fields
     position, at, call, derived, pages, commit, *up = of_call
     session, end, commits, head, *above = of_session
     sure(kind in (PAGE, REQUEST) and key == public.hex(), f"it is a {kind:.20}, signed with the key {key:.64}")
@@ -35,8 +35,8 @@ def check(proof: bytes, public: bytes, content: bytes | None = None) -> str:
         node = climb(raw(maker, 16) + pack(">QIB", page, version, level) + raw(digest), pages, *way)
         what = f"page p{page} of session {maker}, version {version}, level {level}, commitment {digest}, was in"
     else:
-        root, digest, before, first, count, happened, lag, request, *told = of_what
-        body, cells = (raw(text, len(text) // 2) for text in told)
+        root, digest, before, first, count, happened, lag, request, *texts = of_what
+        body, cells = (raw(text, len(text) // 2) for text in texts)
         linked = raw(before) + pack(">QIqqiQ", first, count, happened, lag, request, len(body)) + body + cells
         stated = [body[-32 - n : -n].hex() for n in range(1, 11) if body[-34 - n : -32 - n] == b"\xc4\x20"]
         sure(sha256(linked).hexdigest() == commit and digest in stated, "its call's commit states another digest")
@@ -52,7 +52,7 @@ def check(proof: bytes, public: bytes, content: bytes | None = None) -> str:
 
 def climb(leaf: bytes, size: int, place: int, path: list[str]) -> bytes:
     """The root of a tree of so many leaves, from one of them, its place and the hashes beside its way up."""
-    node, beside = sha256(b"\0" + leaf).digest(), [raw(told) for told in path]
+    node, beside = sha256(b"\0" + leaf).digest(), [raw(text) for text in path]
     sure(0 <= place < size, "a place is outside its tree")
     while size > 1:
         if place ^ 1 < size:

@@ -64,11 +64,11 @@ def _difference(shelf: Segments, segment: SegmentFolder, seal: SegmentSeal, cut:
         for column in TABLES[name]:
             other = np.flatnonzero(have[column] != right[column])
             if other.size:
-                return _told(name, column, have, right, int(other[0]))
+                return _first_difference(name, column, have, right, int(other[0]))
     return None
 
 
-def _told(name: str, column: str, have: Columns, right: Columns, row: int) -> str:
+def _first_difference(name: str, column: str, have: Columns, right: Columns, row: int) -> str:
     """The first difference of a column, in words."""
     left, other = (None if table[column][row] == NULL else int(table[column][row]) for table in (have, right))
     where = f"commit {right['ordinal'][row]}, position {right['position'][row]}"

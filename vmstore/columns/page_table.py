@@ -69,7 +69,7 @@ def _folded(shelf: Segments, rows: ColumnRows, asked: Asked, names: dict[int, st
     table = _Fold(lanes, contents, moves)
     table.inherited(asked)
     table.own()
-    return PageTable(rows.ordinal, names, *table.told())
+    return PageTable(rows.ordinal, names, *table.columns())
 
 
 def _read(shelf: Segments, rows: ColumnRows, name: str, columns: Sequence[str]) -> Columns:
@@ -142,7 +142,7 @@ class _Fold:
     def _moves(self, rows: Rows, base: Column) -> None:
         self.move[base + self.moves["page"][rows]] = rows
 
-    def told(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Column, ...]:
         """The columns of the page table, once everything is folded."""
         pages = np.flatnonzero(self.full >= 0)
         lane = np.searchsorted(self.lanes.bases, pages, side="right") - 1

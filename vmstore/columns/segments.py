@@ -1,4 +1,4 @@
-"""The shelf: the segments of one log, found and checked, cut further as the log grows, cut anew when they fail.
+"""The shelf: the segments of one log, found and checked, extended as the log grows, rebuilt when they fail.
 
 What the segments do not hold yet is cut in memory. Segments are views: one that is damaged or of
 another log is not read, and makes way for a new cut.
@@ -72,7 +72,7 @@ class Segments:
         return self._db
 
     def close(self) -> None:
-        """Lets go of what is in memory."""
+        """Drops what is in memory."""
         if self._db is not None:
             self._db.close()
         self._db = self._tail = None

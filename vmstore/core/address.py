@@ -157,7 +157,7 @@ def _nearest_page(page: str, pages: set[str]) -> str:
 
 
 def _nearest(word: str, words: set[str]) -> str:
-    assert words, "whoever says which is the nearest has some to choose from"
+    assert words, "the nearest is chosen from at least one word"
     some = sorted(words)[:NEAR_MAX]
     return str(suggest(word, some, ANY))
 
@@ -169,7 +169,7 @@ def _names(text: str, start: int, end: int) -> list[str]:
             raise _refused(text, place, "a name is missing", "write page, session/page or vm://namespace/session/page")
         names.append(_decode(text, place, segment))
         place += len(segment) + 1
-    assert place == end + 1, "an error is said to be at the character where its name begins"
+    assert place == end + 1, "an error is placed at the character where its name begins"
     if len(names) > 3:
         raise _refused(text, start, f"{len(names)} names where at most 3 fit", "write / inside a name as %2F")
     return names

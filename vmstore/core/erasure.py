@@ -12,7 +12,7 @@ from vmstore.core.page import WordEnum
 class ErasureReason(WordEnum):
     """Why contents were destroyed."""
 
-    ASKED = 0  # whoever they are of, or about, asked
+    ASKED = 0  # their author, or their subject, asked
     RETENTION = 1  # a rule says for how long they are kept
     MISTAKE = 2  # they should never have been recorded
     SECRET = 3  # they held a secret

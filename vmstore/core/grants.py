@@ -90,8 +90,8 @@ class Share(Mutation, frozen=True, array_like=True, tag=63):
     """Somebody may do something in this namespace from here on.
 
     `scope` says what kind of principal it is, `principal` is a cell with its name, None of
-    everybody. `verbs` is a sum of `Verb`. `by` is a cell that names who granted it, None of whoever
-    opened the namespace itself.
+    everybody. `verbs` is a sum of `Verb`. `by` is a cell that names who granted it, None
+    where the opener of the namespace did.
     """
 
     NUMBER: ClassVar[int] = 63

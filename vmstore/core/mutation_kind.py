@@ -24,8 +24,8 @@ MUTATION_NAMES: dict[int, str] = {
 }  # fmt: skip
 """Every reserved kind by its wire number; those with a struct below have a producer."""
 
-assert len(set(MUTATION_NAMES.values())) == len(MUTATION_NAMES), "a handler `on_<kind>` is told one kind"
-assert max(MUTATION_NAMES) < 0x80, "a number is one byte on the wire, and whoever looks for a kind looks for that byte"
+assert len(set(MUTATION_NAMES.values())) == len(MUTATION_NAMES), "a handler `on_<kind>` takes one kind"
+assert max(MUTATION_NAMES) < 0x80, "a number is one byte on the wire, and a search for a kind looks for that byte"
 
 
 class Mutation(msgspec.Struct, frozen=True, array_like=True, gc=False, tag_field="wire"):

@@ -125,7 +125,7 @@ class Status(WordEnum):
 
 
 class Standing(WordEnum):
-    """How what a page says stands: of a plan whether it goes on, of a fact whether it still holds."""
+    """The status of what a page says: of a plan whether it is under way, of a fact whether it still holds."""
 
     ACTIVE = 0
     PLANNED = 1

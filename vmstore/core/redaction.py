@@ -16,7 +16,7 @@ TAG = "REDACTED"
 
 
 class Redaction(WordEnum):
-    """What a session does with secrets and personal data that are told to it."""
+    """What a session does with secrets and personal data in what it records."""
 
     OFF = 0
     MASK = 1

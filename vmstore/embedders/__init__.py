@@ -1,1 +1,1 @@
-"""Embedders: what gives texts vectors, handed in by whoever opens a store."""
+"""Embedders: what gives texts vectors, passed in when a store is opened."""

@@ -186,8 +186,8 @@ class Batch:
             self.inherited.append(ref)
         return ref
 
-    def told(self, index: int) -> bytes | None:
-        """What a cell of the commit under way was told to hold; None of one without bytes."""
+    def pending_content(self, index: int) -> bytes | None:
+        """The content of a cell of the commit under way; None of one without bytes."""
         return self._sealing.contents[index] if index not in self._lost else None
 
     def _seal(self, content: bytes, digest: bytes) -> int:

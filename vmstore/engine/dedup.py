@@ -220,7 +220,7 @@ class KnownContents:
                     db.executemany("INSERT OR IGNORE INTO commits VALUES(?,?,?)", noted)
 
     def close(self) -> None:
-        """Writes what was noted and lets go of the file; what a failing disk keeps of it is forgotten."""
+        """Writes what was noted and closes the file; what a failing disk cannot take is dropped."""
         self.flush()
         if self._db is not None:
             with contextlib.suppress(apsw.Error):
@@ -233,7 +233,7 @@ class KnownContents:
         return self._db
 
     def _open(self) -> None:
-        """Opens the file; a damaged one is made anew, and where there can be none memory has to do."""
+        """Opens the file; a damaged one is rebuilt, and where none can be opened memory takes its place."""
         if self._file is None or not (self._try(self._file) or self._try(self._file)):
             self._connect(":memory:")
 

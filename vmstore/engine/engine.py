@@ -161,7 +161,7 @@ class Engine:
     def batch_by_hand(self, session: int) -> Batch:
         """A batch of mutations of somebody's own, which is looked at closely: it was made by no writer of ours.
 
-        Whoever writes it is handed a `HandBatch`.
+        Its writer works through a `HandBatch`.
         """
         batch = self.batch(session)
         batch.written_by_hand(BatchContents(batch, self.log, self.projection, self.follow, self.known.looked))
@@ -310,7 +310,7 @@ class Engine:
     def ingest(self, lacking: Callable[[], Sequence[Arrival]]) -> list[Ingested]:
         """Writes commits of another log as they are, each session's whole or not at all; what became of each session.
 
-        Whoever calls has proven them. `lacking` compares them with views that are at the end of the log,
+        The caller has proven them. `lacking` compares them with views that are at the end of the log,
         and names the sessions in the same order each time: where another writer was first it is asked
         again. Raises what the warden raises before anything is written.
         """
@@ -349,7 +349,7 @@ class Engine:
                 return write()
 
     def relieve(self, added: int) -> None:
-        """Lets the views follow a piece where heads remember more than is good; for whoever appended mutations.
+        """Lets the views follow a piece where heads remember too much; for callers that appended mutations.
 
         A piece is twice what was added and more, so that a writer who never asks waits a little, some
         times in a row, and never for long.

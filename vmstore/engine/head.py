@@ -30,7 +30,7 @@ from vmstore.engine.unprojected_tail import TailContent, UnprojectedTail
 
 
 class NewSession(NamedTuple):
-    """What a new session is told at its beginning; a fork whose redaction is not told has its parent's."""
+    """The fields a new session begins with; a fork for which no redaction is given has its parent's."""
 
     name: str
     meta: dict[str, str] = {}  # noqa: RUF012 (never changed)
@@ -190,7 +190,7 @@ class GateHead:
         self.opened = False
         self.charter = False  # whether it is the namespace's own session
         self.live = False  # whether a kernel is at work
-        self.redaction = 0  # what it does with secrets that are told to it
+        self.redaction = 0  # what it does with secrets in what it records
         self.order: list[Residence] = []
         self.tree = Tree()
         self.tokens = 0

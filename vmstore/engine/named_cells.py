@@ -116,7 +116,7 @@ class BatchContents:
         """The bytes of a cell, of the commit under way by its index; None where they were erased."""
         batch = self._batch
         if type(ref) is int:
-            return batch.told(ref)
+            return batch.pending_content(ref)
         if (noted := self._noted.get(ref)) is not None:
             return noted
         position, index = ref
@@ -384,7 +384,7 @@ def reachable(log: Log, numbers: Sequence[int]) -> Iterator[tuple[int, Cell]]:
 
 
 def unformed(log: Log, commits: Sequence[Commit], cellar: CellResolver | None) -> Iterator[tuple[str, str]]:
-    """Cells of commits that hold what a fold or an answer cannot read: where, and why; for whoever folds nothing.
+    """Cells of commits that hold what a fold or an answer cannot read: where, and why; for callers that fold nothing.
 
     Earlier cells that are named are found where a `cellar` knows them. No archive is opened: a full look does.
     """

@@ -1,6 +1,6 @@
 """The doors of sessions that mask or refuse: every cell of theirs passes one before it is sealed.
 
-Whoever takes in messages masks them first, so that sizes and tokens are those of the masked text;
+Capture masks messages first, so that sizes and tokens are those of the masked text;
 what comes to the gate by another way is masked there, and its sizes set right.
 """
 
@@ -58,7 +58,7 @@ class Redactors:
             door = new_door(Redaction(policy))
             follow()
             lane = Branch(self._db(), session)
-            if in_force(lane, position) is None:  # a live session is told nothing again
+            if in_force(lane, position) is None:  # nothing is repeated to a live session
                 door.again(again_from(self._log, lane, position))
         door.policy = Redaction(policy)
         door.forget()
@@ -101,7 +101,7 @@ Sized = Create | Update | Compress
 
 
 def resized(mutation: Sized, before: int, after: int) -> Sized:
-    """A mutation whose content has other bytes than it was told with, with the sizes it has now."""
+    """A mutation whose content has other bytes than it was written with, with the sizes it has now."""
     if before == after or mutation.size != before:
         return mutation
     return msgspec.structs.replace(mutation, size=after, tokens=-(-mutation.tokens * after // max(before, 1)))
@@ -112,7 +112,7 @@ class BatchRedaction:
 
     def __init__(self, door: Redactor) -> None:
         self.door = door
-        self._found: dict[CellRef, tuple[MaskedPart, int, int]] = {}  # by cell, with its size, told and sealed
+        self._found: dict[CellRef, tuple[MaskedPart, int, int]] = {}  # by cell, with its sizes as given and as sealed
 
     def content(self, content: bytes) -> bytes:
         """A content as it may be sealed."""

@@ -85,7 +85,7 @@ class UnprojectedTail:
         return kept
 
     def version(self, page: int) -> int | None:
-        """The last version of a page, as far as it is told here."""
+        """The last version of a page, as far as the tail records it."""
         found = self.versions.get(page)
         return 1 if found is None and type(self.made(page)) is Create else found
 

@@ -1,7 +1,7 @@
 """Erasing: recorded first, then destroyed, then forgotten by everything that follows the log.
 
 A mark in the namespace's folder says that an erasure is under way. It goes when all is done, so what
-a kill interrupts is finished by whoever opens the store for writing next.
+a kill interrupts is finished when the store is next opened for writing.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def wanted(store: Erasable, subject: Subject, derived: bool, copies: bool) -> Er
     elif subject.user is not None:
         sessions = [session for (session,) in ns.views.execute(_OF_USER, (subject.user,))]
     else:
-        assert subject.where is not None, "one of them is told"
+        assert subject.where is not None, "one of them is given"
         pages = _selected(store, subject.where, subject.in_session)
     return ErasureRequest(frozenset(pages), frozenset(sessions), derived, copies, subject.user)
 
@@ -215,7 +215,7 @@ def _selected(store: Erasable, where: str, session: str | None) -> list[Owned]:
 
 
 def erase_cells(ns: Namespace, erasures: dict[int, Erase], size: int, certificates: Path) -> None:
-    """Records and destroys what each session is told to lose; `size` is how many bytes that is."""
+    """Records and destroys the cells each session is to lose; `size` is how many bytes they are."""
     with ns.lock, ns.engine.log.destroying():
         _destroy(ns, _record(ns, erasures)[0] - 1, size, None, certificates)
 
@@ -250,13 +250,13 @@ def _record(
         batch.close(at)
         batches.append(batch)
     try:
-        told_of = ns.engine.append(batches)
+        outcomes = ns.engine.append(batches)
     except RefusedError:  # nothing was written, so there is nothing to finish
         if ns.folder is not None:
             unmark(ns.folder)
         raise
     ordinals = []
-    for found in told_of:
+    for found in outcomes:
         if isinstance(found, Exception):
             raise found
         ordinals.append(found[-1].ordinal)
@@ -336,7 +336,7 @@ def finish_erasing(store: Erasable) -> int:
 
 
 def mark(folder: Path | None) -> None:
-    """Says that an erasure is under way, durable; for whoever is `destroying`."""
+    """Says that an erasure is under way, durable; for a caller within `destroying`."""
     if folder is not None:
         with _marking(folder / ERASING):
             (folder / ERASING).touch()
@@ -344,7 +344,7 @@ def mark(folder: Path | None) -> None:
 
 
 def unmark(folder: Path) -> None:
-    """Says that it is done; for whoever is `destroying` and saw that it is."""
+    """Says that it is done; for a caller within `destroying` that saw that it is."""
     with _marking(folder / ERASING):
         (folder / ERASING).unlink(missing_ok=True)
         flush(folder)
@@ -371,7 +371,7 @@ def finish(ns: Namespace, *, look: bool = False) -> int:
     if ns.readonly or not (under_way(ns.folder) or look):
         return 0
     with ns.lock, ns.engine.log.destroying():
-        if not (under_way(ns.folder) or look):  # whoever was at it is done
+        if not (under_way(ns.folder) or look):  # another process finished it
             return 0
         ns.follow()
         erasures = Erasures(ns.log)

@@ -94,7 +94,7 @@ class Planner:
             self._copies()
         self._shared()
         self._requests()
-        return self._told()
+        return self._planned()
 
     # ---- which pages
 
@@ -277,14 +277,14 @@ class Planner:
     # ---- what was asked
 
     def _requests(self) -> None:
-        """Takes the ids of calls that were told any of it, since the digest beside an id lets guesses be tried."""
+        """Takes the ids of calls that were sent any of it, since the digest beside an id lets guesses be tried."""
         under_way: dict[int, CellUse] = {}  # by session, the last id that was met
         by_cell: dict[int, list[tuple[int, int]]] = {}
         for use in self._reading.uses():
             if use.field == REQUEST:
                 under_way[use.session] = use
                 if use.session not in by_cell:
-                    by_cell[use.session] = self._told_to(use.session)
+                    by_cell[use.session] = self._context_spans(use.session)
                 packed: Any = self._db.execute(_PACKED, (use.session, use.position)).get
                 if packed is not None and any(start <= packed < end for start, end in by_cell[use.session]):
                     self._take(use.cell, None)
@@ -295,7 +295,7 @@ class Planner:
             ):
                 self._take(under_way[use.session].cell, None)
 
-    def _told_to(self, session: int) -> list[tuple[int, int]]:
+    def _context_spans(self, session: int) -> list[tuple[int, int]]:
         """From where to where pages that go were in the context of a session."""
         lane = self._reading.lane(session)
         pages = {
@@ -306,7 +306,7 @@ class Planner:
         found = stays(lane, NEVER, seen)
         return [(start, NEVER if end is None else end) for (start, _), (end, *_) in found.items()]
 
-    # ---- what is told
+    # ---- the plan
 
     def erases(self, reason: int) -> dict[int, Erase]:
         """What each session is to record."""
@@ -324,7 +324,7 @@ class Planner:
         """Whether nothing is left of what a page says; of page 0 whether all of a session goes."""
         return page in self._why or page[0] in self.wanted.sessions
 
-    def _told(self) -> ErasurePlan:
+    def _planned(self) -> ErasurePlan:
         content_sizes = {n: len(cell.content) for n, cell in self._log.cells(self.taken).items() if not cell.erased}
         self.taken = {number: cell for number, cell in self.taken.items() if number in content_sizes}
         sizes: Counter[Owned | None] = Counter()

@@ -26,9 +26,9 @@ WAITS = 3
 
 
 def scrub_views(folder: Path | None, projection: Projection) -> None:
-    """Folds the views to the end, writes their file anew, and removes those of other projectors.
+    """Folds the views to the end, rewrites their file, and removes those of other projectors.
 
-    The fold begins anew where it meets an erasure; what SQLite left of the rows before goes here.
+    The fold starts over where it meets an erasure; what SQLite left of the rows before goes here.
     """
     projection.catch_up()
     if projection.left is not None:
@@ -53,7 +53,7 @@ def scrub_views(folder: Path | None, projection: Projection) -> None:
 
 
 def compacted(db: apsw.Connection) -> None:
-    """Writes a database anew and empties its WAL; raises StoreError where somebody keeps reading it."""
+    """Rewrites a database and empties its WAL; raises StoreError where somebody keeps reading it."""
     try:
         db.execute("VACUUM").fetchall()
         for _ in range(WAITS):
@@ -62,7 +62,7 @@ def compacted(db: apsw.Connection) -> None:
                 return
     except (apsw.FullError, apsw.IOError) as error:
         raise StoreError(
-            f"{db.filename} could not be written anew ({error}); make room or mend the disk, then run "
+            f"{db.filename} could not be rewritten ({error}); make room or mend the disk, then run "
             "`vmstore erase --finish`"
         ) from error
     raise StoreError(
@@ -86,7 +86,7 @@ def scrub_kept(folder: Path | None) -> None:
 
 
 def scrub_snapshots(folder: Path | None) -> None:
-    """Overwrites and removes what live sessions were folded into; the next act folds them anew."""
+    """Overwrites and removes what live sessions were folded into; the next act folds them again."""
     if folder is None:
         return
     for file in sorted((folder / SNAPSHOTS).glob("*")):
@@ -120,6 +120,6 @@ def scrub_text(folder: Path | None, index: TextIndex | None) -> None:
 
 
 def _left(folder: Path | None, error: OSError) -> StoreError:
-    """What is said where the text index could not be cleared."""
+    """The error where the text index could not be cleared."""
     place = TEXT if folder is None else folder / TEXT
     return StoreError(f"{place} could not be cleared ({error}); mend the disk, then run `vmstore erase --finish`")

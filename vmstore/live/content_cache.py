@@ -16,7 +16,7 @@ BYTES_MAX = 32 << 20
 class ContentCache:
     """Contents by position; the least recently used go when they take more than `BYTES_MAX`.
 
-    Of the `past` alone they are read from the views as these are: who asks for it does not move them.
+    Those of the `past` alone are read from the views as they are, without a catch-up.
     """
 
     def __init__(self, engine: Engine, lane: Branch, *, past: bool = False) -> None:
@@ -32,7 +32,7 @@ class ContentCache:
         self._holding = True
 
     def release(self) -> None:
-        """Lets go of what is too much; the log has it."""
+        """Drops what is over the limit; the log has it."""
         self._holding = False
         while self._bytes > BYTES_MAX and len(self._known) > 1:
             self._bytes -= len(self._known.popitem(last=False)[1])
@@ -68,7 +68,7 @@ class ContentCache:
         return found
 
     def forget(self) -> None:
-        """Lets go of everything; the log has it."""
+        """Drops everything; the log has it."""
         self._known.clear()
         self._bytes = 0
 

@@ -1,6 +1,6 @@
 """What a session notices by itself: decisions that become claims, and citations.
 
-All of it is found without a model, from what was said, and told to the log as it is found: a replay
+All of it is found without a model, from what was said, and written to the log as it is found: a replay
 reads it there and looks for nothing.
 """
 
@@ -58,7 +58,7 @@ def hear(act: Act, spokes: Sequence[LoggedMessage], sent: dict[int, int]) -> Non
     cited = {number for spoke in spokes for number in _cite(act, spoke)}
     written = [number for spoke in spokes for number in spoke.pages if number not in act.spoken.thoughts]
     for used in act.uses.of(written, sent):
-        here = act.state.here.get(used.page)  # told as it is shown, so that nothing is decided of it
+        here = act.state.here.get(used.page)  # recorded at the level it has, so that nothing is decided of it
         if here is not None and used.page not in cited and used.page not in act.state.retracted:
             words = used.evidence[:EVIDENCE_CHARS_MAX].encode("utf-8", "replace")
             act.tell(Reference(used.page, used.use, act.state.call, here.level, evidence=act.cell(words)))

@@ -1,4 +1,4 @@
-"""What is said in a live session: messages with their pages, and pages that stand in no message."""
+"""The messages of a live session with their pages, and the pages that belong to no message."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def identified(reply: ReplyDraft, ids: Sequence[str]) -> ReplyDraft:
 
 
 def _stem(call: str) -> str:
-    """What calls that were given one id have in common: those after the first are told apart by underscores."""
+    """The common part of the ids of calls that were given one id: those after the first have underscores added."""
     return call.encode("utf-8", "replace").decode().rstrip("_")
 
 

@@ -47,7 +47,7 @@ class PackedRequest(NamedTuple):
 
 
 def pack(act: Act, options: dict[str, Any]) -> PackedRequest | Selection | None:
-    """Changes settings as told, lets the kernel decide a last time, then logs what the call is sent.
+    """Applies the settings that are passed, lets the kernel decide a last time, then logs what the call is sent.
 
     Where the session has no shape, how the pages were chosen, None where it is all of L0. Raises RefusedError
     where what cannot leave takes more than the budget.

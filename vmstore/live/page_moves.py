@@ -54,7 +54,7 @@ def pin(act: Act, number: int, holder: Holder = Holder.HAND) -> None:
 
 
 def unpin(act: Act, number: int) -> None:
-    """Lets go of a page pinned by hand."""
+    """Unpins a page that was pinned by hand."""
     if not act.state.pages[number].holders >> Holder.HAND & 1:
         raise InputError(f"{page_name(number)} is not pinned by hand, so there is nothing to let go")
     act.tell(Unpin(number, Holder.HAND))

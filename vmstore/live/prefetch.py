@@ -1,7 +1,7 @@
 """Which pages a message may need: all that was said and printed, ranked by its words; and what a search answers.
 
-All of it is found without a model and told to the log as it is found: a replay reads it there and looks for nothing.
-What was said is not to stand without what took its place: with a page comes what was decided anew since.
+All of it is found without a model and logged as it is found: a replay reads it there and looks for nothing.
+A decision is not shown without the one that replaced it: with a page comes what was decided since in its place.
 """
 
 from __future__ import annotations

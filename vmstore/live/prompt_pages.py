@@ -29,11 +29,11 @@ HINT_CHARS = 120
 
 
 class Kept(NamedTuple):
-    """The leaf of a page in the prompt, the page as it was then, and all that the leaf follows from."""
+    """The leaf of a page in the prompt, the page as it was then, and the values that the leaf depends on."""
 
     held: ManagedPage
     level: int
-    told: tuple[object, ...]
+    basis: tuple[object, ...]
     leaf: PromptPage | None
 
 
@@ -68,8 +68,8 @@ class PromptPages:
         for page, level in placed:
             managed, one = here[page], before.get(page)
             if one is None or last != names or one.level != level or one.held != managed:
-                key = self._told(managed, level)
-                if one is not None and one.told == key:
+                key = self._basis(managed, level)
+                if one is not None and one.basis == key:
                     one = Kept(_copied(managed), level, key, one.leaf)
                 else:
                     one = Kept(_copied(managed), level, key, None)
@@ -122,8 +122,8 @@ class PromptPages:
             change._replace(name=self._named(change.name), instead=self._named(change.instead)) for change in left
         )
 
-    def _told(self, managed: ManagedPage, level: int) -> tuple[object, ...]:
-        """All that the leaf of a page of the prompt follows from."""
+    def _basis(self, managed: ManagedPage, level: int) -> tuple[object, ...]:
+        """The values that the leaf of a page of the prompt depends on."""
         page, spoken, origin = managed.page, self._spoken, managed.origin
         forms, is_past = tuple(managed.forms), managed.segment != self._state.segment
         names = self.name(page), self.name(origin) if origin else "", self._sources(page)

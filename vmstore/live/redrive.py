@@ -203,7 +203,7 @@ class Redrive:
             hold(act, (page,), holder)
 
     def _labels(self, act: Act, made: m.Create, message: int) -> m.CellRef | None:
-        """What the source says of a page, with what it is about, as a message that is said here has it."""
+        """The labels of a page in the source, with what the page is about, as a message written here has them."""
         labels = None if made.labels is None else self._bytes(made.labels)
         if (
             message

@@ -1,7 +1,7 @@
-"""What can be made anew of a live session when pages of it fall: claims found again, summaries without them.
+"""Regenerates pages of a live session after a retraction: claims found again, summaries without the retracted pages.
 
 The code that made them first makes them again, from what is left. What a model, a person or a
-callback wrote cannot be made so, and is left to whoever can.
+callback wrote cannot be regenerated here, and is left to its author.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Renewal(NamedTuple):
 
 
 def renewals(runtime: Runtime, lane: Branch, marked: Sequence[int], fallen: Container[int]) -> list[Renewal]:
-    """What can be made anew of the pages that are marked, from those that have not fallen; nothing is written."""
+    """Regenerates what it can of the marked pages from those that are not retracted; nothing is written."""
     renewing = _Renewing(runtime, lane, fallen)
     found = (renewing.one(number) for number in marked)
     return [renewal for renewal in found if renewal is not None]
 
 
 def write(act: Act, renewal: Renewal) -> int:
-    """Writes a page that was made anew; its position."""
+    """Writes a regenerated page; its position."""
     is_claim = renewal.type is PageType.CLAIM
     about = topics(renewal.content.decode("utf-8", "replace")) if is_claim else ()
     return page(
@@ -68,7 +68,7 @@ class _Renewing:
         self._fallen = fallen
 
     def one(self, number: int) -> Renewal | None:
-        """A page made anew; None where nothing that is left makes it."""
+        """A regenerated page; None where nothing that is left makes it."""
         if self._state.pages[number].type is PageType.CLAIM:
             return self._found_again(number) or self._before(number)
         return self._summary(number) if self._state.pages[number].type is PageType.SUMMARY else None

@@ -23,7 +23,7 @@ from vmstore.vm.protocol.rules import Paging, Rules
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 CONVERSATIONS = ("messages", "contents", "input")  # where a request has its messages
-ENDS = '"]}'  # of a message as JSON, which move where it goes on
+ENDS = '"]}'  # of a message as JSON, which move when it is continued
 NAMES_THE_MODEL = ("chat", "chat-system", "responses", "anthropic")  # Gemini's stands in the address
 
 
@@ -113,7 +113,7 @@ class Rendered(NamedTuple):
             return 0
         ours, theirs = self.texts[same].rstrip(ENDS), later.texts[same] if same < len(later.texts) else ""
         alike = _common(ours, theirs) if self.head == later.head else 0
-        if same == len(self.texts) - 1 and alike == len(ours):  # the last message goes on
+        if same == len(self.texts) - 1 and alike == len(ours):  # the last message is continued
             return 0
         text = ("" if alike or same else self.head) + "".join(self.texts[same:])[alike:]
         return max(0, tokens_of({"": self.messages[same:]}, text, pictured=True))
@@ -137,7 +137,7 @@ def rendered(body: dict[str, Any], memo: Memo) -> Rendered:
 
 
 def copied(value: Any) -> Any:
-    """A JSON value whose lists and objects are its own, so that whoever has it may change it."""
+    """A JSON value whose lists and objects are its own, so that its owner may change it."""
     if isinstance(value, dict):
         return {key: copied(inner) for key, inner in value.items()}
     return [copied(inner) for inner in value] if isinstance(value, list) else value

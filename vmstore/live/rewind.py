@@ -81,7 +81,7 @@ def rewind(act: Act, then: RewoundState, name: str) -> list[PageAnswer]:
 
 
 def _release(act: Act, then: RewoundState) -> None:
-    """Lets go of what was not held then."""
+    """Releases the holds that did not exist then."""
     for page, managed in sorted(act.state.pages.items()):
         before = then.state.pages.get(page)
         for holder in _holding(managed.holders & ~(before.holders if before is not None else 0)):
@@ -130,7 +130,7 @@ def _link_again(act: Act, then: RewoundState) -> None:
 
 
 def _other(was: int | None, now: int | None, unsaid: int | None) -> int | None:
-    """What to say where something else is said now; `unsaid` stands for what nobody had said then."""
+    """The value to write where it differs now; `unsaid` stands for one that was not set then."""
     return None if was == now else unsaid if was is None else was
 
 

@@ -73,7 +73,7 @@ class Act:
         """Writes a stimulus, and beside it the record of what was masked in it; its position."""
         redaction = self.batch.redaction
         record = None if redaction is None else redaction.record(mutation, self.batch.position)
-        if record is not None and isinstance(mutation, Compress):  # what answers a decision stands after what was told
+        if record is not None and isinstance(mutation, Compress):  # what answers a decision follows the stimulus
             self.kernel.tell(record)
             record = None
         position = self.kernel.tell(mutation)
@@ -224,7 +224,7 @@ class Runtime:
         return self.state
 
     def _resume(self, snapshot: Snapshot) -> None:
-        """Goes on from the snapshot, where it is one of this log as it is now."""
+        """Resumes from the snapshot, where it is one of this log as it is now."""
         found = snapshot.read(self._engine.projection.last_erasure)
         if found is None:
             return
@@ -309,7 +309,7 @@ class Runtime:
         return answer
 
     def _batch(self) -> Batch:
-        """A batch that goes on from where the state stands."""
+        """A batch that begins at the position of the state."""
         batch = self._engine.batch(self._lane.session)
         if batch.head.position != self.state.position:
             self.current()

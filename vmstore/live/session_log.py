@@ -77,7 +77,7 @@ class SessionLog:
 
 
 def _asked(mutation: AnyMutation) -> Iterator[int]:
-    """The cells of a mutation that whoever folds a session reads, but for what few mutations name."""
+    """The cells of a mutation that a fold of a session reads, except those that few mutations name."""
     refs: tuple[CellRef | None, ...] = ()
     match mutation:
         case Create():

@@ -14,13 +14,13 @@ from vmstore.vm.kernel.state import State
 from vmstore.vm.policies.registry import full_name, policy, shipped
 
 
-def configure(act: Act, told: dict[str, Any]) -> KernelSettings:
+def configure(act: Act, changes: dict[str, Any]) -> KernelSettings:
     """Changes settings from here on; the settings that hold then. What is as it was is not logged.
 
     The first time every setting is logged, a policy by name and version, so that no later default moves the past.
     """
     before = act.state.settings
-    new = changed(before or KernelSettings(), told)
+    new = changed(before or KernelSettings(), changes)
     new = msgspec.structs.replace(new, policy=full_name(shipped(new.policy)))  # by its version, which stays
     policy(new.policy, new.l0_tokens_max, **new.parameters)  # refuses what it does not know
     room = max(0, act.state.tokens(new.room) - act.state.beside)

@@ -229,7 +229,7 @@ class Transcript:
         return any(low < position < high for low, high in self._undone)
 
     def _back(self, position: int, to: int) -> None:
-        """Goes on with what was said and named up to a moment that the session is set back to."""
+        """Restores what was said and named up to a moment that the session is rewound to."""
         self.renamed += 1
         self._backs.append((position, to))
         self._undone = self._between(position)

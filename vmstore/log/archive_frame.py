@@ -97,7 +97,7 @@ def opened_there(frame: Frame, wanted: Iterable[int], archive: Archive | None) -
     cells, place = kept(frame), place_of(frame)
     away = []
     for number in wanted:
-        assert frame.first <= number < frame.after, "whoever asks has found the frame by the number"
+        assert frame.first <= number < frame.after, "the caller has found the frame by the number"
         cell = DAMAGED if cells is None else cells[number - frame.first]
         if cell is not None:
             yield number, cell

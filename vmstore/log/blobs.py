@@ -20,7 +20,7 @@ from vmstore.core.system.safe_files import Stray, kind_of, no_links, read_within
 from vmstore.errors import StoreError
 from vmstore.log.frame_encryption import PLAIN, NoEncryption
 
-BYTES_MAX = 1 << 32  # a cell's length is told in 32 bits
+BYTES_MAX = 1 << 32  # a cell's length is stored in 32 bits
 
 
 class CellFiles:

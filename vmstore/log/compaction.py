@@ -99,7 +99,7 @@ def changed(file: LogFile, before: Sequence[Frame], now: Sequence[Frame]) -> lis
 
 
 def disorder(file: LogFile, number: int) -> CorruptError:
-    """What is said of rows that are out of order."""
+    """The error for rows that are out of order."""
     return CorruptError(f"{file.path} is damaged (the rows at cell {number} are out of order); put back a backup")
 
 
@@ -152,7 +152,7 @@ def _loosened(frame: Frame) -> Frame | None:
 
 
 def _flushed(pending: Sequence[Frame]) -> Iterator[Frame]:
-    """The cells of neighbouring loose frames, cut anew and packed."""
+    """The cells of neighbouring loose frames, cut again and packed."""
     if not pending:
         return
     sizes, salts, content = (b"".join(parts) for parts in zip(*[frame[3:] for frame in pending], strict=True))

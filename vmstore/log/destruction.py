@@ -1,7 +1,7 @@
 """Destruction: cells lose their bytes and their salts for good; hashes go on covering their commitments.
 
-The frames that hold them are written anew without them in one transaction, then files of their own
-are overwritten and removed, then the whole database is written anew, because SQLite leaves old bytes
+The frames that hold them are rewritten without them in one transaction, then files of their own
+are overwritten and removed, then the whole database is rewritten, because SQLite leaves old bytes
 in free pages and in the gaps of pages in use, and last the WAL is emptied. Each step can be done
 again: what was destroyed before stays so.
 """
@@ -49,7 +49,7 @@ def destroy(
 
 
 def _rewritten(file: LogFile, vault: NoEncryption, wanted: Collection[int]) -> tuple[DestroyResult, list[bytes]]:
-    """Writes the frames of cells anew without them; what was done, and the commitments that name their files."""
+    """Rewrites the frames of cells without them; what was done, and the commitments that name their files."""
     gone: list[bytes] = []
     cells = size = frames = 0
     with file as db:
@@ -127,7 +127,7 @@ def blanked(frame: Frame, places: Collection[int]) -> Frame:
         whole = unpacked(frame, sum(length for length in lengths if length != ERASED_SIZE))
         if whole is None:
             raise CorruptError(
-                f"the frame of cells {frame.first} to {frame.after - 1} is damaged and cannot be written anew; "
+                f"the frame of cells {frame.first} to {frame.after - 1} is damaged and cannot be rewritten; "
                 "run `vmstore verify`"
             )
         kept = _without(whole, lengths, set(places))
@@ -169,7 +169,7 @@ def _remove(files: CellFiles, commitment: bytes) -> None:
 
 
 def _scrub(file: LogFile) -> None:
-    """Writes the database anew and empties its WAL, so that no old byte stays in either."""
+    """Rewrites the database and empties its WAL, so that no old byte stays in either."""
     with file as db:
         db.execute("VACUUM").fetchall()
     for wait in range(1, WAITS + 1):

@@ -1,7 +1,7 @@
 """A plain log put under keys, in place: frames and files in steps, each whole, with everybody else kept out.
 
 While it lasts the file has a format that nobody opens, so a killed one is taken up where it stopped
-and never read half done. At the end the file is laid out anew, so that no free page keeps a content.
+and never read half done. At the end the file is rewritten, so that no free page keeps a content.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OWNERS = "SELECT session, length(commitments) / 32 FROM commits WHERE cell IS N
 
 
 def encrypt(path: Path, vault: FrameEncryption, tidied: Callable[[], None], progress: Progress | None = None) -> int:
-    """Encrypts a sound log, or goes on where that was stopped; how many cells it holds.
+    """Encrypts a sound log, or resumes where that was stopped; how many cells it holds.
 
     `tidied` is called before the log counts as encrypted, to remove what else holds contents.
     """
@@ -88,7 +88,7 @@ def format_now(path: Path) -> int:
 
 
 def _mark(db: apsw.Connection, format: int) -> None:
-    """Sets the format, in the file itself, where whoever opens it looks first."""
+    """Sets the format, in the file itself, where opening it looks first."""
     db.execute(f"PRAGMA user_version = {format}; PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
@@ -128,16 +128,16 @@ class _Rewriting:
     def _encrypted(self, frames: list[Frame], owners: Iterator[int]) -> Iterator[Frame]:
         """The cells of frames under the keys of their subjects; what is encrypted already stays."""
         for done, run in groupby(frames, key=lambda frame: frame.form >= ENCRYPTED):
-            told = list(run)
-            names = [self._name(next(owners)) for frame in told for _ in range(frame.cells)]
+            same_kind = list(run)
+            names = [self._name(next(owners)) for frame in same_kind for _ in range(frame.cells)]
             if done:
-                yield from told
+                yield from same_kind
                 continue
-            cells = [cell for frame in told for cell in self._cells(frame)]
+            cells = [cell for frame in same_kind for cell in self._cells(frame)]
             at = 0
             for name, same in groupby(names):
                 count = len(list(same))
-                yield from self._laid(told[0].first + at, cells[at : at + count], name)
+                yield from self._laid(same_kind[0].first + at, cells[at : at + count], name)
                 at += count
             assert at == len(cells), "every cell lies under the key of one session"
 

@@ -167,7 +167,7 @@ class LogFile(after_fork.Owner):
                     db.close(True)
 
     def close(self) -> None:
-        """Lets go of the file; closing twice does nothing."""
+        """Closes the file; closing twice does nothing."""
         with self._lock:
             self.closed = True
             self.poison()

@@ -7,7 +7,7 @@
 RAW as they are; ZSTD as one zstd frame; FILES each in a file of its own, `content` then holds
 their commitments, which name the files; ARCHIVED in an archive, see `archived`. A destroyed cell
 has the size ERASED_SIZE, no bytes and a salt of zeros. Hashes cover cells, not frames, so cells can
-be framed anew at any time.
+be framed again at any time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DENSE_CELLS_MAX = 4096
 DENSE_LEVEL = 19
 BOMB_BYTES, BOMB_RATIO = 16 << 20, 128  # more than both of one zstd frame is not believed, nor written
 
-assert max(RAW, ZSTD, FILES, ARCHIVED) < ENCRYPTED, "the form below the encryption can be told from the sum"
+assert max(RAW, ZSTD, FILES, ARCHIVED) < ENCRYPTED, "the form below the encryption follows from the sum"
 assert FILE_BYTES_MIN > FRAME_BYTES_MAX, "a cell with a file of its own never fits into a frame, where `cut` looks"
 assert CELLS_MAX <= DENSE_CELLS_MAX and FRAME_BYTES_MAX <= DENSE_BYTES_MAX, "an archive reads the frames of a log"
 assert DENSE_BYTES_MAX <= BOMB_BYTES, "a full frame is believed, however well it packs"
@@ -173,7 +173,7 @@ class CellPlace(NamedTuple):
 def in_file(frame: Frame, number: int) -> CellPlace | None:
     """The file of a cell, or None where it has none: it is not so long, or destroyed, or its row is damaged."""
     lengths, at = frame.lengths, number - frame.first
-    assert 0 <= at < frame.cells, "whoever asks has found the frame by the number"
+    assert 0 <= at < frame.cells, "the caller has found the frame by the number"
     if frame.form != FILES or lengths is None or len(frame.content) != COMMITMENT_BYTES * frame.cells:
         return None
     return None if lengths[at] == ERASED_SIZE else CellPlace(named(frame, at), _salt(frame, at))

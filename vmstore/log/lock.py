@@ -1,10 +1,10 @@
-"""The writers' queue across processes: who waits gets its turn or is told who holds it; a killed holder lets go.
+"""The writers' queue across processes: a waiter gets its turn, or an error naming the holder; a kill frees the lock.
 
-SQLite's own write lock is taken by whoever asks at the right moment, so one of several writers can
-be kept out for seconds. Writers therefore hold this file lock around their transaction. One of
-those who wait stands at the door, held by a second lock, and the others behind it: a writer that
-lets go and wants again at once finds somebody at the door, and cannot overtake who is only being
-woken.
+SQLite's own write lock goes to the writer that tries at the right moment, so one of several can
+starve for seconds. Writers therefore hold this file lock around their transaction. One of
+those waiting stands at the door, held by a second lock, and the others behind it: a writer that
+releases it and wants it again at once finds somebody at the door, and cannot overtake a process that is
+only being woken.
 
 The system lets nobody stop waiting for such a lock, so who has to wait does it in a thread of its
 own, and gives up when that took as long as it may. What a waiting thread holds that questions need,
@@ -167,7 +167,7 @@ class WriteLock:
             raise self._locked(queue)
 
     def _locked(self, queue: _Queue) -> LockedError:
-        """What is said of a wait that took too long: who holds the lock, or stands stopped at the door."""
+        """The error of a wait that took too long: who holds the lock, or stands stopped at the door."""
         holder = holder_of(self._paths[0])
         if not holder.stopped and not queue.at_door and (next_one := holder_of(self._paths[1])).stopped:
             holder = next_one
@@ -189,13 +189,13 @@ class WriteLock:
         return opened[0], opened[1]
 
     def close(self) -> None:
-        """Lets go of the files; those that a wait still goes on for it closes at its end."""
+        """Closes the files; a wait that is not over closes its own at its end."""
         if self._queue is not None:
             self._queue.close()
         self._queue = None
 
     def forked(self) -> None:
-        """Lets go of the files, which are one with those of the parent: held here, they would outlive its death."""
+        """Closes the files, which are shared with the parent: its locks would outlive it here."""
         for queue in (self._queue, self._sharing):
             for file in () if queue is None else queue.files:
                 os.close(file)
@@ -211,14 +211,14 @@ class _Queue:
         self.at_door = False
         self._kind = kind
         self._mutex = threading.Lock()  # over what follows
-        self._thread: threading.Thread | None = None  # of a wait that goes on
+        self._thread: threading.Thread | None = None  # of a wait that is not over
         self._ended = threading.Event()
         self._wanted = self._closed = False
         self._error: OSError | None = None
 
     def passed(self) -> bool:
         """Takes the lock where nobody is in the way."""
-        if self._thread is not None:  # a wait that was given up goes on, and would let go of it
+        if self._thread is not None:  # a wait that was given up is still under way, and would release the lock
             return False
         turnstile, door = self.files
         with suppress(BlockingIOError):
@@ -255,7 +255,7 @@ class _Queue:
         fcntl.flock(self.files[0], fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Lets go of the lock and the files, now or when the wait for it ends."""
+        """Releases the lock and the files, now or when the wait for it ends."""
         with self._mutex:
             self._closed = True
             if self._thread is None:
@@ -268,7 +268,7 @@ class _Queue:
             return not self._wanted
 
     def _close(self) -> None:
-        assert self._thread is None, "a wait that goes on still needs the files"
+        assert self._thread is None, "a wait that is not over still needs the files"
         self.let_go()
         for file in self.files:
             os.close(file)

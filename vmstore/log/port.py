@@ -55,7 +55,7 @@ class CompactionResult(NamedTuple):
 
 
 class DestroyResult(NamedTuple):
-    """What destroying did: cells and bytes that are gone, frames written anew, files removed."""
+    """What destroying did: cells and bytes that are gone, frames rewritten, files removed."""
 
     cells: int = 0
     bytes: int = 0
@@ -64,7 +64,7 @@ class DestroyResult(NamedTuple):
 
 
 Progress = Callable[[int, int], None]
-"""Told how much is done, of how much."""
+"""Called with how much is done, of how much."""
 
 NOTHING: Mapping[int, int] = MappingProxyType({})
 """Of a log whose commits record all that was erased from it."""
@@ -87,7 +87,7 @@ class Log(Protocol):
         """Stores commits of one session, all or none, durable before it returns.
 
         `session` is 0 for a new one. Raises OvertakenError when the session's last position is not
-        `expected` (0 for a new one), or when the log goes on beyond the ordinal `seen`. A writer
+        `expected` (0 for a new one), or when the log has commits beyond the ordinal `seen`. A writer
         who knows that the session stood there at the ordinal `after` says so, and the log looks
         only beyond it; the ordinal of the session's last commit, as `tip`, spares the log a search.
         Raises CorruptError or ConflictError where the commits do not follow the session's last one
@@ -112,7 +112,7 @@ class Log(Protocol):
         ...
 
     def settled(self) -> AbstractContextManager[object]:
-        """Waits for whoever destroys or moves cells, and keeps them waiting within; others write on.
+        """Waits for those that destroy or move cells, and keeps them waiting within; others write on.
 
         What is recorded as erased and still there within is what nobody is about to destroy.
         """
@@ -127,7 +127,7 @@ class Log(Protocol):
         ...
 
     def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
-        """The same one after the other, for whoever lets go of them: memory holds those of one frame."""
+        """The same one after the other, for callers that keep none: memory holds those of one frame."""
         ...
 
     def open_cell(self, number: int) -> OpenCell | None:
@@ -159,8 +159,8 @@ class Log(Protocol):
         """Destroys cells: bytes and salts are gone from every place this log keeps, while every hash still holds.
 
         The numbers are of cells that are there, each with the position where it is recorded as erased;
-        those destroyed before stay so. Durable before it returns. Whoever destroys a cell has recorded
-        that before, else it counts as damage.
+        those destroyed before stay so. Durable before it returns. The caller has recorded the
+        destruction before, else it counts as damage.
         """
         ...
 
@@ -174,7 +174,7 @@ class Log(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of files; a closed log refuses everything else."""
+        """Closes the files; a closed log refuses everything else."""
         ...
 
 

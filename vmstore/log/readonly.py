@@ -48,7 +48,7 @@ class ReadLog(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
 
     def open_cell(self, number: int) -> OpenCell | None:
         """A cell's bytes to be read in pieces."""

@@ -118,7 +118,7 @@ STAYING = 2  # a handle that writes more often than this stays, and is worth a W
 class _Pending(Struct, eq=False):
     """An append on its way into a transaction, then what came of it."""
 
-    told: Append
+    append: Append
     key: bytes = b""  # the id of the key that its files were written under
     stored: list[Commit] = []
     error: Exception | None = None
@@ -204,14 +204,16 @@ class SqliteLog:
             yield
 
     def settled(self) -> AbstractContextManager[None]:
-        """Waits for whoever destroys cells, or moves them to archives or back."""
+        """Waits for those that destroy cells, or move them to archives or back."""
         return self.archives.settled(make=not self._readonly)
 
     def _keep_files(self, pending: _Pending) -> None:
-        long = [cell for commit in pending.told.commits for cell in commit.cells if len(cell.content) >= FILE_BYTES_MIN]
+        long = [
+            cell for commit in pending.append.commits for cell in commit.cells if len(cell.content) >= FILE_BYTES_MIN
+        ]
         if long:
             with self.file as db:
-                pending.key = self.vault.name(db, pending.told)
+                pending.key = self.vault.name(db, pending.append)
         for cell in long:
             self.files.keep(cell.commitment, cell.content, pending.key)
 
@@ -292,7 +294,7 @@ class SqliteLog:
         frames: list[Frame] = []
         for pending in together:
             try:
-                append = pending.told
+                append = pending.append
                 head = ahead.get(append.session) or self._standing(db, append)
                 check_expected(head, append.session, append.expected, append.commits)
                 check_seen(ordinal, append.seen)
@@ -316,7 +318,7 @@ class SqliteLog:
         self, db: apsw.Connection, waiting: _Pending, ordinal: int, cell: int
     ) -> tuple[list[Commit], list[Frame]]:
         """An append's commits as they will stand after an ordinal and a cell, and its cells in frames."""
-        append = waiting.told
+        append = waiting.append
         session = append.session or ordinal + 1
         stored: list[Commit] = []
         cells: list[Cell] = []
@@ -446,7 +448,7 @@ class SqliteLog:
     erased = NOTHING
 
     def destroy(self, erased: Mapping[int, int]) -> DestroyResult:
-        """Destroys cells: frames and the whole file are written anew without them, the WAL is emptied."""
+        """Destroys cells: frames and the whole file are rewritten without them, the WAL is emptied."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to erase")
         return destroy(self.file, self.files, self.archives, self.vault, self._hold, erased)

@@ -1,4 +1,4 @@
-"""Logs of format 0, written anew as format 1.
+"""Logs of format 0, rewritten as format 1.
 
 Format 0 kept a row a cell: `cells  number | salt content form`, the form null for bytes as they are
 and 1 for a zlib stream. Its commits were those of format 1, so hashes and numbers stay.
@@ -33,7 +33,7 @@ _CELLS = "SELECT * FROM cells WHERE number >= ? ORDER BY number LIMIT ?"
 
 
 class UpgradeResult(NamedTuple):
-    """What an upgrade did: formats before and now, commits written anew, where the old log is kept."""
+    """What an upgrade did: formats before and now, commits rewritten, where the old log is kept."""
 
     before: int
     now: int
@@ -147,7 +147,7 @@ class OldLog(ReadLog):
         return _count(self._db, "cells")
 
     def close(self) -> None:
-        """Nothing: whoever upgrades has it open."""
+        """Does nothing: the upgrade that opened it closes it."""
 
 
 def _count(db: apsw.Connection, table: str) -> int:

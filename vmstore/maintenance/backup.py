@@ -37,7 +37,7 @@ from vmstore.namespace.effects import Agree, settle
 from vmstore.namespace.encryption import KEYS, Key, store_key_of, vault_in
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG, check_name, check_own, find, namespaces
 from vmstore.namespace.reports import Backup, BackupPart, RestoreReport
-from vmstore.namespace.signing_keys import public_key as told_key
+from vmstore.namespace.signing_keys import public_key as read_public_key
 from vmstore.views.projection import Progress, Projection, room_of
 
 LIST = "backup.json"
@@ -82,7 +82,7 @@ def backup(
     if path.resolve() in target.resolve().parents:
         raise StoreError(f"{target} lies within the store, where it is no copy apart; name a place elsewhere")
     names = [namespace] if namespace is not None else namespaces(path)
-    for name in names:  # a key that does not fit is told before anything is copied
+    for name in names:  # a key that does not fit is reported before anything is copied
         if (vault := vault_in(path / name, store_key, ids)) is not None:
             vault.close()
     with beside(target) as part, naming(target):
@@ -121,7 +121,7 @@ def restore(
     store_key = store_key_of(key, SystemIds())
     listing = _listing(path)
     ledger = list(_ledger(target, erasures))
-    trusted = None if public_key is None else told_key(public_key)
+    trusted = None if public_key is None else read_public_key(public_key)
     from vmstore.erasure.reapply import ReapplyPlan
 
     found = [RestoreReport(str(target), listing.parts, len(ledger), 0)]

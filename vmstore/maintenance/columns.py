@@ -36,7 +36,7 @@ class ColumnStore(after_fork.Owner):
         after_fork.owns(self)
 
     def close(self) -> None:
-        """Lets go of what is in memory."""
+        """Drops what is in memory."""
         self._forget()
         if self._shelf is not None:
             self._shelf.close()
@@ -54,7 +54,7 @@ class ColumnStore(after_fork.Owner):
             self._shelf.close()
 
     def forked(self, quiet: bool) -> None:
-        """Opens the segments anew in a forked process."""
+        """Opens the segments again in a forked process."""
         if not quiet:
             after_fork.keep((self._shelf, self._tables))
         self._shelf = self._tables = None
@@ -139,7 +139,7 @@ class ColumnStore(after_fork.Owner):
             self._tables[1].close()
             self._tables = None
 
-    def told(self) -> Columns:
+    def report(self) -> Columns:
         """See `vmstore.Store.columns`."""
         shelf = self.shelf
         with self._ns.asking() as ordinal:

@@ -1,4 +1,4 @@
-"""Embeds what is written, beside whoever writes it: a thread that looks every so often what is new."""
+"""Embeds what is written, beside its writers: a thread that looks every so often what is new."""
 
 from __future__ import annotations
 

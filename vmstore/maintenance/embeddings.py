@@ -1,7 +1,7 @@
 """Embeds what has no vector yet: texts go to the embedder outside every lock, and what it says into the log.
 
 What is embedded is what is searched: the content in force of each page that is text. The work can be stopped at any
-moment and goes on where it stopped, for what has its vectors in the log is not asked about again.
+moment and resumes where it stopped, for what has its vectors in the log is not asked about again.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class EmbeddingRun:
         self.copied += len(known)
 
     def _copy(self, content: UnembeddedContent) -> EmbeddingAnswer | None:
-        """The vectors that whoever wrote an inherited content gave it after the fork."""
+        """The vectors that the author of an inherited content gave it after the fork."""
         owner = Branch(self._ns.views, content.session).owner(content.position)
         if owner == content.session:
             return None

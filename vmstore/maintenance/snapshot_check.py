@@ -43,7 +43,7 @@ def _is_right(ns: Namespace, lane: Branch, found: SnapshotImage) -> bool:
     try:
         unfold(found.written, into)
     except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError):
-        return True  # nobody goes on from it
+        return True  # nobody resumes from it
     right = _folded(runtime)
     try:
         measured = into.metrics.measures(into.state) == right.metrics.measures(right.state)

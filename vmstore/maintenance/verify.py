@@ -47,7 +47,7 @@ def verdict_on(
             problems = [Finding(VIEW, *problem) for problem in columns.problems()]
             problems += [Finding("view", f"session {name}", what) for name, what in wrong_folds(ns)]
             if (wrong := ns.text_problem()) is not None:
-                problems.append(Finding("text", "text", f"{wrong}; the next search makes it anew"))
+                problems.append(Finding("text", "text", f"{wrong}; the next search rebuilds it"))
         return Verdict(not problems, *counts, [Problem(*p) for p in problems])
 
 

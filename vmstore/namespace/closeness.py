@@ -24,7 +24,7 @@ CHARS_MAX = 4_000  # of a question that are embedded
 
 
 class QuestionVector(NamedTuple):
-    """The vector of a question; or, without one, why there is none, which is told beside the answer."""
+    """The vector of a question; or, without one, why there is none, which is noted beside the answer."""
 
     numbers: Sequence[float] | None
     model: str
@@ -97,7 +97,7 @@ class MomentCloseness:
     def of(
         self, asked: QuestionVector | None, moments: Sequence[tuple[Branch, int]], texts: PlacedTexts
     ) -> tuple[Closeness | None, str | None]:
-        """How close the texts of some moments are to a question, and what is to be told beside the answer.
+        """How close the texts of some moments are to a question, and a note to go with the answer.
 
         Within one moment of the namespace.
         """
@@ -120,6 +120,6 @@ class MomentCloseness:
         return closeness, closeness.coverage if vectors.embedded < vectors.count else None
 
     def forget(self) -> None:
-        """Lets go of every vector and question."""
+        """Drops every vector and question."""
         self._table = self._last = None
         self._asked.clear()

@@ -34,7 +34,7 @@ def lost_here(ns: Namespace, session: int, commits: Iterable[Commit]) -> set[int
     """The cells of a session that are here and that commits of another copy of it record as erased."""
     found: set[int] = set()
     rows: Any = []
-    for erase in (m for commit in commits for m in told(commit) if isinstance(m, Erase)):
+    for erase in (m for commit in commits for m in mutations_of(commit) if isinstance(m, Erase)):
         if not rows:
             sql = "SELECT first, last, cell, cells FROM commits WHERE session = ? AND cells > 0"
             rows = ns.views.execute(sql, (session,)).fetchall()
@@ -58,7 +58,7 @@ def effects_on(ns: Namespace, session: int, name: str, commits: ForeignCommits) 
 
 def _rules(commits: Iterable[Commit], name: str) -> Iterator[str]:
     """What commits say a session does from there on."""
-    for m in (m for commit in commits for m in told(commit)):
+    for m in (m for commit in commits for m in mutations_of(commit)):
         if isinstance(m, Redact) and m.policy is not None:
             word = Redaction(m.policy).word if m.policy in tuple(Redaction) else f"number {m.policy}"
             yield f"session {name!r} has the redaction {word!r} from there on"
@@ -66,6 +66,6 @@ def _rules(commits: Iterable[Commit], name: str) -> Iterator[str]:
             yield f"session {name!r} manages its memory by other settings from there on"
 
 
-def told(commit: Commit) -> Sequence[Any]:
+def mutations_of(commit: Commit) -> Sequence[Any]:
     """The mutations of a commit."""
     return decode(commit.body)

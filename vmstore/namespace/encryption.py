@@ -80,7 +80,7 @@ def none_plain_beside(path: Path, namespace: str) -> None:
 
 
 def _under_key(folder: Path) -> bool:
-    """Whether a namespace is encrypted, as far as that can be told: a damaged one is nobody else's matter."""
+    """Whether a namespace is encrypted, as far as that is known: a damaged one is reported where it is opened."""
     try:
         return (folder / KEYS).is_file() or encrypted(folder)
     except StoreError:

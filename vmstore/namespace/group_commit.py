@@ -3,7 +3,7 @@
 One thread leads: it takes the namespace's lock, decides everybody's writes, one a session, in the
 order they were asked for, and appends them together. The others wake up with theirs done, and one
 that came too late leads next. A thread that holds the lock already, because it decided under it (a
-batch, a live act), takes along whoever waits when it writes. So nothing is decided while something
+batch, a live act), also writes what others queued. So nothing is decided while something
 else is on its way to the log.
 
 Two batches or two live acts never share a flush: both are decided under the namespace's lock, by
@@ -37,7 +37,7 @@ INTERRUPTED = (
 
 
 class Write(Protocol[T_co]):
-    """A write in steps, which another thread may take; an error of any step is raised to whoever asked for it."""
+    """A write in steps, which another thread may take; an error of any step is raised to its caller."""
 
     def prepare(self) -> bool:
         """Reads what the write needs, while others write; whether there is anything to be decided."""
@@ -169,7 +169,7 @@ class GroupCommit:
         return mine.answer()
 
     def commit(self, name: str, batch: Batch) -> None:
-        """Writes a closed batch that was decided with the lock held, durable, and takes along whoever waits."""
+        """Writes a closed batch that was decided with the lock held, durable, together with what others queued."""
         if self._pending and self._lock.outermost:  # else something around is half decided
             mine = PendingWrite(name, WriteDecision(lambda: batch, lambda commits: None))
             self._round(self._chosen(mine))

@@ -70,7 +70,7 @@ class Namespace(after_fork.Owner):
     """What every handle on a namespace shares; any thread may use it, holding the lock.
 
     `opened` opens the log and the views, here and again in a process that was forked; what lives in
-    memory has none, and goes on as the copy it is.
+    memory has none, and stays the copy it is.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Namespace(after_fork.Owner):
 
     @property
     def parts(self) -> NamespaceParts:
-        """What is open; opened anew by the first use in a forked process."""
+        """What is open; opened again by the first use in a forked process."""
         if self._parts is None:
             with self.views_lock:
                 if self._parts is None:
@@ -150,7 +150,7 @@ class Namespace(after_fork.Owner):
         return self.parts.engine
 
     def close(self) -> None:
-        """Lets go of the files; closing twice does nothing."""
+        """Closes the files; closing twice does nothing."""
         with self.lock:
             parts, closed = self._parts, self._closed
             if parts is not None and not closed:
@@ -196,7 +196,7 @@ class Namespace(after_fork.Owner):
         if self._opened is not None or not quiet:
             self._parts = None
             self._lent = None
-        if self.folder is not None:  # whoever forks to go on alone may go to another folder too
+        if self.folder is not None:  # a child that continues alone may change its folder too
             self.folder, self.views_folder = self._place, self.views_folder and self._place
         self._forget()
 
@@ -224,7 +224,7 @@ class Namespace(after_fork.Owner):
 
     @property
     def reader(self) -> Engine:
-        """The gate, for whoever only folds what the log holds."""
+        """The gate, for callers that only fold what the log holds."""
         self.check()
         return self._engine
 
@@ -318,7 +318,7 @@ class Namespace(after_fork.Owner):
         return self.text_index if lies else self._index
 
     def rebuild_text(self, progress: Progress | None = None) -> int:
-        """Makes the text index anew; the ordinal reached. InputError where the extra that it needs is not installed."""
+        """Rebuilds the text index; the ordinal reached. InputError where the extra that it needs is not installed."""
         index = self.text_index
         if index is None:
             raise InputError("the text index needs numpy: pip install 'vmstore[search]'")
@@ -347,12 +347,12 @@ class Namespace(after_fork.Owner):
 
     @property
     def lent_log(self) -> Log:
-        """The log for whoever holds the handle: of a region for looking, as long as they may read."""
+        """The log for the holder of the handle: of a region for reading, as long as the grant lasts."""
         return self.log if self.access is None else LentLog(self.log, self.folder or Path(self.name), self.check)
 
     @property
     def lent_views(self) -> apsw.Connection:
-        """The views for whoever holds the handle: of a region a connection of its own that writes nothing.
+        """The views for the holder of the handle: of a region a connection of its own that writes nothing.
 
         It refuses each statement once they may read no more. Views in memory are this process's own.
         """
@@ -510,7 +510,7 @@ class HandleLock:
         self._depth = 0
 
     def forked(self, quiet: bool) -> None:
-        """Lets go of what other threads held, who are not in a forked process; `quiet` where none used the views."""
+        """Releases what threads of the parent held, in a forked process; `quiet` where none used the views."""
         if not quiet:
             self.views.renew()
         alone = after_fork.unlocked(self._lock)

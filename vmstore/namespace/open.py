@@ -32,7 +32,7 @@ def attach(
     In mode 'rw' the namespace is made where there is none, encrypted with a key.
 
     What other processes hold is waited for `wait_s` seconds, with None for as long as they hold it. Where
-    its views are not `believed`, because others made the store, they are folded anew in memory.
+    its views are not `believed`, because others made the store, they are folded again in memory.
     """
     if wait_s is not None and (not isinstance(wait_s, int | float) or not 0 <= wait_s <= WAIT_S_MAX):
         raise InputError(f"wait_s {wait_s!r:.40} is no number of seconds from 0 to {WAIT_S_MAX:,}; None waits on")

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from vmstore.core.address import page_name
 from vmstore.core.erasure import gone
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Standing, Tier
+from vmstore.core.text.json_text import plain
 from vmstore.log.port import Log
 from vmstore.namespace.results import Page, PageLink
 from vmstore.views.branch import Branch
-from vmstore.views.projector import plain
 from vmstore.views.projectors.decisions import holders
 from vmstore.views.projectors.lineage import Edge, ended
 from vmstore.views.projectors.pages import object_of

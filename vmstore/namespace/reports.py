@@ -1,4 +1,4 @@
-"""What is told of a store as a whole: its health, its bytes, what went in and out."""
+"""Reports on a store as a whole: its health, its bytes, what went in and out."""
 
 from __future__ import annotations
 

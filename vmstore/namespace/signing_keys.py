@@ -86,7 +86,7 @@ def read_secret(file: Path, remedy: str) -> bytes:
 
 
 def public_key(given: str | os.PathLike[str]) -> bytes:
-    """A public key told as 64 hex digits, or as a file of them."""
+    """A public key given as 64 hex digits, or as a file of them."""
     text = str(given)
     try:
         if Path(text).is_file():

@@ -1,6 +1,6 @@
 """The namespace's own session, its charter: what belongs to the namespace and to no session of a user's.
 
-One session, hidden for good, opened by whoever first has something to log in it, through the gate
+One session, hidden for good, opened with the first mutation for it, through the gate
 like every other. It is appended to and folded here, and nothing else is done with it: nobody
 records to it, forks it, exports it or takes it in with a bundle. It is called `vmstore`; where a
 session of that name was there before, `vmstore-2`, and so on. Who names it may read it.

@@ -25,7 +25,7 @@ UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullE
 
 
 def open_views(folder: Path, log: Log, *, readonly: bool, wait_s: float | None = WAIT_S) -> Projection:
-    """The views of a namespace; a damaged file, or one that follows another log, is made anew."""
+    """The views of a namespace; a damaged file, or one that follows another log, is rebuilt."""
     path = views_file(folder)
     if readonly:
         return _in_memory(path, log)
@@ -48,13 +48,13 @@ def open_views(folder: Path, log: Log, *, readonly: bool, wait_s: float | None =
 
 
 def _checked(path: Path, log: Log, applier: Applier) -> Projection:
-    """The views in a file, made anew where they are not this log's; by one process at a time."""
+    """The views in a file, rebuilt where they are not this log's; by one process at a time."""
     projection, _ = _look(path, log, applier)
     if projection is None:
         with applier.taken():
-            projection, reason = _look(path, log, applier)  # another may have made them anew
+            projection, reason = _look(path, log, applier)  # another process may have rebuilt them
             if projection is None:
-                notices().warning("%s %s and is made anew from the log", path, reason)
+                notices().warning("%s %s and is rebuilt from the log", path, reason)
                 forget(path)
                 projection, reason = _look(path, log, applier)
     if projection is None:

@@ -141,7 +141,7 @@ def gemini_stream(chunks: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], boo
 
 
 def _join_part(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
-    """A text goes on where the last part is a text of the same kind; anything else is a part."""
+    """A text is continued where the last part is a text of the same kind; anything else is a part."""
     last = parts[-1] if parts else {}
     same = part.keys() == last.keys() <= {"text", "thought"} and part.get("thought") == last.get("thought")
     if same and isinstance(part.get("text"), str):

@@ -1,4 +1,4 @@
-"""Which of many literals can stand in a text: told by its words, so that hundreds of rules cost little.
+"""Which of many literals can stand in a text: decided by its words, so that hundreds of rules cost little.
 
 A text is taken apart once. Most of its words are in no literal, which is remembered of short ones; only the literals
 that a word of the text is in are looked for. Keys of vendors are looked for in long words alone.

@@ -35,7 +35,7 @@ _SIGN = re.compile(
 _QUOTE = re.compile(r"[NbBrfuL@]{0,2}(\"\"\"|'''|\\{0,3}[\"'`])(?!\1?[,)\]}:;])")
 _INSIDE = {
     quote: re.compile(rf"(?:[^{quote}\\\n]++|\\(?:\r?\n|.))*+") for quote in "\"'`"
-}  # up to the closing quote; a line that ends in a backslash goes on
+}  # up to the closing quote; a line that ends in a backslash is continued
 _NESTED = re.compile(r"(?:[^\n\\]++|(?!\\+[\"'`])\\)*+")
 _PLAIN = re.compile(
     r"(?:[^\s\"'`,;&<>()\[\]{}\\|]++|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/])|(?<=[\w!#$%*+@^]);(?=[\w!#$%*+@^])(?"
@@ -156,7 +156,7 @@ class _Value(NamedTuple):
     text: str  # its first characters
     quoted: bool
     after: str
-    more: re.Pattern[str] | None = None  # what goes on where it was longer than is judged
+    more: re.Pattern[str] | None = None  # what continues a value longer than is judged
 
 
 def _named(text: ScannedText, place: int) -> SecretSpan | None:
@@ -258,7 +258,7 @@ def _value(text: str, found: re.Match[str], start: int, name: str, sign: str) ->
             return _Value(at, whole.end(), whole[0], False, "")
     kept = value if shape is _LINE or value.endswith("...") else value.rstrip(".:?")
     if shape is _LINE and text[at + long : at + long + 1] in (" ", "\t"):
-        kept = value.rstrip(",;)")  # a sentence goes on
+        kept = value.rstrip(",;)")  # the sentence continues
     return _Value(at, at + len(kept), kept, False, text[at + long : at + long + 1])
 
 

@@ -10,7 +10,7 @@ from vmstore.redact.span import SecretKind
 
 
 class DryRunReport:
-    """Secrets and personal data by kind, and the pages they stand in; values are told apart by digests in memory."""
+    """Secrets and personal data by kind, and the pages they stand in; values are distinguished by digests in memory."""
 
     def __init__(self) -> None:
         self.pages: list[int] = []

@@ -20,7 +20,7 @@ _MARKS = re.compile(r"<(/?)private>", re.IGNORECASE)
 def _private(text: str) -> Iterator[SecretSpan]:
     """Blocks that somebody marked, their marks included.
 
-    One that is never closed goes on to the end where it begins a line; within one, where the mark
+    One that is never closed extends to the end where it begins a line; within one, where the mark
     may only be spoken of, to the end of that line.
     """
     start = -1

@@ -107,7 +107,7 @@ _FORMS: tuple[ValueForm, ...] = (
         ),
         around=300,
     ),
-    ValueForm(  # what is piped to a command that asks for it
+    ValueForm(  # what is piped to a command that reads it as its password
         ("--password-stdin", "sudo -s ", "--with-token", "passwd --stdin", "passphrase-fd"),
         re.compile(
             r"\b(?:echo|printf)(?: -\w+)?(?: '%s')? (?P<q>[\"']?)(?P<value>(?![$<{])[^\s\"'|]{4,}+)(?P=q) ?\|[^\n]"

@@ -88,7 +88,7 @@ class Mask:
         """JSON with placeholders in its texts, and for fields whose name says that they are secret.
 
         A text that is itself JSON, as the arguments of a tool, is looked into. Fields whose names
-        become the same are told apart by a number.
+        become the same get a number.
         """
         if isinstance(value, str):
             return self._json(value, where) if value[:1] in ("{", "[") else self.text(value, where)
@@ -213,10 +213,10 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; ValueError where it tells a field twice, for then one of the values would not be seen."""
+    """An object of JSON; ValueError where it has a field twice, for then one of the values would not be seen."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a field is told twice")
+        raise ValueError("a field is there twice")
     return members
 
 

@@ -1,6 +1,6 @@
 """What says who somebody is or how to reach them: addresses of mail, telephones, accounts, cards, numbers of a state.
 
-Numbers are told from other numbers by their own arithmetic where they have one, else by their shape
+Numbers are distinguished from other numbers by their own arithmetic where they have one, else by their shape
 and by the words before them.
 """
 
@@ -305,7 +305,7 @@ _COUNTRIES = (
     " LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31"
     " SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
 )
-_IBAN_CHARS = {told[:2]: int(told[2:]) for told in _COUNTRIES.split()}
+_IBAN_CHARS = {entry[:2]: int(entry[2:]) for entry in _COUNTRIES.split()}
 
 
 def _accounts(text: ScannedText) -> Iterator[SecretSpan]:

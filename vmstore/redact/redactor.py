@@ -1,7 +1,7 @@
-"""What a session is told, without what is secret in it: masked or refused before it is written.
+"""Removes secrets from what a session records: masked or refused before it is written.
 
 A door is of one session. It gives each value a number and keeps it as long as it lives; the values
-stay in memory. Whoever opens the session later finds numbers again where the same text is told
+stay in memory. A process that opens the session later finds the numbers again where the same text comes
 again, and gives others the next free number: see `again`.
 """
 
@@ -38,7 +38,7 @@ class MaskedPart(NamedTuple):
 
 
 class Redactor(Mask):
-    """Masks or refuses what a session is told; the same value has the same number all along."""
+    """Masks or refuses secrets in what a session records; a value keeps its number throughout."""
 
     def __init__(self, policy: Redaction) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Redactor(Mask):
         self._new: list[tuple[SecretKind, str]] = []  # values numbered, and texts seen, since the last time it settled
         self._new_seen: list[str | bytes] = []
 
-    # ---- what is told
+    # ---- texts and values
 
     def text(self, text: str, where: str) -> str:
         """A text with placeholders; RefusedError, which names no value, where the session refuses such."""
@@ -113,12 +113,12 @@ class Redactor(Mask):
     # ---- commits
 
     def settle(self, position: int) -> None:
-        """What was told stands in the log, up to a position."""
+        """Everything masked so far is in the log, up to a position."""
         self.position = position
         self._new, self._new_seen = [], []
 
     def forget(self) -> None:
-        """What was told since it settled was not written: its numbers are free again."""
+        """Nothing masked since it settled was written: the numbers are free again."""
         for kind, canonical in reversed(self._new):
             if self._numbers[kind].pop(canonical, 0) == self._highest[kind]:
                 self._highest[kind] -= 1

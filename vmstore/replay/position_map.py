@@ -58,7 +58,7 @@ class PositionMap:
         return self._recorded.get(own, 0)
 
     def moved(self, mutation: m.AnyMutation) -> m.AnyMutation:
-        """A stimulus as it is told to the run."""
+        """A stimulus with the positions of the run."""
         if self._same:
             return mutation
         if isinstance(mutation, m.Mark) and mutation.back_to:

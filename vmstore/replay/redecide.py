@@ -1,7 +1,7 @@
 """Decides a recorded session again: the same stimuli to the same kernel, under settings of one's own.
 
 The first commit is taken as it was, so that a run can be kept as a fork that begins where it ends;
-what is changed is told right after it, or with the first settings where it has none. What a
+the changed settings are written right after it, or with the first settings where it has none. What a
 stimulus asks for that is so already, or that does not fit under a smaller budget, is left out.
 """
 
@@ -56,7 +56,7 @@ class Redecision:
     ) -> None:
         self.state = State(self._read)
         self.metrics = Metrics(lambda *_: self._topic, price)
-        self._topic = b""  # of the page that is being told
+        self._topic = b""  # of the page that is being written
         self.places = PositionMap()
         self.fallbacks = self.refused = 0
         self._paper = paper
@@ -71,7 +71,7 @@ class Redecision:
             self._changed.setdefault("parameters", {})  # a policy's parameters are not another's
         self._exact = exact
         self._kernel = self._fresh()
-        self._told = b""  # the settings that are being told
+        self._settings = b""  # the settings that are being written
         self._budget = 0  # that they were recorded with
         self._answers: list[RecordedForm] = []  # recorded with the commit under way
         self._begun = False
@@ -91,20 +91,20 @@ class Redecision:
         self.metrics.begin(found.at)
         for position, mutation in found.mutations:
             self.places.put(position, position)
-            self._told = found.settings.get(position, b"")
-            self._budget = _budget(self._told) or self._budget
+            self._settings = found.settings.get(position, b"")
+            self._budget = _budget(self._settings) or self._budget
             self._topic = found.topics.get(position, b"")
             self.state.apply(position, mutation)
             self._note(position, mutation)
         self._paper.stand(found.last)
 
     def _change(self, at: int) -> None:
-        """Tells what is changed, where the first commit held settings already."""
+        """Writes the changed settings, where the first commit held settings already."""
         if self.state.settings is None or not self._changed:
             return
         self._kernel = self._fresh()
-        self._told = encoded(self._replaced({}))
-        self._kernel.tell(m.Settings(self._paper.settings(self._told)))
+        self._settings = encoded(self._replaced({}))
+        self._kernel.tell(m.Settings(self._paper.settings(self._settings)))
         self._react()
         self._paper.end(at)
 
@@ -159,11 +159,11 @@ class Redecision:
         if isinstance(moved, m.Evict):
             moved = self._asked(moved)
         elif isinstance(moved, m.Settings):
-            self._told = found.settings[position]
-            self._budget = _budget(self._told) or self._budget
+            self._settings = found.settings[position]
+            self._budget = _budget(self._settings) or self._budget
             if not self._exact:
-                self._told = encoded(self._replaced(msgspec.json.decode(self._told)))
-                moved = m.Settings(self._paper.settings(self._told))
+                self._settings = encoded(self._replaced(msgspec.json.decode(self._settings)))
+                moved = m.Settings(self._paper.settings(self._settings))
         elif isinstance(moved, m.Configure) and not self._exact:
             moved = msgspec.structs.replace(moved, beside=self._beside(moved.beside))
         if moved is not None:
@@ -210,7 +210,7 @@ class Redecision:
         return kept if self._begun and self.state.settings is not None else kept | self._changed
 
     def _read(self, position: int, ref: m.CellRef) -> bytes:
-        return self._told
+        return self._settings
 
     def _note(self, position: int, mutation: m.AnyMutation) -> None:
         self.metrics.note(self.state, position, mutation)

@@ -22,7 +22,7 @@ from vmstore.errors import InputError
 from vmstore.replay.redecide import Redecision, Shorten
 from vmstore.replay.sink import MemorySink, Place, ReplayForm
 from vmstore.replay.stimuli import RecordedCommit, RecordedForm, Stimuli, round_of
-from vmstore.replay.whatif import DivergenceWatch, Run, SavedReplay, told
+from vmstore.replay.whatif import DivergenceWatch, Run, SavedReplay, run_report
 
 Contents = Callable[[int], bytes]
 """The content that was recorded at a position."""
@@ -43,7 +43,7 @@ class RunWriter(MemorySink):
         return self._batch.add(mutation)
 
     def sealed(self, position: int, mutation: m.AnyMutation, own: Place) -> m.AnyMutation:
-        """The mutation with its cells sealed for this session; what settings say is told apart from this."""
+        """The mutation with its cells sealed for this session; settings are sealed elsewhere."""
         if isinstance(mutation, m.Unknown | m.Settings):
             return mutation
         if isinstance(mutation, m.Mark) and mutation.reason == m.Mark.NAMED and mutation.note is not None:
@@ -89,7 +89,7 @@ class RunWriter(MemorySink):
 
 
 class SessionCopy(NamedTuple):
-    """A session to be kept anew: its key, its commits once more, and its contents by position."""
+    """A session to be written again: its key, its commits once more, and its contents by position."""
 
     key: int
     commits: Iterable[RecordedCommit]
@@ -121,4 +121,4 @@ def written(
     batch.commit(at, dense=True)
     engine.follow()
     kept = SavedReplay(name, paper.mutations, paper.bytes)
-    return msgspec.structs.replace(told(run, stimuli, changed, watch.divergence), kept=kept)
+    return msgspec.structs.replace(run_report(run, stimuli, changed, watch.divergence), kept=kept)

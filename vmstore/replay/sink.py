@@ -28,7 +28,7 @@ class Sink(Protocol):
     """Takes the mutations of a run."""
 
     def stand(self, position: int) -> None:
-        """Goes on from a position up to which everything is as it was recorded."""
+        """Continues from a position up to which everything is as it was recorded."""
         ...
 
     def write(self, mutation: m.AnyMutation) -> int:
@@ -69,7 +69,7 @@ class MemorySink:
         self._ended = False
 
     def stand(self, position: int) -> None:
-        """Goes on from a position up to which everything is as it was recorded."""
+        """Continues from a position up to which everything is as it was recorded."""
         self.position = position
         self.commit = []
 

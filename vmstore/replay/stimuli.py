@@ -1,4 +1,4 @@
-"""What a recorded session was told, apart from what was decided of it.
+"""The stimuli of a recorded session, apart from what was decided of them.
 
 A commit of a live session holds what happened, then what the kernel decided, and so again where
 what came of it mattered for the next; a call's ends with its pack. A `compress` is the answer to a
@@ -149,22 +149,25 @@ class RecordedCommit(NamedTuple):
 
 def round_of(commit: RecordedCommit) -> StimulusCommit:
     """A commit with the settings in it, and what its pages are about."""
-    settings_told = {
+    settings_by_position = {
         position: commit.cell(position, mutation.told)
         for position, mutation in commit.mutations
         if isinstance(mutation, m.Settings)
     }
-    if any(isinstance(settings, ErasedContent) for settings in settings_told.values()):
+    if any(isinstance(settings, ErasedContent) for settings in settings_by_position.values()):
         raise ErasedError("the settings of this session were erased, so nothing of it can be decided again")
     labels = ((position, mutation.labels) for position, mutation in commit.mutations if isinstance(mutation, m.Create))
     about = ((position, tagged(commit.cell(position, ref))) for position, ref in labels if ref is not None)
     return StimulusCommit(
-        commit.at, tuple(commit.mutations), settings_told, {position: topic for position, topic in about if topic}
+        commit.at,
+        tuple(commit.mutations),
+        settings_by_position,
+        {position: topic for position, topic in about if topic},
     )
 
 
 def stimuli(session: str, commits: Iterable[RecordedCommit]) -> Stimuli:
-    """What a session was told; InputError where it was never live."""
+    """The stimuli of a session; InputError where it was never live."""
     rounds = [round_of(commit) for commit in commits]
     if not any(found.settings for found in rounds):
         raise InputError(

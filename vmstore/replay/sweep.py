@@ -27,12 +27,12 @@ class SessionSource(Protocol):
     """Where sessions are read from. It is handed to other processes, so what is open of it stays behind."""
 
     def read(self, session: str) -> tuple[Stimuli, Shorten]:
-        """What a session was told, and what makes a form nobody recorded."""
+        """The stimuli of a session, and what makes a form nobody recorded."""
         ...
 
 
 class Task(NamedTuple):
-    """A session as it stood at a position, and the settings that are changed; None asks for it as it was."""
+    """A session as it stood at a position, and the settings that are changed; None for the recorded run."""
 
     session: str
     position: int
@@ -155,7 +155,7 @@ def _together(
 
 
 class TaskQueue:
-    """Tasks nobody works on. A process goes on with its session, which it need not read again."""
+    """Tasks nobody works on. A process stays with its session, which it need not read again."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._left: dict[str, list[Task]] = {}

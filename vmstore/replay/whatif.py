@@ -113,7 +113,7 @@ def as_recorded(
     for found in stimuli.rounds:
         check()
         run.adopt(found)
-    return told(run, stimuli, {}, None, recorded=True)
+    return run_report(run, stimuli, {}, None, recorded=True)
 
 
 def what_if(
@@ -135,10 +135,10 @@ def what_if(
         check()
         run.take(found)
         watch.look(found, paper.commit)
-    return told(run, stimuli, changed, watch.divergence)
+    return run_report(run, stimuli, changed, watch.divergence)
 
 
-def told(
+def run_report(
     run: Redecision,
     stimuli: Stimuli,
     changed: Mapping[str, Any],
@@ -146,7 +146,7 @@ def told(
     *,
     recorded: bool = False,
 ) -> Run:
-    """What is told of a run that is over."""
+    """The report of a run that is over."""
     state = run.state
     assert state.settings is not None and state.policy is not None, "a session that is decided again has a budget"
     measures = run.metrics.measures(state)

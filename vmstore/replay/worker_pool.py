@@ -1,4 +1,4 @@
-"""Processes that do tasks beside this one: Pythons begun anew, told what to do and then task after task.
+"""Processes that do tasks beside this one: fresh Pythons that are sent their work and then task after task.
 
 They run nothing of the program that wants them, so it needs no guard around what it does, and share
 none of its open files. They are ended when the last answer is there: what they do only reads.
@@ -117,8 +117,8 @@ class WorkerPool(Generic[Task, Answer]):
 
 
 def serve(line: int) -> None:
-    """What a process of a crew runs: the work it is told through an open file, task after task, until nobody asks."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who wants us is told, and ends us
+    """The main loop of a worker: the work it reads from an open file, task after task, until the file ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, and ends us
     connection: Connection = Connection(line)
     try:
         work = connection.recv()

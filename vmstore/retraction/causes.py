@@ -31,17 +31,17 @@ class RetractionCause(msgspec.Struct, frozen=True):
     in_session: str | None = None
 
     def __str__(self) -> str:
-        parts = [f"{word} {text}" for word, text in self._told()]
+        parts = [f"{word} {text}" for word, text in self._given_words()]
         within = [] if self.in_session is None or self.page else [f"in session {self.in_session}"]
         return " ".join((*parts, *within))
 
-    def _told(self) -> list[tuple[str, str]]:
+    def _given_words(self) -> list[tuple[str, str]]:
         words = ("page", "session", "actor", "tool")
         return [(word, text) for word in words if (text := getattr(self, word)) is not None]
 
     def checked(self) -> RetractionCause:
         """The cause, if it is one; InputError where it is none, or several."""
-        parts = self._told()
+        parts = self._given_words()
         if len(parts) != 1:
             named = " and ".join(word for word, _ in parts) or "nothing"
             raise InputError(f"{named} was named as the cause; name one: a page, a session, an actor or a tool")

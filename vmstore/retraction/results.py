@@ -1,4 +1,4 @@
-"""A retraction as it is told: what is marked in each session, what is made anew, what a person should know first."""
+"""The report of a retraction: what is marked in each session, what is rebuilt, what a person should know first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RetractedPage(msgspec.Struct, frozen=True):
 
 
 class RegeneratedPage(msgspec.Struct, frozen=True):
-    """A page made anew from what is left; `page` is None before it is written, `replaces` the one it stands in for."""
+    """A page rebuilt from what is left; `page` is None before it is written, `replaces` the one it stands in for."""
 
     page: str | None
     type: str
@@ -46,7 +46,7 @@ class RetractedSession(msgspec.Struct, frozen=True):
 
 
 class Retraction(msgspec.Struct, frozen=True):
-    """What a retraction did, or would do where not `done`; `again` is how often another writer made it decide anew."""
+    """What a retraction did, or would do where not `done`; `again` is how often another writer made it decide again."""
 
     cause: str
     reason: str | None

@@ -44,7 +44,7 @@ class Retractable(Protocol):
 
 @runtime_checkable
 class Renewable(Protocol):
-    """A session whose pages can be made anew, which a live one is."""
+    """A session whose pages can be rebuilt, which a live one is."""
 
     def look(self, see: Callable[[Runtime], T]) -> T: ...
 
@@ -71,7 +71,7 @@ class SessionRetraction(NamedTuple):
     name: str
     fallen: AffectedPages
     judged: JudgedPages
-    live: Renewable | None = None  # what makes pages anew
+    live: Renewable | None = None  # what rebuilds pages
     renewals: Sequence[Renewal] = ()
 
     def because(self, page: int) -> str:
@@ -98,7 +98,7 @@ def retract(
     An actor is whom pages name, a role, or the user or the agent of a session; a tool stands for its
     results; `in_session` looks for those in one session alone, and follows what came of them
     everywhere. With `rebuild`, claims and summaries of live sessions that what is left makes too are
-    made anew, in the place of those that are marked. A `dry_run` says what would be done, conflicts
+    rebuilt, in the place of those that are marked. A `dry_run` says what would be done, conflicts
     named, and writes nothing. Another writer who is first makes it decide again. Raises UnknownError
     where the cause made nothing.
     """
@@ -108,13 +108,13 @@ def retract(
     asked, ns = RetractionRequest(store, cause, reason, rebuild), store._ns
     with ns.lock:
         if dry_run:
-            return _told(asked, _plan(asked), done=False)
+            return _report(asked, _plan(asked), done=False)
         ns.engine  # noqa: B018 (refuses before anything is looked for where the handle is for reading)
         try:
             return _do(asked)
         except _OvertakenError as overtaken:
             with ns.log.alone():
-                return msgspec.structs.replace(merged(overtaken.told, _do(asked)), again=1)
+                return msgspec.structs.replace(merged(overtaken.retraction, _do(asked)), again=1)
 
 
 class _OvertakenError(OvertakenError):
@@ -122,11 +122,11 @@ class _OvertakenError(OvertakenError):
 
     def __init__(self, error: OvertakenError, retraction: Retraction) -> None:
         super().__init__(str(error))
-        self.told = retraction
+        self.retraction = retraction
 
 
 def _plan(asked: RetractionRequest) -> list[SessionRetraction]:
-    """What falls, session by session, with what is to be marked of it, and what can be made anew."""
+    """What falls, session by session, with what is to be marked of it, and what can be rebuilt."""
     ns = asked.ns
     with ns.asking():
         fallen = fallout(ns, made_by(ns, asked.cause))
@@ -145,7 +145,7 @@ def _renewed(asked: RetractionRequest, part: SessionRetraction) -> SessionRetrac
 def _do(asked: RetractionRequest) -> Retraction:
     """Marks what is to be marked, a commit a session, as it was planned or not at all."""
     parts = _plan(asked)
-    retraction = _told(asked, parts, done=True)
+    retraction = _report(asked, parts, done=True)
     done: list[RetractedSession] = []
     for part, session in zip(parts, retraction.sessions, strict=True):
         try:
@@ -160,7 +160,7 @@ def _do(asked: RetractionRequest) -> Retraction:
 
 
 def _mark(asked: RetractionRequest, part: SessionRetraction) -> list[int]:
-    """Marks the pages of one session, and writes those made anew, as one commit; the new pages."""
+    """Marks the pages of one session, and writes those rebuilt, as one commit; the new pages."""
     if not part.judged.marked:
         return []
     if part.live is not None and part.renewals:
@@ -175,7 +175,7 @@ def _mark(asked: RetractionRequest, part: SessionRetraction) -> list[int]:
 
 
 def _marks(asked: RetractionRequest, part: SessionRetraction) -> Iterator[tuple[int, bytes]]:
-    """Each page that is marked, with what is said of its retraction."""
+    """Each page that is marked, with the anchors of its retraction."""
     for page in part.judged.marked:
         yield page, msgspec.json.encode(_anchors(asked.cause, asked.reason, part.because(page)))
 
@@ -187,29 +187,29 @@ def _anchors(cause: RetractionCause, reason: str | None, through: str) -> dict[s
     return anchors if through == ITSELF else anchors | {THROUGH: through}
 
 
-# ---- what is told
+# ---- the report
 
 
-def _told(asked: RetractionRequest, parts: Sequence[SessionRetraction], *, done: bool) -> Retraction:
+def _report(asked: RetractionRequest, parts: Sequence[SessionRetraction], *, done: bool) -> Retraction:
     """The plan in names and words."""
     ns = asked.ns
     with ns.asking():
         conflicts = [
             Conflict(conflict.kind, part.name, page_name(conflict.page) if conflict.page else None, conflict.about)
             for part in parts
-            for conflict in (*disputes(part.fallen, part.judged), *(_not_anew(part) if asked.rebuild else ()))
+            for conflict in (*disputes(part.fallen, part.judged), *(_not_rebuilt(part) if asked.rebuild else ()))
         ]
         sessions = [_session(ns, part) for part in parts]
         return Retraction(str(asked.cause), asked.reason, done, 0, sessions, conflicts)
 
 
-def _not_anew(part: SessionRetraction) -> Iterator[PageDispute]:
-    """What was made from others and is marked, and nothing makes anew."""
+def _not_rebuilt(part: SessionRetraction) -> Iterator[PageDispute]:
+    """The marked pages that were made from others and cannot be rebuilt."""
     made = {renewal.replaces for renewal in part.renewals}
     why = "its session was recorded" if part.live is None else "what is left does not make it, or a model wrote it"
     for page in part.judged.marked:
         if page not in part.fallen.roots and page not in made:
-            yield PageDispute("not_rebuilt", page, f"cannot be made anew: {why}")
+            yield PageDispute("not_rebuilt", page, f"cannot be rebuilt: {why}")
 
 
 def _session(ns: Namespace, part: SessionRetraction) -> RetractedSession:
@@ -220,11 +220,11 @@ def _session(ns: Namespace, part: SessionRetraction) -> RetractedSession:
     born = {page: (PageType(type_).word, hint) for page, type_, hint in lane.rows(_BORN, marked)}
     pages = [RetractedPage(page_name(page), *born[page], part.because(page), texts.get(page, "")) for page in marked]
     ends = (calls[0], calls[-1]) if calls else (None, None)
-    anew = [
+    regenerated = [
         RegeneratedPage(None, renewal.type.word, page_name(renewal.replaces), preview(renewal.content))
         for renewal in part.renewals
     ]
-    return RetractedSession(part.name, pages, anew, len(part.judged.already), len(calls), *ends)
+    return RetractedSession(part.name, pages, regenerated, len(part.judged.already), len(calls), *ends)
 
 
 def preview_of(lane: Branch, log: Log, pages: Sequence[int]) -> dict[int, str]:

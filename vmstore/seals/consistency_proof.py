@@ -1,4 +1,4 @@
-"""Growth: the proof that a later seal holds all that an earlier one did, for whoever has the two and no store.
+"""Growth: the proof that a later seal holds all that an earlier one did, for a checker with the two seals and no store.
 
 One session after the other: the tree over its commits then grew into the tree over its commits
 now, by a consistency proof of RFC 9162.
@@ -70,4 +70,4 @@ def _compare(earlier: Seal, later: Seal, ways: Mapping[bytes, Sequence[bytes]]) 
         if end.commits == head.commits and end != head:
             raise ValueError(f"session {head.uid.hex()} is another one")
         if not grew(head.commits, head.history, end.commits, end.history, ways[head.uid]):
-            raise ValueError(f"session {head.uid.hex()} was cut or written anew")
+            raise ValueError(f"session {head.uid.hex()} was cut or rewritten")

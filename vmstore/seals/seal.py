@@ -1,8 +1,8 @@
 """A seal: where every session of a namespace stood, under one signed root.
 
 Kept apart from its store it is what a store cannot say of itself: that nothing is missing at its
-end, that no session is, that this is not an old copy. Later commits leave it true; whoever
-changes, drops or cuts what it covers makes it false.
+end, that no session is, that this is not an old copy. Later commits leave it true;
+any change, removal or cut of what it covers makes it false.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Seal(msgspec.Struct, frozen=True):
                 yield Finding(PROBLEM, where, f"{problem}: its end was cut, or the store is an older copy")
             elif histories.kept.get((head.uid, head.commits)) != head:
                 problem = f"its past up to position {head.position} is not what was sealed"
-                yield Finding(PROBLEM, where, f"{problem}: it was written anew")
+                yield Finding(PROBLEM, where, f"{problem}: it was rewritten")
 
 
 def watched(seals: Iterable[Seal]) -> dict[bytes, set[int]]:

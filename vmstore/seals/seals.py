@@ -121,7 +121,7 @@ def _followed(log: Log, earlier: Seal | None, progress: Progress | None) -> Hist
     for broken in earlier.problems(histories) if earlier is not None else ():
         raise RefusedError(
             f"the seal before holds no longer, {broken.where}: {broken.what}; put back what is missing, or, where you "
-            "know why it is, move the seals away and seal anew"
+            "know why it is, move the seals away and seal again"
         )
     return histories
 

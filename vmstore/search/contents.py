@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.core.erasure import ErasedContent, gone
-from vmstore.core.text.json_text import loads
+from vmstore.core.text.json_text import loads, plain
 from vmstore.core.text.tokenizer import readable
 from vmstore.log.port import Log
 from vmstore.views.branch import Branch
-from vmstore.views.projector import plain
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import read_cells
 

@@ -1,6 +1,6 @@
 """Why a search answers what it does: what was looked for among how many texts, and what each answer's score is made of.
 
-Nothing is scored anew: features are those that the score was summed from, words those that it looked for.
+Nothing is scored again: features are those that the score was summed from, words those that it looked for.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ def explained(
     parsed = parse_query(query, texts.analyzer)
     words = _looked_for(texts, parsed, limit, score)
     hows = _hows(parsed, words)
-    told = [_asked_word(one, how) for one, how in zip(words, hows, strict=True)]
+    asked_words = [_asked_word(one, how) for one, how in zip(words, hows, strict=True)]
     looked_for = {one.needle.text for one in words}
     needles = question_of(parsed, 0).needles if score == SCORE else ()
     speakers = [needle.text for needle in needles if needle.text not in looked_for]
     required = [" OR ".join(map(_as_typed, group)) for group in parsed.required]
     mean = texts.words / texts.count if texts.count else 0.0
     excluded = [_as_typed(one) for one in parsed.excluded]
-    about = SearchExplanation(score, texts.count, mean, told, required, excluded, speakers, vectors)
+    about = SearchExplanation(score, texts.count, mean, asked_words, required, excluded, speakers, vectors)
     matches = list(_matches(texts, words, hows, [hit.row for hit in hits], NEAR if score == SCORE else 0))
     return about, [
         HitReasons(parts, each)
@@ -227,7 +227,7 @@ def _having(texts: Any, one: ScoredWord, how: str) -> dict[int, tuple[str, str]]
     return found
 
 
-def told(match: MatchedWord) -> str:
+def in_words(match: MatchedWord) -> str:
     """In words how a text has a word."""
     spelled = "" if match.term == match.word.casefold() else f" {match.term}"
     if not match.away:

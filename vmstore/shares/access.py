@@ -1,4 +1,4 @@
-"""What a handle on a region may do, asked anew at each of its acts.
+"""What a handle on a region may do, checked again at each of its acts.
 
 The grants are those of the region's log as it ends: what is granted or taken back by whichever
 process counts from the next act of an open handle on. A write is looked at once more at the gate,

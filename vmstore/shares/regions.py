@@ -1,7 +1,7 @@
 """Shared regions: namespaces that others may use, as far as their grants go.
 
-A grant is logged in the charter of the region's namespace, and holds until it is taken back. Whoever
-opens a namespace by its own name keeps it, and grants what they like; `Store.region` opens one
+A grant is logged in the charter of the region's namespace, and holds until it is taken back. The
+opener of a namespace by its own name owns it, and grants what they like; `Store.region` opens one
 for others, who may do what was granted to them.
 """
 
@@ -77,7 +77,7 @@ def open_region(ns: Namespace, name: str, *, user: str | None = None, session: s
     try:
         find(ns.folder.parent, name, create=False)
         region = open_namespace(ns.folder.parent, mode, name, ns.clock, ns.reader.ids, its_key, ns.wait_s)
-    except VmstoreError as error:  # what is wrong with it is told to who keeps it
+    except VmstoreError as error:  # only its owner learns what is wrong with it
         raise absent(name, who) from error
     try:
         region.guard(Access(region, who))
@@ -108,7 +108,7 @@ def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at_us
 
         system_session.append(ns, write, at=at_us)
         grants = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and verbs in grant.verbs]
-        return _told(grants[-1])
+        return _info(grants[-1])
 
 
 @old_keywords(at="at_us")
@@ -138,7 +138,7 @@ def revoke(
                 batch.add(Revoke(grant.position, grant.verbs & verbs, giver))
 
         system_session.append(ns, write, at=at_us)
-        return [_told(grant) for grant in _granted(ns, Head()).in_force if grant.to == whom]
+        return [_info(grant) for grant in _granted(ns, Head()).in_force if grant.to == whom]
 
 
 def grants(store: Shareable, at: When | None = None, **moment: Unpack[Moment]) -> list[GrantInfo]:
@@ -146,7 +146,7 @@ def grants(store: Shareable, at: When | None = None, **moment: Unpack[Moment]) -
     ns = store._ns
     with ns.views_lock:
         ns.check()
-        return [_told(grant) for grant in _granted(ns, one_moment(at, moment)).in_force]
+        return [_info(grant) for grant in _granted(ns, one_moment(at, moment)).in_force]
 
 
 def regions(
@@ -159,7 +159,7 @@ def regions(
 ) -> list[Region]:
     """The namespaces of a store that were shared at a moment, by name; with `of` those a principal might read.
 
-    It is for who keeps the store: whoever can read its folder. `key` is that of those that are encrypted.
+    It is for the owner of the store, who can read its folder. `key` is that of those that are encrypted.
     """
     when, place, whom = one_moment(at, moment), Path(path), None if of is None else principal(of)
     find(place, next(iter(namespaces(place)), "default") if place.is_dir() else "default", create=False)
@@ -175,7 +175,7 @@ def _region(path: Path, name: str, when: AsOf, whom: Principal | None, key: Key 
         granted = _granted(ns, when)
         if not granted.in_force or (whom is not None and not granted.verbs([whom])):
             return None
-        infos = [_told(grant) for grant in granted.in_force]
+        infos = [_info(grant) for grant in granted.in_force]
         scope = max(grant.to.scope for grant in granted.in_force)
         sql = "SELECT count(*), coalesce(sum(pages), 0) FROM sessions WHERE hidden = 0"
         with ns.asking():
@@ -209,6 +209,6 @@ def _taken(may: str | Iterable[str]) -> Verb:
     return Verb(sum(Verb)) if "read" in listed else verbs & ~Verb.READ
 
 
-def _told(grant: Grant) -> GrantInfo:
+def _info(grant: Grant) -> GrantInfo:
     by = None if grant.by is None else str(grant.by)
     return GrantInfo(str(grant.to), grant.to.scope.word, words_of(grant.verbs), by, grant.at, grant.position)

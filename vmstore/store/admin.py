@@ -122,7 +122,7 @@ class Admin:
             return self._ns.language
 
     def set_language(self, language: str) -> None:
-        """States the language the texts are in, for every moment; the text index is made anew when it is next used.
+        """States the language the texts are in, for every moment; the text index is rebuilt when it is next used.
 
         InputError names the languages there are rules for.
         """
@@ -139,7 +139,7 @@ class Admin:
         """
         columns = self._store._columns
         with self._ns.lock:
-            if (access := self._ns.let.access) is not None:  # who may read no more is told of no region
+            if (access := self._ns.let.access) is not None:  # a reader whose grant ended learns of no region
                 access.change()
             if view not in (VIEW, TEXT):
                 self._ns.let.projection.rebuild(view, progress)
@@ -162,7 +162,7 @@ class Admin:
 
         Through a handle for reading they are as they were found, `behind` by so many commits.
         """
-        return self._store._columns.told()
+        return self._store._columns.report()
 
     # ---- other stores, health
 
@@ -173,7 +173,7 @@ class Admin:
         """Brings every session of this namespace of another store into this one.
 
         A session that is not here comes whole; of one that both hold, what is missing here is appended; where both
-        went on differently nothing of it is written, and why is said. The other store is verified first and only
+        went on differently nothing of it is written, and the reason named. The other store is verified first and only
         read. What was erased there is erased here, if `agreed`. `key` is the store key of those that are encrypted.
         """
         from vmstore.transfer.merge import merge
@@ -210,7 +210,7 @@ class Admin:
     def redrive(
         self, source: str, name: str, *, progress: Progress | None = None, **settings: Unpack[LiveSettings]
     ) -> Live:
-        """Copies a recorded session into a new live one: all that was said is said again to a kernel.
+        """Copies a recorded session into a new live one: its messages are replayed to a kernel.
 
         `l0_tokens_max` is its budget; its other settings are those of `store.live_session`.
         """
@@ -226,7 +226,7 @@ class Admin:
         return self._store._recording.gap(name, reason, at=at_us, redaction=policy)
 
     def interrupt(self, thread: int | None = None) -> None:
-        """Stops every query of this handle, or those that a thread asked: whoever asks or takes rows gets a QueryError.
+        """Stops every query of this handle, or those that a thread asked: their callers get a QueryError.
 
         Any thread may call it; a thread is named by its `threading.get_ident()`.
         """

@@ -41,7 +41,7 @@ class Breakpoint(msgspec.Struct, frozen=True):
 
 
 def until(store: Queried, session: SessionHost, text: str, after: int | None = None) -> Breakpoint | None:
-    """The first moment of a session, after a position where one is told, at which a predicate holds; None without one.
+    """The first moment of a session, after a position where one is given, at which a predicate holds; None without one.
 
     Raises QueryError, which points at what is wrong with the predicate, and UnknownError where the
     session has no such position.

@@ -23,7 +23,7 @@ def close(namespace: Namespace, session: int, status: str, reason: str | None, a
     namespace.follow()
     info = namespace.session_info(session)
     if info.status == ends.word:
-        raise InputError(f"session {info.session!r} is {ends.word} already; what is said in it takes it up again")
+        raise InputError(f"session {info.session!r} is {ends.word} already; a later message takes it up again")
     reason_cell = None if reason is None else batch.cell(reason.encode("utf-8", "backslashreplace"))
     batch.add(Close(int(ends), reason_cell))
     batch.commit(namespace.clock.now() if at is None else at)

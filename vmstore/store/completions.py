@@ -31,7 +31,7 @@ class Candidate(NamedTuple):
 
 
 class Candidates:
-    """The ways a statement can go on. `settings` and `subjects` (of SHOW) are those of whoever keeps settings."""
+    """The ways a statement can continue. `settings` and `subjects` (of SHOW) belong to the shell that has settings."""
 
     def __init__(
         self, ask: Ask, settings: Sequence[str] = (), subjects: Sequence[str] = ("relations", "functions")
@@ -99,7 +99,7 @@ def _relation(expect: Expect) -> Relation | None:
     return DESCRIBED.get(ROWS_OF.get(statement, statement))
 
 
-DEAR = frozenset(("METRICS",))  # every session is folded anew for each answer
+DEAR = frozenset(("METRICS",))  # every session is folded again for each answer
 # By kind of name: the statement whose answer they are.
 NAMED = {
     "session": f"SESSIONS session WHERE session LIKE $begins LIMIT {MOST}",

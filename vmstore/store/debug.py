@@ -30,7 +30,7 @@ class Debug:
             return faults_of(lane, basis(lane, one_moment(at, moment)).position)
 
     def first(self, where: str, *, after: int | None = None) -> Breakpoint | None:
-        """The first moment, after a position where one is told, at which a predicate holds; None where it never does.
+        """The first moment, after a position where one is given, at which a predicate holds; None where it never does.
 
         `where` is a condition on a relation of VMQL, like `CALLS tokens > 8000`. Raises QueryError, which points at
         what is wrong with it, and UnknownError where the session has no such position.

@@ -41,7 +41,7 @@ class EncryptionReport(msgspec.Struct, frozen=True):
 
 
 class RekeyReport(msgspec.Struct, frozen=True):
-    """Whose keys were wrapped anew: of how many data subjects."""
+    """The store whose keys were wrapped again, and of how many data subjects."""
 
     path: str
     subjects: int
@@ -50,7 +50,7 @@ class RekeyReport(msgspec.Struct, frozen=True):
 def encrypt(
     path: str | os.PathLike[str], key: Key, *, namespace: str = "default", progress: Progress | None = None
 ) -> EncryptionReport:
-    """Encrypts a namespace in place, or goes on where that was stopped; nobody else may have it open.
+    """Encrypts a namespace in place, or resumes where that was stopped; nobody else may have it open.
 
     Its log is verified first. Hashes, positions and answers stay. At the end no file of the namespace
     holds a content in the clear; what deleted files leave on a disk, and backups made before, do.
@@ -70,7 +70,7 @@ def encrypt(
 def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: str = "default") -> RekeyReport:
     """Wraps the keys of a namespace by another store key, all or none; contents are not written again.
 
-    Whoever has the store open needs to open it again, with the new key.
+    Every process with the store open needs to open it again, with the new key.
     """
     old, new = _needed(key), _needed(new_key)
     folder = find(Path(path), namespace, create=False)
@@ -88,7 +88,7 @@ def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: st
 
 def _needed(key: Key) -> StoreKey:
     store_key = store_key_of(key, SystemIds())
-    assert store_key is not None, "a key is told"
+    assert store_key is not None, "a key is given"
     return store_key
 
 

@@ -240,7 +240,7 @@ class IdempotentCall(NamedTuple):
         try:
             text = json.dumps([self.request, self.response], default=repr, sort_keys=True)
         except (TypeError, ValueError, RecursionError):
-            text = ""  # what cannot be told apart here is refused when it is taken apart
+            text = ""  # what cannot be written as JSON is refused when it is parsed
         if hides:
             text = Mask().text(str(Mask().value(text, "")), "")
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]

@@ -53,7 +53,7 @@ class Sharing(Generic[S]):
     def regions(self, at: When | None = None, *, of: str | None = None, **moment: Unpack[Moment]) -> list[Region]:
         """The namespaces of the store that were shared at a moment, by name; with `of` those a principal might read.
 
-        It is for whoever keeps the store: it reads its folder.
+        It is for the owner of the store: it reads its folder.
         """
         if (folder := self._ns.let.folder) is None:
             raise InputError("a store in memory is one namespace alone; open a store on disk")

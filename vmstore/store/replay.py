@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from vmstore.core.erasure import gone
+from vmstore.core.text.json_text import plain
 from vmstore.errors import ConflictError
 from vmstore.live.compression import FormMaker
 from vmstore.live.session_log import SessionLog
@@ -20,7 +21,6 @@ from vmstore.replay.sink import ReplayForm
 from vmstore.replay.stimuli import RecordedCommit, Stimuli, stimuli
 from vmstore.replay.whatif import Run, as_recorded, what_if
 from vmstore.views.branch import Branch
-from vmstore.views.projector import plain
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import read_cells
 from vmstore.vm.kernel.managed_page import ManagedPage
@@ -60,7 +60,7 @@ def _commits(ns: Namespace, lane: Branch, check: Callable[[], object] = bool) ->
 
 
 def stimuli_of(ns: Namespace, key: int, name: str, check: Callable[[], object] = bool) -> tuple[Stimuli, Shorten]:
-    """What a session was told, and what makes forms for it; InputError where it was never live."""
+    """The stimuli of a session, and what makes forms for it; InputError where it was never live."""
     with ns.asking():
         lane = Branch(ns.views, key)
         return stimuli(name, _commits(ns, lane, check)), ContentReader(ns, lane).shorten

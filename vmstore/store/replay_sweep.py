@@ -36,7 +36,7 @@ class NamespaceReader:
         return {"_path": self._path, "_namespace": self._namespace, "_ns": None}
 
     def read(self, session: str) -> tuple[Stimuli, Shorten]:
-        """What a session was told, and what makes forms for it."""
+        """The stimuli of a session, and what makes forms for it."""
         if self._ns is None:
             self._ns = open_namespace(self._path, "r", self._namespace, SystemClock(), SystemIds())
         return _named(self._ns, session)
@@ -49,7 +49,7 @@ class OpenNamespaceReader:
         self._ns = ns
 
     def read(self, session: str) -> tuple[Stimuli, Shorten]:
-        """What a session was told, and what makes forms for it."""
+        """The stimuli of a session, and what makes forms for it."""
         return _named(self._ns, session)
 
 
@@ -75,15 +75,15 @@ def replays(
     `price` is what a token costs more where no provider has it cached, in nano-dollars.
     """
     ns = store._ns
-    changes_told: list[dict[str, Any] | None] = [None, *changes]
-    tasks = [Task(name, store.session(name).info().position, change) for name in sessions for change in changes_told]
+    with_recorded: list[dict[str, Any] | None] = [None, *changes]
+    tasks = [Task(name, store.session(name).info().position, change) for name in sessions for change in with_recorded]
     if ns.views_folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
         processes = 1
     source = (
         OpenNamespaceReader(ns) if ns.views_folder is None else NamespaceReader(ns.views_folder.parent, ns.name, ns)
     )
     runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
-    return {name: runs[nth * len(changes_told) : (nth + 1) * len(changes_told)] for nth, name in enumerate(sessions)}
+    return {name: runs[nth * len(with_recorded) : (nth + 1) * len(with_recorded)] for nth, name in enumerate(sessions)}
 
 
 def live_sessions(store: Store) -> list[str]:

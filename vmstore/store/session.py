@@ -177,9 +177,9 @@ class Session(Aliased):
         """Every page there was at a moment, those out of context included, or those that are wanted.
 
         `dirty` pages were made from one that changed since; `actor` made them. Since a
-        moment is after it; entered is into the context, or anew at another level. `order_by` is
+        moment is after it; entered is into the context, or into another level. `order_by` is
         position, or importance, tokens or recency (when they last entered), greatest first. `limit`
-        gives that many, `after` goes on after the last page of an answer about the same moment.
+        gives that many, `after` continues after the last page of an answer about the same moment.
         """
         wanted = PageQuery(
             type, role, modality, tier, level, tag, actor, importance_min, dirty, created_since, entered_since,
@@ -345,7 +345,7 @@ class Session(Aliased):
         said = checked(PageAnnotation(importance, status, valid_from_us, valid_to_us, tags, untags, anchors))
         at = within("at", at_us)
         if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
-            raise InputError(f"{page} names a moment, and what is said holds from now on; leave the moment out")
+            raise InputError(f"{page} names a moment, and an annotation holds from now on; leave the moment out")
         engine, number = self._ns.engine, 0
 
         def read() -> None:
@@ -365,7 +365,7 @@ class Session(Aliased):
     def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
         """Says that the session ended, `completed` or `abandoned`, and why; how it stands then.
 
-        What is said in it later takes it up again.
+        A later message takes it up again.
         """
         from vmstore.store.close import close
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Sessions:
-    """The sessions of a namespace by name; whoever asks holds its lock."""
+    """The sessions of a namespace by name; the caller holds its lock."""
 
     def __init__(self, namespace: Namespace, recording: Callable[[], CallRecorder]) -> None:
         self._ns = namespace
         self._recording = recording
 
     def find(self, name: str, *, create: bool, owner: dict[str, str | None], redaction: str | None = None) -> Session:
-        """The session of a name, opened where `create` says so; `told` is what it begins with."""
+        """The session of a name, opened where `create` says so; `owner` is recorded at its beginning."""
         key, opening = self._beginning(name, owner, redaction)
         if key is None and create:
             key = self._ns.retried(lambda: self._opened(opening))
@@ -48,7 +48,7 @@ class Sessions:
     def live(
         self, name: str, *, owner: dict[str, str | None], options: dict[str, Any], redaction: str | None = None
     ) -> Live:
-        """The live session of a name, opened where there is none; `told` is what it begins with."""
+        """The live session of a name, opened where there is none; `owner` is recorded at its beginning."""
         from vmstore.store.live.live_session import Live
         from vmstore.store.live.open_live import begun
 
@@ -68,7 +68,7 @@ class Sessions:
         return key, NewSession(name, {word: text for word, text in owner.items() if text is not None}, redaction=policy)
 
     def redrive(self, source: str, name: str, settings: dict[str, Any], progress: Progress | None) -> Live:
-        """A new live session `name` to which all of another is said again."""
+        """A new live session `name` into which all of another is copied."""
         from vmstore.store.live.live_session import Live
         from vmstore.store.live.redrive import redrive
 
@@ -80,7 +80,7 @@ class Sessions:
         return Live(self._ns, self._recording, key, name)
 
     def _same(self, key: int, owner: dict[str, str | None]) -> None:
-        """Refuses to tell a session at its beginning what it was not told: whose it is stays."""
+        """Refuses another owner than the session was opened with: ownership stays."""
         if any(owner.values()):
             info = self._ns.session_info(key)
             for word, text in owner.items():

@@ -91,7 +91,7 @@ class Store(Aliased):
         self.close()
 
     def close(self) -> None:
-        """Lets go of the files; closing twice does nothing."""
+        """Closes the files; closing twice does nothing."""
         with self._ns.lock:
             self._columns.close()
         self._ns.close()
@@ -165,7 +165,7 @@ class Store(Aliased):
     ) -> Session:  # fmt: skip
         """The session of a name; raises UnknownError naming the nearest, unless `create` opens it.
 
-        `user`, `agent` and `title` are told to a session at its beginning and stay; `redaction` (off,
+        `user`, `agent` and `title` are recorded at a session's beginning and stay; `redaction` (off,
         mask or refuse) holds from here on, and in its forks. One that manages its memory is opened by
         `live_session`, whose settings this takes too for one more release.
         """
@@ -187,7 +187,7 @@ class Store(Aliased):
         Of one there is what differs is changed. Its settings are `LiveSettings`, as one value or as keywords:
         `l0_tokens_max` is its budget. `system` and the schemas of `tools` stand before all else. `compressor` and
         `finder` are callbacks, asked for at most `callback_timeout_s`; they work through this handle alone, and what
-        they say is logged. `user`, `agent` and `title` are told to it at its beginning and stay. RefusedError where
+        they say is logged. `user`, `agent` and `title` are recorded at its beginning and stay. RefusedError where
         the session was recorded.
         """
         if isinstance(settings, msgspec.Struct):
@@ -359,15 +359,15 @@ class Store(Aliased):
         """Asks the embedder about every text that has no vector of it yet, `batch` chunks at a time, and logs them.
 
         Of all sessions, or of those named; with `inherited` also what a fork has of its past. It can be stopped and
-        goes on where it was; each question may take `timeout_s`. Vectors are kept as `int8` or `float16`. What the
+        resumes where it was; each question may take `timeout_s`. Vectors are kept as `int8` or `float16`. What the
         embedder does wrong is in the report. InputError where no embedder was handed in.
         """
         from vmstore.maintenance.embeddings import EmbeddingRun, sessions_to_embed
 
         if (embedder := self._ns.embedder) is None:
             raise InputError("no embedder was handed in: set `store.embedder`; see specs/embeddings.md")
-        told: dict[str, Any] = {"batch": batch, "quantisation": quantisation, "timeout_s": timeout_s}
-        run = EmbeddingRun(self._ns, embedder, progress=progress, **told)
+        run_options: dict[str, Any] = {"batch": batch, "quantisation": quantisation, "timeout_s": timeout_s}
+        run = EmbeddingRun(self._ns, embedder, progress=progress, **run_options)
         return run.over(sessions_to_embed(self, sessions), inherited=inherited, limit=limit)
 
     # ---- keeping house
@@ -380,7 +380,7 @@ class Store(Aliased):
         self, progress: Progress | None = None, *, views: bool = True, rules: bool | None = None,
         seals: Sequence[Seal] = (),
     ) -> Verdict:  # fmt: skip
-        """Checks every hash of the log; every view against a fresh fold, and every rule, unless told not to.
+        """Checks every hash of the log; every view against a fresh fold, and every rule, unless declined.
 
         The rules are left out where the views are, unless asked for; `seals` say what the log must hold.
         """

@@ -64,7 +64,7 @@ class Memory:
             raise AssertionError(f"{what} is in {_where(context)}{where}\n{why}")
 
     def assert_recalled(self, page_or_text: str, *, since_call: int = 0) -> str:
-        """Claims that a page was asked for and came back into the prompt, after a call where one is told; its name."""
+        """Claims that a page was asked for and came back into the prompt, after a call where one is given; its name."""
         __tracebackhide__ = True
         page = self._page(page_or_text)
         pages = [page] if page is not None else self._anywhere(page_or_text)
@@ -189,7 +189,7 @@ def _run(session: Session, policy: str, budget: int | None) -> tuple[Measures, R
         run = session.debug.replay(policy=policy, budget=budget)
         return run.measures, run
     driven = WhatIfs(Store(session._ns)).chosen(session.name, policy, budget).session
-    assert isinstance(driven, Live), "what is said again to a budget has one"
+    assert isinstance(driven, Live), "a session redriven with a budget has one"
     return driven.stats(), None
 
 

@@ -24,7 +24,7 @@ class CommitSpec(NamedTuple):
 
 
 MOMENTS = st.integers(-(2**62), 2**62)
-TOLD = st.builds(
+COMMIT_SPECS = st.builds(
     CommitSpec,
     mutations=st.integers(1, 5),
     at=MOMENTS,
@@ -33,7 +33,7 @@ TOLD = st.builds(
     contents=st.lists(st.binary(max_size=40), max_size=3).map(tuple),
     request=st.booleans(),
 )
-APPENDS = st.lists(st.tuples(st.integers(0, 3), st.lists(TOLD, min_size=1, max_size=3)), min_size=1, max_size=6)
+APPENDS = st.lists(st.tuples(st.integers(0, 3), st.lists(COMMIT_SPECS, min_size=1, max_size=3)), min_size=1, max_size=6)
 """Appends in order: (which session, counted from 0, its commits)."""
 
 

@@ -122,7 +122,7 @@ def full_stays_full(life: LiveRun) -> None:
 
 
 def live_is_replayed(life: LiveRun) -> None:
-    """A state and words folded anew from the log equal those that lived, field by field."""
+    """A state and words folded again from the log equal those that lived, field by field."""
     for session in life.live:
         session.look(lambda runtime: None)
         lived: Runtime = session.runtime()
@@ -132,7 +132,7 @@ def live_is_replayed(life: LiveRun) -> None:
         assert plain(folded.spoken) == plain(lived.spoken)
 
 
-def told_again(steps: list[Step], path: Path | None = None) -> None:
+def repeated_run(steps: list[Step], path: Path | None = None) -> None:
     """The same acts write the same mutation bodies: in one process, and in ones that die after every act.
 
     Of these one reads the log, and where there is a path to lie at one a snapshot.
@@ -147,14 +147,14 @@ def told_again(steps: list[Step], path: Path | None = None) -> None:
             for life in others:
                 life.store._ns._keep()
                 forgotten(life)
-            added = [[told_of(commit) for commit in life.store.admin.log.tail(ordinal, 1 << 30)] for life in lives]
+            added = [[mutations_of(commit) for commit in life.store.admin.log.tail(ordinal, 1 << 30)] for life in lives]
             assert all(other == added[0] for other in added), f"step {number}, {step}, wrote otherwise after a death"
             ordinal = first.store.admin.log.ordinal
     for life in lives:
         life.close()
 
 
-def told_of(commit: Commit) -> tuple[int, list[Any]]:
+def mutations_of(commit: Commit) -> tuple[int, list[Any]]:
     """What a commit says; what a call voids only who sent the one before can say."""
     mutations = decode(commit.body)
     return commit.session, [
@@ -188,7 +188,7 @@ def bodies(life: LiveRun) -> list[tuple[int, bytes]]:
 # ---- 4: reasons
 
 
-def reasons_are_told(life: LiveRun) -> None:
+def reasons_are_given(life: LiveRun) -> None:
     """Every decision carries its reasons or points at them, and they say what the state was."""
     for session in life.live:
         folded = RefoldedSession(session)
@@ -204,13 +204,13 @@ def reasons_are_told(life: LiveRun) -> None:
                     asked = references[mutation.reference]
                     assert (asked.use == Use.SIGNAL) == isinstance(mutation, m.Prefetch)
                     assert asked.page == mutation.page or mutation.page == 0
-                    told(mutation.why, state, known, used)
+                    reason_is_given(mutation.why, state, known, used)
                 case m.Evict() if mutation.cause not in ASKED:
                     if mutation.why is None:
                         assert mutation.first in known, f"nobody says why p{mutation.page} gave way at {position}"
                     else:
                         known[position] = mutation.why
-                        told(mutation.why, state, {}, used)
+                        reason_is_given(mutation.why, state, {}, used)
             used = state.used
 
 
@@ -223,7 +223,7 @@ def each(folded: RefoldedSession) -> Any:
             yield position, mutation
 
 
-def told(why: Any, state: State, contests: dict[int, Any], used: int) -> None:
+def reason_is_given(why: Any, state: State, contests: dict[int, Any], used: int) -> None:
     """The numbers of a decision's reasons that the state tells."""
     assert state.policy is not None
     assert why.policy == state.policy.NUMBER and why.budget == state.budget

@@ -156,7 +156,7 @@ class LogContract(ABC):
 
     @pytest.mark.parametrize("knows", [0, 2])
     def test_a_commit_follows_the_head_of_the_log(self, log: Log, knows: int) -> None:
-        """A commit that leaves positions out, comes twice or follows another hash is refused, whoever wrote it."""
+        """A commit that leaves positions out, comes twice or follows another hash is refused for every writer."""
         first = log.append(chain([CommitSpec(2)]), 0, 0)[0]
         log.append(chain([CommitSpec(4)], genesis(b"two")), 0, 0)
         again = chain([CommitSpec(1)], first.hash, 2)

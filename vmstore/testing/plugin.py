@@ -27,7 +27,7 @@ def agent_memory() -> Iterator[AgentMemory]:
 
     `agent_memory("agent.vms", "planning")` reads a store and never writes to it; `agent_memory("run.jsonl")`
     takes a session file in, in memory; `agent_memory(store)` is of an open one. Without a source it
-    is a new session in memory, which has a budget where `l0_tokens_max` and other settings are told.
+    is a new session in memory, which has a budget where `l0_tokens_max` and other settings are given.
     The session may be left out where there is one.
     """
     opened: list[Store] = []

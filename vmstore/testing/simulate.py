@@ -41,7 +41,7 @@ DEEP: Any = None
 for _ in range(300):
     DEEP = [DEEP]
 # What nobody can record: the session's name, what is put in place of the request's fields or of
-# the whole request, the response, and what is told beside it. None stands for what is right.
+# the whole request, the response, and what is recorded beside it. None stands for what is right.
 BAD: tuple[tuple[str | None, Any, Any, dict[str, Any]], ...] = (
     (None, "a text", None, {}),
     (None, ["a list"], None, {}),
@@ -121,7 +121,7 @@ class Player:
         return open_store(self.path, clock=self.clock, ids=self.ids)
 
     def close(self) -> None:
-        """Lets go of the store."""
+        """Closes the store."""
         self.store.close()
 
     @property

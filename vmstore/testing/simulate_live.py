@@ -61,7 +61,7 @@ def words(n: int, k: int) -> str:
 
 
 def picture(n: int) -> bytes:
-    """A grey PNG of some pixels, larger than what is said of it."""
+    """A grey PNG of some pixels, larger than its stated size."""
     width, height = 100 + n, 40 + 2 * n
     rows = b"".join(b"\0" + bytes((n * x * y) % 251 for x in range(width)) for y in range(height))
 

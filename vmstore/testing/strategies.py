@@ -45,7 +45,7 @@ class GapStep(NamedTuple):
 
 
 class AnnotateStep(NamedTuple):
-    """Something is said of page `n` of a session: what, `k` chooses."""
+    """Page `n` of a session is annotated: with what, `k` chooses."""
 
     session: int = 0
     n: int = 0
@@ -82,7 +82,7 @@ class ReopenStep(NamedTuple):
 
 
 class RebuildStep(NamedTuple):
-    """One view is folded anew, or all of them."""
+    """One view is folded again, or all of them."""
 
     n: int = 0
 

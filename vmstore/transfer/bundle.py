@@ -153,7 +153,7 @@ def _check_recorded(projection: Projection, portion: Portion, commit: Commit) ->
 
 
 class Reader:
-    """Reads a bundle line by line; what is damaged, cut short or goes on too long is an InputError."""
+    """Reads a bundle line by line; what is damaged, cut short or too long is an InputError."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
@@ -210,7 +210,7 @@ class Reader:
         if line != _encode(counted) + b"\n":
             raise self._damaged("its bytes do not match its digest")
         if self._file.read(1):
-            raise self._damaged("it goes on after its last line")
+            raise self._damaged("it continues after its last line")
 
     def _damaged(self, why: str) -> InputError:
         return InputError(f"{self._name} is damaged: {why}; nothing was taken from it, export it again")

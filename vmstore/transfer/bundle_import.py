@@ -10,7 +10,7 @@ from vmstore.core.mutation import Open
 from vmstore.core.system.safe_files import regular
 from vmstore.engine.engine import Engine, Ingested
 from vmstore.engine.transfer.ingest import CommitCollector, ForeignSession, adopt
-from vmstore.engine.transfer.rewrite import opening_of, tell_anew
+from vmstore.engine.transfer.rewrite import opening_of, rewrite_session
 from vmstore.errors import ConflictError, CorruptError, ErasedError, InputError, OvertakenError, RefusedError
 from vmstore.log.port import Log
 from vmstore.transfer.bundle import BEGINS, BundledSession, Reader
@@ -31,7 +31,7 @@ def is_bundle(path: Path) -> bool:
         with regular(path) as file:
             return file.read(len(BEGINS)) == BEGINS
     except OSError:
-        return False  # whoever reads it says why
+        return False  # reading it says why
 
 
 def check_bundle(path: Path) -> None:
@@ -111,17 +111,17 @@ def _anew(
     source = f"bundle:{foreign.hash.hex()}"
 
     def write() -> Ingested:
-        """Tells the session anew, unless the log holds it already."""
+        """Rewrites the session in this log, unless the log holds it already."""
         seen = engine.follow()
         there = _key(engine, "source", source)
         if there is not None:
             return Ingested(there, 0)
         try:
             opening = opening_of(gathering, foreign, keys, _free(engine, name), source)
-            return tell_anew(engine, gathering, foreign, opening)
+            return rewrite_session(engine, gathering, foreign, opening)
         except ErasedError as error:
             raise InputError(
-                f"session {foreign.name!r} lost contents that were erased, and cannot be told anew without them; "
+                f"session {foreign.name!r} lost contents that were erased, and cannot be rewritten without them; "
                 "import it with --exact"
             ) from error
         except RefusedError as error:  # of a name that another writer took meanwhile

@@ -52,7 +52,7 @@ def files(folder: Path) -> Weights:
         if file.suffix == ".sqlite":
             for name, size in tables(file):
                 found[part, name] += size
-        elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):  # told with their database, and memory
+        elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):  # counted with their database, and memory
             found[part, file.stem if part == "columns" else "files"] += file.stat().st_size
     return +found
 

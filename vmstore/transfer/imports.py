@@ -1,4 +1,4 @@
-"""Files of agents on their way into a namespace, and what is said of the sessions they became."""
+"""Files of agents on their way into a namespace, and the reports of the sessions they became."""
 
 from __future__ import annotations
 

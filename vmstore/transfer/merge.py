@@ -39,8 +39,8 @@ def merge(
 
     Sessions are the same where their uids are. One that is not here comes whole; of one that both
     hold, what is missing here is appended; where both went on differently, its name is taken or the
-    past it forked from is missing, nothing of it is written, and why is said. The other store is
-    verified first, and only read. Done again, or after a kill, it goes on from what is here. What was
+    past it forked from is missing, nothing of it is written, and the reason is named. The other store is
+    verified first, and only read. Done again, or after a kill, it resumes from what is here. What was
     erased there is erased here: where that destroys contents, or where a session that is here comes with
     another policy or other settings, nothing of the namespace is taken unless somebody has `agreed`, or
     says so asked with what would happen. `key` is the store key of those that are encrypted.
@@ -166,17 +166,17 @@ def _remedy(standing: MergeProgress, source: Path, namespace: str) -> str | None
     name = standing.guest.name
     if standing.outcome == ORPHAN:
         return (
-            f"it forked from {standing.name!r} at a place that session does not have here; see what is said of that "
+            f"it forked from {standing.name!r} at a place that session does not have here; see the report of that "
             "one, or leave it"
         )
-    anew = (
+    remedy = (
         f"`vmstore export {source} {name}{option} --exact --out one.jsonl` and "
         f"`vmstore import STORE one.jsonl{option}` "
         "make it a session of its own under a free name; or leave it"
     )
     if standing.outcome == PARTED:
-        return f"both went on differently after position {standing.position}; {anew}"
-    return f"another session is called {name!r} here; {anew}"
+        return f"both went on differently after position {standing.position}; {remedy}"
+    return f"another session is called {name!r} here; {remedy}"
 
 
 def _share(progress: Progress | None, number: int, of: int) -> Progress | None:

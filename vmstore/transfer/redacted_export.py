@@ -14,7 +14,7 @@ from vmstore.core.mutation import Compress, Create, Update, decode
 from vmstore.core.redaction import Artifact
 from vmstore.engine.engine import Engine
 from vmstore.engine.transfer.ingest import CommitCollector
-from vmstore.engine.transfer.rewrite import opening_of, tell_anew
+from vmstore.engine.transfer.rewrite import opening_of, rewrite_session
 from vmstore.errors import ErasedError, RefusedError, UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.namespace.namespace import Namespace
@@ -79,7 +79,7 @@ def masked_rows(make: Callable[[], Iterable[Row]], counts: MaskedCounts) -> Iter
 
 
 def masked(ns: Namespace, portions: Sequence[Portion], counts: MaskedCounts) -> tuple[Projection, list[Portion]]:
-    """The portions told anew to a log in memory, with ids, salts and hashes of their own; positions stay."""
+    """The portions rewritten in a log in memory, with ids, salts and hashes of their own; positions stay."""
     gathering = _gathered(ns, portions)
     first, mask = Mask(), Mask()
     for foreign in gathering.sessions():
@@ -99,7 +99,7 @@ def masked(ns: Namespace, portions: Sequence[Portion], counts: MaskedCounts) -> 
         opening = opening_of(gathering, foreign, keys, mask.text(foreign.name, EVERYWHERE), "")
         opening = opening._replace(meta=mask.value(opening.meta, EVERYWHERE), source=None)
         try:
-            keys[foreign.uid] = tell_anew(engine, gathering, foreign, opening, hide).session
+            keys[foreign.uid] = rewrite_session(engine, gathering, foreign, opening, hide).session
         except ErasedError as error:
             raise RefusedError(
                 f"{error}, so no bundle with placeholders can be made; export it with --exact, which masks nothing, or "

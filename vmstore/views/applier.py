@@ -1,6 +1,6 @@
 """Who folds into a views file: of several processes the one that holds the lock beside it.
 
-The lock is the operating system's, so a killed holder lets go. Its file says who holds it and how
+The lock is the operating system's, so a kill frees it. Its file says who holds it and how
 far they are; one who waits sees from it whether the holder still moves, and waits for no stopped one.
 """
 
@@ -93,7 +93,7 @@ class Applier:
         return False
 
     def _still(self) -> str:
-        """What is said of a holder that stands still."""
+        """The error about a holder that stands still."""
         holder = holder_of(self.path)
         return (
             f"{self.path.with_suffix('')} is being written by {holder}, and nothing has come of it since: "
@@ -101,11 +101,11 @@ class Applier:
         )
 
     def close(self) -> None:
-        """Lets go of the lock's file, which stays for others."""
+        """Closes the lock's file, which stays for others."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
 
     def forked(self) -> None:
-        """Lets go of the lock's file, which is one with the parent's."""
+        """Closes the lock's file, which is shared with the parent."""
         self.close()

@@ -103,7 +103,7 @@ class CellReadahead:
         self._last = self._wanted[-1]
 
     def forget(self) -> None:
-        """Lets go of what was read."""
+        """Drops what was read."""
         self._wanted, self._last = [], 0
         self._read.clear()
         self._named.clear()

@@ -1,6 +1,6 @@
-"""The walk along the log: each commit held against the chain, each mutation told with its moment.
+"""The walk along the log: each commit held against the chain, each mutation passed on with its moment.
 
-Whoever follows the log does it this way; they differ in who listens and in where they know from
+Every follower of the log does it this way; they differ in who listens and in where they learn
 what was in force before a commit.
 """
 

@@ -1,7 +1,7 @@
 """What was erased: cells that the log records as destroyed, and where it does.
 
 A cell counts as erased from the moment its `erase` is in the log, be its bytes still there or not:
-whoever reads holds to that, and whoever destroys comes after. A cell that is destroyed and that no
+readers hold to that, and destruction comes after. A cell that is destroyed and that no
 `erase` names is damage.
 """
 
@@ -64,7 +64,7 @@ class Erasures:
 
     @property
     def beyond(self) -> list[int]:
-        """Those that the log's own commits do not record: whoever takes these alone takes cells without a record."""
+        """Those that the log's own commits do not record: taking these alone takes cells without a record."""
         own = Erasures(self._log, stated=False)
         own.follow()
         return sorted(self._log.erased.keys() - own.recorded.keys())

@@ -78,7 +78,7 @@ class Fold:
             projector.flush()
 
     def forget(self) -> None:
-        """Lets go of all that is at hand, rows not yet written included."""
+        """Drops everything in memory, rows not yet written included."""
         self.cellar.forget()
         self._let_go()
 
@@ -88,7 +88,7 @@ class Fold:
             projector.forget()
 
     def _before(self, commit: Commit, first: AnyMutation) -> Moment:
-        """What is in force before a commit; a fork goes on with its parent's."""
+        """What is in force before a commit; a fork inherits its parent's."""
         if isinstance(first, Open):
             if first.origin != Origin.FORK:
                 return 0, 0, genesis(first.uid)
@@ -101,5 +101,5 @@ class Fold:
 
 
 def fork_moment(db: apsw.Connection, opening: Open) -> tuple[int, int]:
-    """The turn and call a fork goes on from."""
+    """The turn and call a fork begins from."""
     return moment_at(Branch(db, parent_of(db, opening)), opening.parent_position)

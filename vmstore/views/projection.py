@@ -160,7 +160,7 @@ class Projection:
         return int(self.db.execute("SELECT coalesce(max(ordinal), 0) FROM erasures").get)
 
     def close(self) -> None:
-        """Lets go of the database and of the lock beside it; what could not be tidied up the log gives back."""
+        """Closes the database and the lock beside it; what could not be tidied up the log gives back."""
         with suppress(apsw.Error):
             self.db.close()
         if self._applier is not None:
@@ -230,7 +230,7 @@ class Projection:
             ) from error
 
     def _leave(self, error: LockedError) -> None:
-        """Goes on in memory, with what the file holds, until these views are closed: whoever folds there stands still.
+        """Continues in memory, with what the file holds, until these views are closed: the folding process hangs.
 
         The connection stays the same, for who has it.
         """
@@ -328,7 +328,7 @@ class Projection:
             raise
 
     def _unwritable(self, error: apsw.Error) -> str:
-        """What is said where a fold cannot be written."""
+        """The error where a fold cannot be written."""
         if self.db.filename:
             return f"{self.db.filename} cannot be written ({error}); make room, or open the store with mode 'r'"
         room = "" if self._room is None else f" within {self._room() >> 20} MiB, many times the length of their log"

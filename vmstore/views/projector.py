@@ -17,7 +17,7 @@ import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.core.mutation import MUTATION_NAMES, CellRef, Mutation
-from vmstore.core.text.json_text import is_text
+from vmstore.core.text.json_text import is_text, plain
 from vmstore.log.commit import Commit
 from vmstore.views.cell_resolver import CellResolver
 
@@ -71,11 +71,6 @@ class Fact:
         if content is None or is_text(content):
             return None if content is None else plain(content.decode("utf-8", "surrogatepass"))
         return content.decode("utf-8", "replace")  # an earlier version let it in
-
-
-def plain(text: object) -> str | None:
-    """A text as a view can hold it: lone surrogates become question marks; what is no text is left out."""
-    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else None
 
 
 def check_handlers(listener: type) -> None:
@@ -148,7 +143,7 @@ class Projector:
                 rows.clear()
 
     def forget(self) -> None:
-        """Lets go of all that is at hand; the tables say what is not."""
+        """Drops everything in memory; the tables have the rest."""
         for rows in self.rows.values():
             rows.clear()
 

@@ -47,7 +47,7 @@ def whole_cells(log: Log, sealed: Mapping[int, bytes | None], found: dict[int, C
                 what = "is missing from the log" if cell is None else "does not match its commitment"
                 raise CorruptError(f"cell {number} {what}; run `vmstore verify`")
             found[number] = cell
-    assert sealed.keys() <= found.keys(), "whoever asks takes each cell without looking whether it is there"
+    assert sealed.keys() <= found.keys(), "the caller takes each cell without looking whether it is there"
     return found
 
 

@@ -63,7 +63,7 @@ TELLS = re.compile(
 )
 """What stands in a sentence that says how things are to be, and why."""
 
-ASKS, TOLD = 0.6, 0.2  # what a question or task is worth beside a statement; what each such word adds, three at most
+ASKS, TELLING = 0.6, 0.2  # what a question or task is worth beside a statement; what each such word adds, three at most
 
 
 def likely(text: str) -> float:
@@ -74,7 +74,7 @@ def likely(text: str) -> float:
         words = words[led.end() :]
     if asks or cues.TASK.match(words) or cues.WORK.match(words) or cues.ERRAND_LAST.search(words):
         return ASKS
-    return 1 + TOLD * min(3, len({found[0].casefold() for found in TELLS.finditer(words)}))
+    return 1 + TELLING * min(3, len({found[0].casefold() for found in TELLS.finditer(words)}))
 
 
 def turns(text: str) -> bool:

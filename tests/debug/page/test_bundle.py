@@ -18,7 +18,7 @@ BUNDLED = ("index.html", "page.js", "page.css")
 
 
 def test_the_bundle_is_of_the_sources() -> None:
-    """The committed bundle was made from web/ as it is: `python3 tools/page.py` makes it anew."""
+    """The committed bundle was made from web/ as it is: `python3 tools/page.py` rebuilds it."""
     assert is_fresh(), "run `python3 tools/page.py` and commit vmstore/debug/page"
 
 

@@ -72,7 +72,7 @@ def test_a_growing_session_is_followed(chromium: Any, tmp_path: Path) -> None:
 
 
 def test_an_open_page_forgets_what_is_erased(chromium: Any, tmp_path: Path) -> None:
-    """A request that was shown and a search that found are asked anew after an erasure, and say it no more."""
+    """A request that was shown and a search that found are asked again after an erasure, and say it no more."""
     secret = "the kestrel flies at dawn"
     path = tmp_path / "erased.vms"
     with vmstore.open(path) as store:

@@ -380,7 +380,7 @@ def test_what_would_have_been(reader: Reader, known: Known) -> None:
 
 
 def test_what_if_of_a_session_without_a_budget(reader: Reader) -> None:
-    """A session that never had a budget is told anew to a memory that has one, which is said, and opens beside it."""
+    """A session that never had a budget is redriven into a memory that has one, which is said, and opens beside it."""
     reader.open(session="recorded", pane="whatif", policies="lru", budgets="3000,6000")
     reader.until(lambda: reader.page.locator(".sweep tbody tr").count() == 2)
     assert "never had a budget" in reader.text(".whatif-pane")

@@ -172,7 +172,7 @@ def test_tab_completes(planning: Path) -> None:
 
 
 def test_ctrl_c_reaches_a_query_under_way() -> None:
-    """Whoever waits for the worker gets KeyboardInterrupt once the work has heard that it is cancelled."""
+    """The thread that waits for the worker gets KeyboardInterrupt once the work has heard that it is cancelled."""
     worker, cancelled, ended = InterruptibleThread(), threading.Event(), threading.Event()
 
     def work() -> None:

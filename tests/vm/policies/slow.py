@@ -103,7 +103,7 @@ class SlowLFU(Slow):
 
 
 class SlowDemand(Slow):
-    """Adds up every use of a page anew."""
+    """Adds up every use of a page again."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A request made with what is kept of the ones before is the request made anew, and costs what is new in it."""
+"""A request made with what is kept of the ones before is the one built from nothing, and costs what is new in it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from vmstore.vm.protocol.rules import Rules
 Chance = st.randoms(use_true_random=False)
 
 
-def same(made: Messages, anew: Messages, kept: Memo) -> None:
+def same(made: Messages, fresh: Messages, kept: Memo) -> None:
     """Two requests are one, as values and as JSON; the second was made without a memo."""
-    body, right = ({**one.request, "tools": one.tools} for one in (made, anew))
-    assert (body, made.left) == (right, anew.left)
+    body, right = ({**one.request, "tools": one.tools} for one in (made, fresh))
+    assert (body, made.left) == (right, fresh.left)
     assert written(body, kept) == written(right)
 
 

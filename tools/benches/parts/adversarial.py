@@ -2,8 +2,8 @@
 
 Prompts use other words than what answers them, words that stand for several things, or ask for what holds after a
 change, for several projects at once, or for what was said long ago. The set was written by somebody who had seen no
-code of this store, and none of its texts is of anybody else; what a prompt needs is told by strings of which the
-window must hold one each. Whoever assembles a prompt is scored by the same rules as who only recalls.
+code of this store, and none of its texts is of anybody else; what a prompt needs is given by strings of which the
+window must hold one each. Assembled prompts are scored by the same rules as recalls alone.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Bench:
         """Seconds of each contender in each round, in turns, so that all meet the same noise.
 
         The collector runs between acts and not within them. Past the budget no further round begins.
-        Says the medians, for whoever works on one of them.
+        Says the medians, for work on one of them.
         """
         times: dict[str, list[float]] = {name: [] for name in contenders}
         started = wall()

@@ -73,7 +73,7 @@ class ResponseBody(msgspec.Struct, frozen=True):
 
 
 def endpoint(method: str, path: str) -> Endpoint:
-    """What a request is, told from its method and path."""
+    """What a request is, by its method and path."""
     if method != "POST":
         return Endpoint.ASIDE
     path = path.rstrip("/")

@@ -134,7 +134,7 @@ class Recorder:
         if isinstance(store, str) and open_store is None:
             raise InputError(f"no way to open the store {store!r}; use vmstore.wrap, or pass an open store")
         self.session = session if isinstance(session, str) else base
-        self.told: dict[str, Any] = {} if redaction is None else {"redaction": redaction}
+        self.recording_options: dict[str, Any] = {} if redaction is None else {"redaction": redaction}
         self.clock = clock
         self.problems: deque[str] = deque(maxlen=PROBLEMS_MAX)
         self._naming = session if callable(session) else None
@@ -185,7 +185,7 @@ class Recorder:
         """Queues a call to be recorded; never raises, never waits."""
         try:
             self._put(job)
-        except Exception as error:  # the call it records goes on, whatever happens here
+        except Exception as error:  # the call it records must not fail, whatever happens here
             self.trouble(error)
 
     def pass_over(self, method: str, path: str) -> None:
@@ -218,7 +218,7 @@ class Recorder:
         return self._call_for(Waiter(threading.Event(), last=True))
 
     def forked(self) -> None:
-        """Begins anew in a forked process, where the worker and what waited for it are the parent's."""
+        """Starts over in a forked process, where the worker and its queue are the parent's."""
         self._store = self._place = None
         self._reset()
 
@@ -330,7 +330,9 @@ class Recorder:
         job, store = entry.job, self._opened()
         if isinstance(job, MissedCall):
             store.admin.record_gap(
-                job.session or self._conversations.single or f"{self.session}-gaps", job.reason, **self.told
+                job.session or self._conversations.single or f"{self.session}-gaps",
+                job.reason,
+                **self.recording_options,
             )
             return
         if entry.request is None:
@@ -346,7 +348,7 @@ class Recorder:
     def _record(
         self, store: RecordingStore, name: str, job: ClientExchange, request: dict[str, Any], response: Any
     ) -> None:
-        fields = {"at_us": job.at, "latency_us": job.latency, **self.told}
+        fields = {"at_us": job.at, "latency_us": job.latency, **self.recording_options}
         try:
             store.record(name, request, response, **fields)
         except InputError as error:

@@ -2,7 +2,7 @@
 
 An HTTP client's twin has the very state of the other and sends through it; an SDK client's twin
 differs from the other in its HTTP client alone. So `isinstance` holds, connections are shared,
-and the client that was given goes on unrecorded.
+and the client that was given stays unrecorded.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _sdk_class(base: Any) -> type[Any]:
 
 
 def _sockets(base: type[Any]) -> dict[str, Any]:
-    """The members of a class through which websockets are reached: what is said there is noted as a gap."""
+    """The members of a class through which websockets are reached: their traffic is noted as a gap."""
     members: dict[str, Any] = {
         name: _resource(name, base)
         for name in SOCKETS
@@ -179,7 +179,7 @@ def _noted(connect: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(connect)
     def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
         recorder: Recorder = self._client.vmstore
-        recorder.submit(MissedCall(recorder.trouble("what is said over a websocket cannot be recorded"), None))
+        recorder.submit(MissedCall(recorder.trouble("the traffic of a websocket cannot be recorded"), None))
         return connect(self, *args, **kwargs)
 
     return noted

@@ -1,7 +1,7 @@
 """What forks of one file begin from: conversations and heads kept as they stood where a fork left its ancestor.
 
-A fork goes on from what its parent said, so each would read all of that again. Instead the next
-fork of a session, or a fork of a fork, goes on from where the one before it began.
+A fork continues its parent's conversation, so each would read all of that again. Instead the next
+fork of a session, or a fork of a fork, starts from the state in which the one before it began.
 """
 
 from __future__ import annotations

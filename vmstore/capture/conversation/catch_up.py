@@ -17,9 +17,10 @@ from vmstore.capture.conversation.message_state import MessageState, PageIdentit
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import CellRef, Compress, Configure, Create, Message, Pack, Reply, Turn, Update
 from vmstore.core.page import Role, Slot, Status
+from vmstore.core.text.json_text import plain
 from vmstore.core.text.skeleton import fill, loads
 from vmstore.log.port import Log
-from vmstore.views.projector import Fact, plain
+from vmstore.views.projector import Fact
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import read_cells
 
@@ -44,7 +45,7 @@ class Labels(NamedTuple):
 
 
 def unlike(position: int) -> bytes:
-    """What stands for an erased content: nothing that is sent equals it, so that it is written anew."""
+    """The stand-in for an erased content: nothing that is sent equals it, so that the page is written again."""
     return ErasedContent(b"\0erased\0%d" % position)
 
 
@@ -108,7 +109,7 @@ class CatchUp:
         return messages[at] if at < len(messages) and messages[at].message == message else None
 
     def on_update(self, fact: Fact, m: Update) -> None:
-        """Has the page show its new content, as whoever wrote it did."""
+        """Has the page show its new content, as its writer did."""
         page = self._conversation.pages.get(m.page)
         if page is None:
             return
@@ -146,7 +147,7 @@ class CatchUp:
                 shown.position, shown.level = content, level
 
     def on_reply(self, fact: Fact, m: Reply) -> None:
-        """Notes whether that was the last word, that usage was told, and what came back."""
+        """Notes whether that was the final answer, that usage was reported, and what came back."""
         self._replies[m.call] = _sealed(fact, m.aside)
         if m.status == Status.OK:
             self._conversation.final, self._last = bool(m.final), None

@@ -1,4 +1,4 @@
-"""A session's conversation as capture keeps it: writes what is said, packed and answered.
+"""A session's conversation as capture keeps it: writes messages, packs and replies.
 
 It turns messages into mutations on a batch and remembers which message of the log each one is.
 The recorder feeds it requests, importers feed it records; both end in the same mutations.

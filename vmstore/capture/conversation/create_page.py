@@ -1,4 +1,4 @@
-"""The mutations of what is said: the page of a message's part, and the reply to a call."""
+"""The mutations of a message: the page of a message's part, and the reply to a call."""
 
 from __future__ import annotations
 

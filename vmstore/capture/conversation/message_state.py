@@ -13,7 +13,7 @@ import msgspec
 
 from vmstore.core.draft import Draft, Part
 from vmstore.core.page import Modality, Role, Slot
-from vmstore.views.projector import plain
+from vmstore.core.text.json_text import plain
 
 Digest = bytes
 
@@ -220,7 +220,7 @@ def written(values: Sequence[tuple[Slot, Any]]) -> bytes | None:
     """The messages of a request, one after the other; None where that cannot be said or is long."""
     try:
         found = _ENCODER.encode([*map(_VALUE, values)])
-    except (TypeError, ValueError, OverflowError, RecursionError):  # to be told what is wrong with it later on
+    except (TypeError, ValueError, OverflowError, RecursionError):  # a later check names the fault
         return None
     header = 1 if len(values) < 16 else 3 if len(values) < 1 << 16 else 5
     return found[header:] if len(found) <= WRITTEN_MAX else None

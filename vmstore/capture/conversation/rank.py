@@ -1,7 +1,7 @@
 """Ranks: integers that order a context, chosen so that what stays keeps its own.
 
 New pages at the end take the next step; pages between two others take numbers between them;
-where there is no room, what follows is ranked anew.
+where there is no room, what follows is ranked again.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ class SparePages:
                 self._having[page.kin, content].append(page)
 
     def take(self, is_: PageIdentity, content: Digest | None = None) -> PageState | None:
-        """Takes out the first page of a kin, where a content is told one that has it."""
+        """Takes out the first page of a kin; with `content`, the first that has it."""
         pages = self._having.get((is_, content))
         while pages:
             page = pages.popleft()

@@ -124,7 +124,7 @@ class Importer:
             self._reading, self.doors = reading_of(self._reading, self._redaction)
 
     def _retried(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> ImportedTrack:
-        """Imports a track; where others write as well, looks again at what they left and goes on from there."""
+        """Imports a track; where others write as well, reads what they wrote and continues from there."""
         self._written, self._problems, tries = 0, {}, 0
         while True:
             seen = self._engine.log.ordinal

@@ -1,10 +1,10 @@
-"""What a forked process lets go of before it does anything else.
+"""What a forked process releases before it does anything else.
 
 SQLite's locks belong to a process, and its table of open files to the memory that a fork copies: a
-child believes that it holds locks which its parent alone has. Whoever closes the log next then takes
-itself for the last one out and removes the WAL under the child, whose commits go to a file without a
+child believes that it holds locks which its parent alone has. The next process to close the log
+then takes itself for the last one and removes the WAL under the child, whose commits go to a file without a
 name. So a child closes the connections it inherited, which folds nothing and removes nothing, and
-opens its own; the parent goes on with what it has.
+opens its own; the parent keeps those it has.
 
 That is safe only where nobody was inside a connection, so a fork waits for that, a limited time. What
 is in use even then stays as it is, and its file cannot be opened in the child.
@@ -25,7 +25,7 @@ import apsw
 
 from vmstore.core.clock import SystemClock
 
-WAIT_US = 2_000_000  # a fork waits so long, in all, for whoever is inside a connection
+WAIT_US = 2_000_000  # a fork waits so long, in all, for the threads inside a connection
 LOCK_ORDER = HANDLE, FILE, KEYS = range(3)  # as one thread takes them
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class ReentrantLock(Protocol):
         ...
 
     def release(self) -> None:
-        """Lets go of it."""
+        """Releases it."""
         ...
 
 
@@ -47,7 +47,7 @@ class ForkResource(Protocol):
     """Has something that a forked process must not share, such as the descriptor of a lock."""
 
     def forked(self) -> None:
-        """Lets go of it, in the forked process."""
+        """Releases it, in the forked process."""
         ...
 
 
@@ -66,7 +66,7 @@ class Owner(ABC):
         return ()
 
     def forking(self) -> None:
-        """Lets go of what cannot be in memory while that is copied; nobody is inside."""
+        """Releases what must not be in memory while the fork copies it; nobody is inside."""
         return
 
     @abstractmethod
@@ -105,7 +105,7 @@ def owns(owner: Owner) -> None:
 
 
 def inherits(heir: ForkResource) -> None:
-    """Has an heir told in forked processes."""
+    """Has an heir called in forked processes."""
     _process.heirs.add(heir)
 
 
@@ -124,7 +124,7 @@ def busy(path: Path) -> str | None:
 
 
 def belongs_to_parent(path: Path) -> str:
-    """What is said to whoever goes on with something that was begun before the fork."""
+    """The message of an error for the use of something that was begun before the fork."""
     return (
         f"what was begun with {path} before this process, {_process.pid}, was forked belongs to process "
         f"{_process.parent}: begin it again here, with the store or with one opened here"
@@ -132,7 +132,7 @@ def belongs_to_parent(path: Path) -> str:
 
 
 def unlocked(lock: threading.RLock) -> threading.RLock:
-    """A lock as a forked process goes on with it: another where a thread holds it that is not here."""
+    """The lock for a forked process to use: a new one where a thread that is not here holds it."""
     if lock.acquire(blocking=False):
         lock.release()
         return lock

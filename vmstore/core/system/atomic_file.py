@@ -1,7 +1,7 @@
 """A file or folder that is not there until it is whole: written beside its place and renamed into it.
 
-Whoever writes holds a lock on the hidden folder it writes in, which goes with the process. One that
-nobody holds was left by a kill: whoever makes something of the same name next removes it.
+The writer holds a lock on the hidden folder it writes in, which ends with its process. A folder whose
+lock nobody holds was left by a kill: the next writer of the same name removes it.
 """
 
 from __future__ import annotations

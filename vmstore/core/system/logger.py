@@ -1,4 +1,4 @@
-"""Where it is said that something is not as it was: the logger `vmstore`, loaded when there is something to say."""
+"""The logger `vmstore`, imported when there is something to report."""
 
 from __future__ import annotations
 

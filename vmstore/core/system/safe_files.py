@@ -60,7 +60,7 @@ def read_within(path: str | os.PathLike[str], size_max: int = BYTES_MAX, *, link
         size = os.fstat(file.fileno()).st_size
         content = file.read(size + 1) if size <= size_max else b""
         while size <= size_max and len(content) <= size_max and (more := file.read(CHUNK_BYTES)):
-            content += more  # it grows, or its size is not told
+            content += more  # it grows, or its size is not known
     if max(size, len(content)) > size_max:
         raise OSError(errno.EFBIG, f"it holds more than {size_max:,} bytes", str(path))
     return content

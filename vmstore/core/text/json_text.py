@@ -144,6 +144,11 @@ def is_text(data: bytes) -> bool:
 
 
 def reads_every_number() -> bool:
-    """Whether this process writes numbers that others cannot read: whoever set it up raised its limit of digits."""
+    """Whether this process writes numbers that others cannot read: its limit of digits was raised."""
     limit = sys.get_int_max_str_digits()
     return limit == 0 or limit > DIGITS_MAX
+
+
+def plain(text: object) -> str | None:
+    """A text as a view can hold it: lone surrogates become question marks; what is no text is left out."""
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else None

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from vmstore.core.text.tokenizer import words
 
-WORD_CHARS_MAX = 40  # what is longer is a digest or an encoded picture, and nobody asks for it by its words
+WORD_CHARS_MAX = 40  # what is longer is a digest or an encoded picture, and nobody searches for it by its words
 SHORT = 3  # words up to so many letters have no ending to lose
 
 

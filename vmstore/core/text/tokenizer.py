@@ -1,4 +1,4 @@
-"""The words of a text: runs of letters and digits, in one case. Whoever compares texts by words reads them so."""
+"""The words of a text: runs of letters and digits, in one case. Every comparison of texts by words reads them so."""
 
 from __future__ import annotations
 

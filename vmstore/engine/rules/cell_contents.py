@@ -1,4 +1,4 @@
-"""What the cells that mutations name must hold: one table, for the gate, for verify, and for whoever tries to break it.
+"""What the cells that mutations name must hold: one table, for the gate, for verify and for tests.
 
 A fold and an answer read names, labels and skeletons, and what is no JSON would stop them. So the
 gate looks at what a cell holds wherever a mutation names it, an earlier cell like one of the
@@ -266,7 +266,7 @@ assert FILLS.keys() | {KEYED} == {*HOLES}, "`holes` tells every kind but this on
 
 
 def unfilled(shown: PackedMessage, contents: Contents, *, partial: bool) -> str | None:
-    """Which hole of a message cannot be filled by the pages that are shown of it; None where it can be told whole."""
+    """Which hole of a message the pages shown of it cannot fill; None where it can be rebuilt whole."""
     pages = {page.part: page for page in shown.pages} if partial else dict(enumerate(shown.pages))
     for kind, part in shown.holes or ():
         page = pages.get(part)

@@ -1,4 +1,4 @@
-"""What may stand in the fields of each kind: types, ranges and closed vocabularies, told once.
+"""What may stand in the fields of each kind: types, ranges and closed vocabularies, stated once.
 
 A decoder made of these tables reads a mutation back from its bytes, and knows at once whether all
 of its fields are sound. The rules that name what is not are asked only where it says no.

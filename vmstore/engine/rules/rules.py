@@ -86,7 +86,11 @@ class MutationPlace(msgspec.Struct, gc=False):
 
 
 ENDS = (Pack, Mark)
-_LEFT_OUT = ("status", "policy", "shape")  # words that need not be told: of a page, a session's redaction, a request
+_LEFT_OUT = (
+    "status",
+    "policy",
+    "shape",
+)  # enumerations that may be left out: of a page, a session's redaction, a request
 TOKENS_AROUND = 16  # that a tokenizer may put around a content
 ELSEWHERE_MAX = 1 << 40  # bytes, or tokens, of what was never sealed: sums of them fit
 
@@ -95,7 +99,7 @@ Check = Callable[[GateHead, Any, MutationPlace], str | None]
 
 
 class Rule:
-    """A named precondition: the kinds it can refuse, every kind where none is told, and a check for each of them."""
+    """A named precondition: the kinds it can refuse, every kind where none is given, and a check for each of them."""
 
     def __init__(self, make: Callable[..., Any], kinds: tuple[type, ...], check: Callable[[type], Check]) -> None:
         self.__name__, self.__doc__ = make.__name__, make.__doc__
@@ -529,7 +533,7 @@ def holes_are_fitted(kind: type) -> Check:
 
 @about(Pack)
 def messages_are_whole(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
-    """A message whose pages a pack changes can be told: each hole is filled by what it stands for."""
+    """A message whose pages a pack changes can be rebuilt: each hole is filled by what it stands for."""
     if place.contents is None:
         return None
     for shown in place.contents.touched(head, m):

@@ -53,7 +53,7 @@ OF_CONTENTS: frozenset[Rule] = frozenset(
 )
 """The rules that look at what cells hold."""
 
-assert {*RULES} >= OF_FIELDS | OF_CONTENTS, "what is said of a rule is said of one that is asked"
+assert {*RULES} >= OF_FIELDS | OF_CONTENTS, "every rule that is classed is in the list"
 assert OF_FIELDS.isdisjoint(OF_CONTENTS), "sound fields say nothing of what cells hold"
 assert len({rule.__name__ for rule in RULES}) == len(RULES), "an error tells a rule by its name"
 
@@ -79,8 +79,8 @@ def asked(kind: type, before: type, sound: bool, charter: bool, looks: bool) -> 
             return charter or kind in OF_CHARTER
         return (looks or rule not in OF_CONTENTS) and not (sound and rule in OF_FIELDS)
 
-    told = ((rule.__name__, rule.of(kind)) for rule in RULES if can_refuse(rule))
-    return tuple((name, check) for name, check in told if check is not None)
+    refusing = ((rule.__name__, rule.of(kind)) for rule in RULES if can_refuse(rule))
+    return tuple((name, check) for name, check in refusing if check is not None)
 
 
 def broken(head: GateHead, mutation: AnyMutation, place: MutationPlace, *, sound: bool) -> tuple[str, str] | None:

@@ -1,7 +1,7 @@
-"""Takes in the commits of another log: proven first in a log of their own, then adopted as they are, or told anew.
+"""Takes in the commits of another log: proven first in a log of their own, then adopted as they are, or rewritten.
 
 Adopted, a session keeps its positions, salts and hashes; a session that is here already gains what
-it lacks, if its past is the same. Told anew, the same mutations become a new session of this log,
+it lacks, if its past is the same. Rewritten, the same mutations become a new session of this log,
 with its own ids, salts and hashes. Either way a session is written whole, in one append.
 """
 

@@ -1,7 +1,7 @@
-"""Tells the sessions of another log anew: the same mutations with this log's ids, salts and hashes.
+"""Rewrites the sessions of another log in this one: the same mutations with this log's ids, salts and hashes.
 
 What was erased stays so. A cell without bytes stands for each that lost them, and the erasures name
-those; where the record of one is not among what is told, one more erasure ends the session.
+those; where the record of one is not among what is rewritten, one more erasure ends the session.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ Hide = Callable[[bytes], bytes]
 """What is to be seen of the bytes of a cell."""
 
 
-def tell_anew(
+def rewrite_session(
     engine: Engine, gathering: CommitCollector, foreign: ForeignSession, opening: NewSession, hide: Hide | None = None
 ) -> Ingested:
     """Writes a proven session's mutations as a new session that `opening` begins, with this log's ids and salts.
 
-    Where only what `hide` leaves is told, request ids are left out too: their digests let guesses be tried.
+    Where only what `hide` leaves is written, request ids are left out too: their digests let guesses be tried.
     """
     commits = gathering.commits(foreign.session)
     batch = engine.begin(opening, commits[0].at, redacted=True)
@@ -80,11 +80,11 @@ class _Telling:
         self._hide = hide
         self._ends: list[tuple[int, int]] = []  # the first and last position of each commit
         self._lost: dict[tuple[int, int], bytes] = {}  # what was erased: its commit's first position, its index
-        self._named: set[CellRef] = set()  # what erasures name of it as it is told
-        self._sizes: dict[CellRef | None, tuple[int, int]] = {}  # of a commit's cells, before and as they are told
+        self._named: set[CellRef] = set()  # what erasures name of it in the new session
+        self._sizes: dict[CellRef | None, tuple[int, int]] = {}  # of a commit's cells, in the source and here
 
     def commit(self, commit: Commit) -> None:
-        """Tells a commit that was read with its cells."""
+        """Rewrites a commit that was read with its cells."""
         assert len(commit.cells) == commit.cell_count, "what was erased of it is found among its cells"
         self._sizes.clear()
         self._ends.append((commit.first, commit.last))
@@ -101,7 +101,7 @@ class _Telling:
         self._batch.end(commit.at)
 
     def end(self, at: int) -> None:
-        """Names what was erased by a record that is not among what was told."""
+        """Names what was erased by a record that is not among what was rewritten."""
         left = tuple(ref for ref in self._batch.erased if ref not in self._named)
         if left:
             self._batch.add(Erase(ErasureReason.RESTORED, left))
@@ -120,7 +120,7 @@ class _Telling:
         return rewritten if sizes is None else resized(rewritten, *sizes)
 
     def _cell(self, commit: Commit, ref: CellRef) -> CellRef:
-        """A cell as it is told."""
+        """A cell of the source as it is written here."""
         number, commitment = sealed_at(self._log, self._lane, commit, ref)
         cell = commit.cells[ref] if isinstance(ref, int) else self._log.cells([number]).get(number)
         if cell is not None and cell.erased:
@@ -133,7 +133,7 @@ class _Telling:
         return made
 
     def _erase(self, mutation: Erase) -> Erase:
-        """An erasure that names the cells as they are told."""
+        """An erasure that names the cells as they are written here."""
         singles = set()
         for position, index in mutation.cells:
             first, last = self._ends[max(bisect_right(self._ends, (position + 1,)) - 1, 0)]
@@ -144,7 +144,7 @@ class _Telling:
         gone = [cell for place, cell in self._lost.items() if place in singles or place[0] <= before]
         cells = tuple(ref for cell in gone if isinstance(ref := self._batch.lost(cell), tuple))
         if not cells:
-            raise ErasedError(f"session {self._foreign.name!r} records an erasure of nothing that is told")
+            raise ErasedError(f"session {self._foreign.name!r} records an erasure of nothing that it has")
         self._named.update(cells)
         return Erase(mutation.reason, cells)
 
@@ -192,7 +192,7 @@ def _writable(mutation: AnyMutation, foreign: ForeignSession) -> Known:
 def opening_of(
     gathering: CommitCollector, foreign: ForeignSession, keys: dict[bytes, int], name: str, source: str
 ) -> NewSession:
-    """How a foreign session began, told of a new one; `keys` are this log's sessions by foreign uid."""
+    """How a foreign session began, as the beginning of a new one; `keys` are this log's sessions by foreign uid."""
     commit = gathering.commits(foreign.session)[0]
     opened = decode(commit.body)[0]
     assert isinstance(opened, Open), "a session begins with its open"

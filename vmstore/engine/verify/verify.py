@@ -93,11 +93,11 @@ def verify(
     histories: HistoryTree | None = None,
     erased: Erased | None = None,
 ) -> tuple[Counts, list[Finding]]:
-    """Checks every hash of a log and its cells, then the rules and the views that follow it, unless told not to.
+    """Checks every hash of a log and its cells, then the rules and, if asked, the views that follow it.
 
     What was erased is what the log records, unless `erased` says.
 
-    `histories` follow what is read, for whoever holds it against a seal.
+    `histories` follow what is read, for a caller that compares it with a seal.
     """
     check = ChainCheck(log, histories, erased)
     total = log.ordinal
@@ -414,7 +414,7 @@ def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
                 reason = broken(head, mutation, place, sound=sound(mutation) is not None)
             if reason is not None:
                 yield _broken(commit, position, mutation, *reason)
-                if isinstance(mutation, Pack) and reason[0] not in TOLD_ON:
+                if isinstance(mutation, Pack) and reason[0] not in FOLDABLE:
                     return
             contents.note(position, mutation)
             if isinstance(mutation, Create | Update | Compress) and isinstance(mutation.content, tuple):
@@ -427,14 +427,14 @@ def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
             head.settle(ViewLookups(fresh.db, commit.session, head.position))
 
 
-TOLD_ON = {rule.__name__ for rule in (*OF_CONTENTS, words_are_listed, message_exists)}
+FOLDABLE = {rule.__name__ for rule in (*OF_CONTENTS, words_are_listed, message_exists)}
 """The rules that a pack can break whose context can be folded all the same."""
 
 
 def _broken(commit: Commit, position: int, mutation: AnyMutation, rule: str, why: str) -> Finding:
     """A rule that is broken, and what to do where nothing else is touched by it."""
     where, what = f"commit {commit.ordinal}", f"position {position}: {why} (rule {rule})"
-    if rule not in TOLD_ON:
+    if rule not in FOLDABLE:
         return Finding("rule", where, what)
     return Finding(UNREADABLE, where, f"{what}; {mutation.kind} is answered as damaged, and nothing else is touched")
 

@@ -1,7 +1,7 @@
 """What the pages of a live session say, by stems: which of them answer some words best, and which belong with those.
 
 It is kept in memory and follows the session: a text is read once, when words are first looked for after it came.
-What is found follows from the session alone, not from when it was read: a process that begins anew finds the same.
+What is found follows from the session alone, not from when it was read: a process that starts afresh finds the same.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SAYING_NOTHING = 2  # terms, up to which a message says nothing itself
 READ = 256  # texts read at once
 BEFORE, AFTER = 0.35, 0.15  # of the scores of its neighbours that a message gains
 REPORTED = 0.8  # what a model says it did, beside what somebody decides or proposes
-TOLD = 0.5  # what a tool printed, beside what was said
-SHARED, TOLD_BY = 0.4, 3  # what later messages share of the weight of a page's rarest terms, of so many
+TOOL_OUTPUT = 0.5  # weight of what a tool printed, relative to what was said
+SHARED, RAREST = 0.4, 3  # what later messages share of the weight of a page's rarest terms, of so many
 LATER_MAX = 3
 _READ = (Modality.TEXT, Modality.STRUCTURED)
 
@@ -163,7 +163,7 @@ class RecallIndex:
 
     def tells(self, page: int) -> bool:
         """Whether a page is worth bringing back: it says something, or a tool printed it."""
-        return page in self._stating or page in self._told
+        return page in self._stating or page in self._printed
 
     def later(self, page: int, text: str, topic: str, topic_of: Callable[[int], str]) -> tuple[int, ...]:
         """Messages after a page that may say otherwise of the same thing.
@@ -176,7 +176,7 @@ class RecallIndex:
         of = frozenset(about)
         values = quotes.values(topic, text) if of else set()
         weights = {term: self._said.weight(term) for term in words}
-        least = SHARED * sum(sorted(weights.values())[-TOLD_BY:])
+        least = SHARED * sum(sorted(weights.values())[-RAREST:])
         near: list[tuple[bool, float, int]] = []
         for number, match in self._turns.matches(words | about, lambda other: other > page).items():
             shared, turns = frozenset(match.terms), number in self._turning

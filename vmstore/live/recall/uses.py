@@ -1,7 +1,7 @@
 """What an answer used of the pages that its call was sent: words it repeats, names and numbers, files it reads again.
 
-It is looked for when an answer is taken in, and told to the log: a replay reads it there. A page that the call was
-not sent cannot have been used.
+Uses are detected when an answer is recorded, and written to the log: a replay reads them there. A page that the
+call was not sent cannot have been used.
 """
 
 from __future__ import annotations

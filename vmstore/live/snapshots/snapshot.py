@@ -98,7 +98,7 @@ class Snapshot:
         )
 
     def write(self, position: int, hash_: bytes, erasure: int, folded: FoldedSession) -> None:
-        """Writes it anew; a folder that cannot be written to, or what no file can hold, is left as it is."""
+        """Rewrites the file; a folder that cannot be written to, or what no file can hold, is left as it is."""
         try:
             encoded = msgspec.msgpack.encode((_version(), position, hash_, erasure, pictured(folded)))
         except (TypeError, ValueError, OverflowError):

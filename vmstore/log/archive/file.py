@@ -8,8 +8,8 @@
                                           of cells that were destroyed, and where that is recorded in the
                                           session that brought them, which may be after all its commits here
 
-Hashes and commitments are computed from the cells, and each chain must end as its head says: whoever
-opens an archive has proven every byte of it but what was erased and where, which it states.
+Hashes and commitments are computed from the cells, and each chain must end as its head says:
+opening an archive proves every byte of it but what was erased and where, which it states.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from vmstore.log.rows import READ_FRAMES, blob, frame_of, number
 FORMAT = 1002  # far from those of logs, which a file like this is not
 ENCRYPTED_FORMAT = 1003  # as that, with its frames under keys
 FORMATS = (FORMAT, ENCRYPTED_FORMAT)
-assert not {*FORMATS} & {*LOG_FORMATS}, "an archive and a log, which share an application id, are told apart"
+assert not {*FORMATS} & {*LOG_FORMATS}, "an archive and a log, which share an application id, are distinguishable"
 COMMITS_MAX = 512
 COLUMNS_BYTES, COLUMNS_RATIO = 16 << 20, 32  # of all commits of a file; more than both is not believed
 # What reading a damaged file may run into; a chain that ends as stated is what proves it.
@@ -312,7 +312,7 @@ class ArchiveLog(ReadLog):
         return max((c.cell + c.cell_count - 1 for c in self._commits if c.cell), default=0)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self.file.close()
 
 

@@ -4,8 +4,8 @@
 
 A file holds the session's commits and cells, and, of a fork, those it inherits before them, so it can
 be opened alone. It is written beside its name, proven, flushed and renamed, and never changes in place.
-Written anew after the session grew, its cells keep their numbers. What it is written anew in the place
-of is overwritten with zeros, because it may hold what was erased, or keys under a former store key.
+Rewritten after the session grew, its cells keep their numbers. The file it replaces is
+overwritten with zeros, because it may hold what was erased, or keys under a former store key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from vmstore.log.lock import WriteLock
 SUFFIX = ".archive"
 FORMER = ".former"
 OPEN_MAX = 8  # archives kept open for the next question
-REMEDY = "put it back from a backup; everything else goes on without it"
+REMEDY = "put it back from a backup; everything else works without it"
 
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class Archives:
             state = self._opened[uid].state
             found = self._found(file, numbers)
             if found is None and (file := self._open(uid, path)) is not None and self._opened[uid].state != state:
-                found = self._found(file, numbers)  # it was written anew meanwhile
+                found = self._found(file, numbers)  # it was rewritten meanwhile
         if found is None:
             raise CorruptError(f"{path} is damaged: {REMEDY}")
         if len(found) < len(set(numbers)):
@@ -158,7 +158,7 @@ class Archives:
         return kept.file
 
     def missing(self, uid: bytes) -> CorruptError:
-        """What is said where an archive is not there."""
+        """The error for an archive that is not there."""
         return CorruptError(f"{self.path(uid)} is missing, and with it contents of its session: {REMEDY}")
 
     # ---- writing
@@ -237,7 +237,7 @@ class Archives:
         return made
 
     def destroy(self, erased: Mapping[bytes, int]) -> int:
-        """Writes every archive that holds cells of these commitments anew without their bytes and salts; how many.
+        """Rewrites every archive that holds cells of these commitments without their bytes and salts; how many.
 
         Where each is recorded as erased, in commits that may not be there, is written beside. Their
         numbers and the commits stay. Forks hold what they inherit, so any archive may hold a
@@ -293,7 +293,7 @@ class Archives:
                     yield Stray(path, status.st_size, status.st_mtime_ns // 1_000)
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Closes the files."""
         with self._reading:
             for kept in self._opened.values():
                 kept.file.close()

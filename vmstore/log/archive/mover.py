@@ -2,7 +2,7 @@
 
 A step reads frames, reads their cells back from where they went, and puts the new rows in the
 place of the old ones in one transaction, if those are still what was read. A crash leaves every
-cell in one of the two places, and moving again goes on from there.
+cell in one of the two places, and moving again resumes there.
 """
 
 from __future__ import annotations

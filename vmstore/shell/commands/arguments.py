@@ -31,10 +31,10 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
-        self.wrong: Callable[[argparse.Namespace], str | None] = lambda told: None
+        self.wrong: Callable[[argparse.Namespace], str | None] = lambda arguments: None
 
     def parse_intermixed_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """The arguments, told apart; leaves where they do not go together."""
+        """The parsed arguments; exits where they contradict each other."""
         arguments = super().parse_intermixed_args(args, namespace)
         if (wrong := self.wrong(arguments)) is not None:
             self.error(wrong)

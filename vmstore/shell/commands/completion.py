@@ -160,7 +160,7 @@ def _positional(parser: Parser, options: dict[str, argparse.Action], words: list
 
 
 def _given(options: dict[str, argparse.Action], words: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The arguments among some words that are no options, and the namespace and the key that were told."""
+    """The arguments among some words that are no options, and the namespace and the key that were given."""
     given: list[str] = []
     common: dict[str, str] = {}
     skip = 0

@@ -147,13 +147,13 @@ class _Plain:
     def __init__(self, label: str) -> None:
         self._label = label
         self._start = self._shown = time.monotonic()
-        self._told = False
+        self._painted = False
 
     def tell(self, done: int, total: int) -> None:
         now = time.monotonic()
         if now - self._start < PATIENCE_S or now - self._shown < REFRESH_S:
             return
-        self._shown, self._told = now, True
+        self._shown, self._painted = now, True
         self.paint(done, max(total, 1))
 
     def paint(self, done: int, total: int) -> None:
@@ -161,7 +161,7 @@ class _Plain:
         sys.stderr.flush()
 
     def close(self) -> None:
-        if self._told:
+        if self._painted:
             sys.stderr.write("\r" + " " * (len(self._label) + 6) + "\r")
 
 

@@ -17,7 +17,7 @@ TEXT_KEYS = ("text", "thinking", "reasoning", "output", "content", "parts", "sum
 
 
 def transcript(messages: Sequence[Any]) -> list[Line]:
-    """Messages in order: who speaks, then what is said, indented."""
+    """Messages in order: the speaker, then the text, indented."""
     lines: list[Line] = []
     for index, message in enumerate(messages, 1):
         lines.append(_head(index, message))

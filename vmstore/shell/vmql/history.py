@@ -23,7 +23,7 @@ def history_file() -> Path:
 
 
 def history(note: Callable[[str], None], *, keeps: bool = True) -> History:
-    """The history of this user, or one that is forgotten; `note` is told where it cannot be kept."""
+    """The history of this user, or one that is forgotten; `note` is called where it cannot be kept."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     if not keeps:

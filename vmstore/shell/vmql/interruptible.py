@@ -22,7 +22,7 @@ class Job:
         self.error: BaseException | None = None
 
     def do(self) -> None:
-        """Does the work; whatever it raises is kept for whoever waits."""
+        """Does the work; whatever it raises is kept for the thread that waits."""
         try:
             self.found = self.work()
         except BaseException as error:

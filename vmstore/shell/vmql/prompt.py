@@ -37,13 +37,13 @@ def fragments(text: str, keywords: Container[str]) -> list[tuple[str, str]]:
     at = 0
     for piece in pieces(text):
         if piece.command:
-            found += _told(text[at : piece.start], keywords)
+            found += _styled(text[at : piece.start], keywords)
             found.append(("command", piece.text))
             at = piece.start + len(piece.text)
-    return found + _told(text[at:], keywords)
+    return found + _styled(text[at:], keywords)
 
 
-def _told(text: str, keywords: Container[str]) -> list[tuple[str, str]]:
+def _styled(text: str, keywords: Container[str]) -> list[tuple[str, str]]:
     return [(_kind(stretch.kind, stretch.text, keywords), stretch.text) for stretch in stretches(text)]
 
 

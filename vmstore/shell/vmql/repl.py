@@ -46,7 +46,7 @@ from vmstore.vmql.syntax.nodes import (
 )
 
 TAILED = (RelationQuery, SearchQuery, OfPage, LineageQuery)
-PAGED = (RelationQuery, SearchQuery)  # those whose answer goes on after a cursor
+PAGED = (RelationQuery, SearchQuery)  # those whose answer continues after a cursor
 
 
 def at_moment(statement: Statement, moment: MomentNode) -> Statement:
@@ -109,7 +109,7 @@ class Repl:
         self.settings.session = self.settings.moment = self._kept = None
 
     def close(self) -> None:
-        """Lets go of the store and of files written to."""
+        """Closes the store and the files written to."""
         self._worker.close()
         self.outputs.close()
         self.store.close()
@@ -150,7 +150,7 @@ class Repl:
         if isinstance(statement, Set):
             self.set(statement.name, set_to(statement, self.settings.params), statement.span, text)
         elif isinstance(statement, Show) and statement.what.lower() in (*NAMES, SETTINGS):
-            self._show(told(self.settings, statement.what.lower()), "table", None)
+            self._show(shown_settings(self.settings, statement.what.lower()), "table", None)
         else:
             self._answer(statement, text, remember=remember)
 
@@ -201,7 +201,7 @@ class Repl:
             answer = answer._replace(chunks=self._keeping(answer.chunks, self._kept.rows))
         taken = self._show(answer, result.kind, result.statement)
         if result.next is not None and self.settings.mode != "json":
-            self.outputs.note(f"there are more rows: LIMIT n AFTER '{result.next}' goes on")
+            self.outputs.note(f"there are more rows: LIMIT n AFTER '{result.next}' continues")
         if self.settings.timing:
             self.outputs.note(f"{count(taken, 'row')} in {seconds(result.elapsed_ms)}")
 
@@ -269,12 +269,12 @@ class CountedRows:
 
 
 def end_of(result: Result) -> dict[str, Any]:
-    """What is known of an answer once it was taken: how long it took, and the cursor where it goes on."""
+    """The facts of an answer once it was read: how long it took, and the cursor where it continues."""
     fields: dict[str, Any] = {"elapsed_ms": round(result.elapsed_ms, 3)}
     return fields if result.next is None else {**fields, "next": result.next}
 
 
-def told(settings: ShellSettings, what: str) -> QueryOutput:
+def shown_settings(settings: ShellSettings, what: str) -> QueryOutput:
     """One setting, or all of them, as an answer."""
     rows = [(name, value) for name, value in settings.shown() if what in (name, SETTINGS)]
     columns = (Column("setting", "text"), Column("value", "text"))

@@ -39,7 +39,7 @@ def sit(desk: Repl, lines: Lines, *, rc: bool = True) -> int:
 
 
 def attempt(desk: Repl, work: Callable[[], None]) -> bool:
-    """Does some work; what is refused is said on stderr. Whether all was well."""
+    """Does some work, with refusals on stderr; whether all was well."""
     try:
         work()
     except QueryError as error:

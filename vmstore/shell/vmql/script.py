@@ -1,6 +1,6 @@
 """Cuts a text into statements and shell commands, and says what each stretch of it is.
 
-Nothing here knows the grammar: a stretch is told by its first characters, so half a statement can
+Nothing here knows the grammar: a stretch is recognised by its first characters, so half a statement can
 be coloured, and a text can be cut at its `;` before anybody knows whether it means something.
 """
 

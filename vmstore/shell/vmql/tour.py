@@ -41,7 +41,7 @@ def walk(desk: Repl) -> None:
         desk.outputs.note(StyledText(f"{number}. {step.why}", "head"))
         desk.outputs.note(StyledText(f"{step.statement};", "good"))
         desk.ask(step.statement)
-        if number < STEPS and not desk.outputs.go_on("── any key goes on, q leaves ──"):
+        if number < STEPS and not desk.outputs.go_on("── any key continues, q quits ──"):
             return
 
 

@@ -80,7 +80,7 @@ class PageActions(Session):
         return runtime
 
     def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
-        """Does something as one commit; decided anew where another process was first."""
+        """Does something as one commit; decided again where another process was first."""
         within("at", at)
         with self._ns.lock:
             engine = self._ns.engine  # refuses where the handle is for reading
@@ -122,7 +122,7 @@ class PageActions(Session):
         self._act(lambda act: page_moves.pin(act, self._number(act, page), holder), at_us)
 
     def unpin(self, page: str | int, *, at_us: int | None = None) -> None:
-        """Lets go of a page that was pinned."""
+        """Unpins a page."""
         self._act(lambda act: page_moves.unpin(act, self._number(act, page)), at_us)
 
     def evict(self, page: str | int, *, at_us: int | None = None) -> None:
@@ -185,7 +185,7 @@ class PageActions(Session):
         return self._act(lambda act: state(act, fact), at)
 
     def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
-        """Marks pages superseded, each with its anchors, and writes those made anew in their place; the new pages.
+        """Marks pages superseded, each with its anchors, and writes rebuilt ones in their place; the new pages.
 
         OvertakenError where the session stands no longer at `position`, where that was decided.
         """

@@ -46,7 +46,7 @@ def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -
 
 
 def begin_child(parent: Session, opening: NewSession, settings: dict[str, Any], options: dict[str, Any]) -> int:
-    """The key of the child of a name, opened with its parent's settings but for those told, or gone on with."""
+    """The key of the child of a name, opened with its parent's settings except those given, or continued."""
     ns = parent._ns
     key = ns.key(opening.name)
     if key is None:

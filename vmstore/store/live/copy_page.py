@@ -16,6 +16,7 @@ from vmstore.core.aliases import old_keywords
 from vmstore.core.clock import within
 from vmstore.core.mutation import Create
 from vmstore.core.page import Mime, Modality, PageType, Role
+from vmstore.core.text.json_text import plain
 from vmstore.core.text.token_estimate import estimate
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
@@ -26,7 +27,6 @@ from vmstore.shares.regions import open_region
 from vmstore.store.live.acts import PageActions
 from vmstore.store.live.other_sessions import TERMS_MIN, OtherSessions
 from vmstore.store.session import Session
-from vmstore.views.projector import plain
 from vmstore.views.projectors.pages import object_of
 from vmstore.vm import signals
 
@@ -70,7 +70,7 @@ def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
         if there is not None:
             return page_name(there)
         if isinstance(session, PageActions):
-            return page_name(session._act(lambda act: _told(act, copy), at_us))
+            return page_name(session._act(lambda act: _created(act, copy), at_us))
         batch = ns.engine.batch(session._key)
         page = batch.add(_create(batch, copy))
         batch.commit(ns.clock.now() if within("at", at_us) is None or at_us is None else at_us)
@@ -158,7 +158,7 @@ def take(act: Act, copies: Sequence[Copy]) -> None:
     for copy in copies:
         there = act.spoken.origins.get(copy.origin)
         if there is None or act.spoken.undone(there):
-            _told(act, copy)
+            _created(act, copy)
 
 
 def origin(session: Session, page: str | int) -> str | None:
@@ -184,7 +184,7 @@ def _recording() -> NoReturn:
     raise ReadOnlyError("a page is copied from a region, and nothing is written there")
 
 
-def _told(act: Act, copy: Copy) -> int:
+def _created(act: Act, copy: Copy) -> int:
     return act.tell(_create(act, copy))
 
 

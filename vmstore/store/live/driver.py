@@ -271,7 +271,7 @@ def call_one(own: Tools, call: ToolCall) -> Any:
     before = ANSWERING.set(call.id)
     try:
         return own[call.tool](**arguments(call))
-    except Exception as error:  # a tool that fails answers so, and the model goes on
+    except Exception as error:  # a tool that fails answers so, and the run continues
         return FailedCall(error)
     finally:
         ANSWERING.reset(before)
@@ -304,7 +304,7 @@ def runnable(model_call: Any, tools: Any, rounds_max: Any) -> None:
 
 
 def hearing(on_text: Any) -> None:
-    """Refuses what cannot be told words."""
+    """Refuses a listener that is no function."""
     if on_text is not None and not callable(on_text):
         raise InputError(f"on_text is {on_text!r:.40}; give a function that takes a text")
 

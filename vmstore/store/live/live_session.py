@@ -98,7 +98,7 @@ class Live(PageActions):
     ) -> list[str]:
         """The model answers the last call: a text, or a chat-completions message; the names of its pages.
 
-        Citations in it (`[ref: p17]`) are told, decisions become claims. Token counts are the
+        Citations in it (`[ref: p17]`) are logged, decisions become claims. Token counts are the
         provider's and correct the estimate; `cost` is in dollars.
         """
         for count in (tokens_in, tokens_cached, tokens_out):
@@ -301,7 +301,7 @@ class Live(PageActions):
         """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
 
         Settings change with it, as by `configure`: `window_tokens_max=8_000, model="small"` packs for a
-        model whose window is smaller than L0, which stays as it is, until they are told otherwise.
+        model whose window is smaller than L0, which stays as it is, until they are changed again.
         Raises RefusedError where what cannot leave the prompt takes more than the budget.
         """
         return self._act(lambda act: self._packed(act, pack(act, dict(settings))), at_us)
@@ -321,7 +321,7 @@ class Live(PageActions):
         `model_call` takes a request and gives the provider's response, in the session's `shape`, or the parts
         of its stream. `tools` are functions by name, called with the model's arguments, several calls at once
         in threads if `parallel`; where they are schemas, a call of one ends the run: answer it with `tool`, and
-        run again. `on_text` is told the words as they come, without citations. One run at a time: RefusedError
+        run again. `on_text` is called with the text as it comes, without citations. One run at a time: RefusedError
         where another is under way.
         """
         options: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
@@ -353,7 +353,7 @@ class Live(PageActions):
     def _rounds(
         self, tools: Mapping[str, Callable[..., Any]] | Sequence[Any], shape: Shape | None, rounds_max: int
     ) -> Rounds:
-        """The rounds of a run, for whoever drives them; see `vmstore.vm.protocol.loop`."""
+        """The rounds of a run, for the code that drives them; see `vmstore.vm.protocol.loop`."""
         own = tools if isinstance(tools, Mapping) else {}
         schemas = [schema_of(name, function) for name, function in own.items()] if own else list(tools)
         with self._running():
@@ -500,7 +500,7 @@ class Live(PageActions):
                 return [checkpoint_at(self._lane(), position, name) for position, name in named]
 
     def rewind(self, to: str | AsOf, *, at_us: int | None = None) -> list[FaultAnswer]:
-        """Sets the session back to a checkpoint, by its name or as a moment, and goes on from there.
+        """Sets the session back to a checkpoint, by its name or as a moment, and continues from there.
 
         What came after is out of the prompt, of search and of what is kept, and settings, pins and contents are
         as they were; the log keeps what was undone, and turns and calls count on. What came of each page that had

@@ -17,7 +17,7 @@ from vmstore.namespace.results import Hit as StoreHit
 from vmstore.providers import assembled, plain, shape_of_body
 from vmstore.store.live.driver import FailedCall
 from vmstore.store.live.prompt import Prompt
-from vmstore.store.recall.envelopes import overview_told, quotes_told, recall_told
+from vmstore.store.recall.envelopes import overview_envelope, quotes_envelope, recall_envelope
 from vmstore.store.recall.memory import SessionMemory
 from vmstore.store.session import Session
 from vmstore.vm.protocol.dialects.dialect import ToolCall
@@ -101,9 +101,9 @@ class MemoryTools:
         """The response that was given, put together where it was streamed, and the shape it is in."""
         if not answer.streamed:
             body = _json(answer.response)
-            told = shape_of_body(body)
+            body_shape = shape_of_body(body)
             self._heard = answer.response, body
-            return ReceivedResponse(body, self._shape if told is None else WORDS[told])
+            return ReceivedResponse(body, self._shape if body_shape is None else WORDS[body_shape])
         if not answer.response:
             raise InputError("the model call gave a stream without parts; return the provider's response")
         shape, body, _ = assembled(SHAPES[self._shape], answer.response)
@@ -187,12 +187,12 @@ class MemoryTools:
         self.settle()
         memory = self._live.memory
         if tool == "find_quote":
-            return quotes_told(memory.find_quote(given["text"]))
+            return quotes_envelope(memory.find_quote(given["text"]))
         if tool == "recall_all":
-            return overview_told(memory.recall_all(tokens=given["tokens"]))
+            return overview_envelope(memory.recall_all(tokens=given["tokens"]))
         bounds = {name: given.get(name) for name in ("preset", "start", "end")}
         query = given.get("query") or None
-        return recall_told(memory.remember_when(query, tokens=given["tokens"], **bounds))
+        return recall_envelope(memory.remember_when(query, tokens=given["tokens"], **bounds))
 
     def recalls(self) -> bool:
         """Whether the session's settings offer the tools that only read."""
@@ -242,7 +242,7 @@ def _json(response: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """What a tool gave as the model is told it."""
+    """The result of a tool as the model gets it."""
     if isinstance(value, FailedCall):
         return dumps({"error": value.said})
     try:

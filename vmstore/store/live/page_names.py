@@ -1,4 +1,4 @@
-"""What the pages of a live session are called by whoever acts: a name, a number, an address."""
+"""What the pages of a live session are called by callers: a name, a number, an address."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PageFinder(NamedTuple):
         return act.spoken.number(address.page) if here else None
 
     def asked(self, act: Act, page: str | int) -> int | None:
-        """The same; what cannot be read names no page, for whoever asks may be a model."""
+        """The same; what cannot be read names no page, as the caller may be a model."""
         try:
             return self.known(act, page)
         except InputError:

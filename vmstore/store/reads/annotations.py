@@ -18,7 +18,7 @@ PPM = 1_000_000
 
 
 class PageAnnotation(msgspec.Struct, frozen=True):
-    """What is said of a page; what is None or empty stays as it was."""
+    """The annotation of a page; what is None or empty stays as it was."""
 
     importance: float | None = None
     status: str | None = None
@@ -48,7 +48,9 @@ def checked(annotation_given: PageAnnotation) -> PageAnnotation:
         annotation_given, tags=_tags(annotation_given.tags), untags=_tags(annotation_given.untags), anchors=anchors
     )
     if checked_annotation == PageAnnotation(tags=[], untags=[], anchors={}):
-        raise InputError("nothing is said of the page; give an importance, a status, a validity, a tag or an anchor")
+        raise InputError(
+            "nothing is given about the page; give an importance, a status, a validity, a tag or an anchor"
+        )
     return checked_annotation
 
 

@@ -85,7 +85,7 @@ class Context:
         if self._call.renderer == LIVE:
             from vmstore.store.reads.sent_request import conversation_of, sent
 
-            return conversation_of(sent(self._ns, self._lane, self._call, as_told=True))
+            return conversation_of(sent(self._ns, self._lane, self._call, marked=True))
         return [value for slot, value in self._values() if slot is Slot.MESSAGES]
 
     def request(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Context:
 
         try:
             if self._call.rest is None:
-                raise ValueError("its other fields were never told")
+                raise ValueError("its other fields were never recorded")
             rest = self._read({self._call.rest: self._call.rest_commitment})[self._call.rest]
             values = self._values(None)
             messages = [value for slot, value in values if slot is Slot.MESSAGES]
@@ -123,7 +123,7 @@ class Context:
         except (LookupError, TypeError, ValueError) as error:  # as an earlier version let it in
             raise _damaged(f"the request of call {self._call.call}", error) from error
 
-    def _told(self) -> dict[str, Any]:
+    def _request_or_reason(self) -> dict[str, Any]:
         """The request, or why it cannot be had whole any more."""
         try:
             found = self.request()
@@ -179,7 +179,7 @@ class Context:
         return {s.cell: s.commitment for s in self._shown if s.cell is not None}
 
     def _read(self, sealed: dict[int, bytes | None], instead: Instead | None = None) -> dict[int, bytes]:
-        """The bytes of cells; whoever else asks this handle waits."""
+        """The bytes of cells; other callers of this handle wait."""
         with self._ns.views_lock:
             self._ns.check()
             return read_cells(self._log, self._lane.db, sealed, instead)
@@ -235,14 +235,14 @@ class Context:
         if messages:
             found["messages"] = self.messages()
             if self.fidelity == Fidelity.RECORDED.word and self._call.shape is not None:
-                found["request"] = self._told()
+                found["request"] = self._request_or_reason()
         if render:
             found["text"] = self.text()
         return found
 
 
 def _damaged(what: str, error: Exception) -> CorruptError:
-    return CorruptError(f"{what} cannot be told ({error}); ask for the messages, and run `vmstore verify`")
+    return CorruptError(f"{what} cannot be rebuilt ({error}); ask for the messages, and run `vmstore verify`")
 
 
 def _page(order: int, shown: ShownPage, turn: int, call: int, *, pinned: bool) -> ContextPage:

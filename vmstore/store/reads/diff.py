@@ -25,7 +25,7 @@ def diff(first: Context, second: Context, texts: Mapping[int, str]) -> Diff:
 def differing(
     before: Mapping[K, ShownPage], after: Mapping[K, ShownPage], texts: Mapping[K, str]
 ) -> tuple[list[tuple[K, Change]], int]:
-    """Each difference between two contexts, whose pages are told apart by some key, and how many there are not."""
+    """Each difference between two contexts, whose pages are identified by some key, and how many there are not."""
     gone = [key for key in before if key not in after]
     changes = [(key, _change("left", before[key], None, texts.get(key, ""))) for key in gone]
     unchanged = 0

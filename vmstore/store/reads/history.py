@@ -10,9 +10,9 @@ from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import MUTATION_NAMES, Delete
 from vmstore.core.page import LinkKind, Method, Standing
 from vmstore.core.tags import TagMethod
+from vmstore.core.text.json_text import plain
 from vmstore.namespace.results import Event
 from vmstore.views.branch import Branch, BranchRange
-from vmstore.views.projector import plain
 from vmstore.views.projectors.decisions import decisions_at, decisions_of
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import RedactionRecord, hidden_in, words_of

@@ -2,7 +2,7 @@
 
 A choice that an index answers (a tag, an importance, a tier, a level, dirty, entered since) is asked
 first and gives a set of pages; only those are then looked at, or left out. Without one the pages of
-the lane are gone through, by type where that is told. Whatever is asked, only the pages that come
+the lane are gone through, by type where one is given. Whatever is asked, only the pages that come
 out of it are made into answers.
 """
 
@@ -64,7 +64,7 @@ class SelectedPage(NamedTuple):
 
 
 def chosen(lane: Branch, position: int, wanted: PageQuery, after: int | None = None) -> list[SelectedPage]:
-    """The pages that are wanted at a position, in the order that is, those after a page where one is told.
+    """The pages that are wanted at a position, in the order that is, those after a page where one is given.
 
     Raises UnknownError for a word that is none.
     """
@@ -156,24 +156,28 @@ def _rows(
     lane: Branch, position: int, wanted: PageQuery, keep: set[int] | None, after: int | None = None
 ) -> Iterator[tuple[int, int, int]]:
     """Page, first tokens and first importance of the pages that can be wanted, in order of position."""
-    told: dict[str, Any] = {
+    conditions_of_rows: dict[str, Any] = {
         "type": value("type", PageType, wanted.type),
         "role": value("role", Role, wanted.role),
         "modality": value("modality", Modality, wanted.modality),
         "after": max(after or 0, 0 if wanted.created_since is None else _since(lane, wanted.created_since)),
     }
     if keep is not None:
-        told["pages"] = json.dumps(sorted(keep))
-    sql = statement(told)
+        conditions_of_rows["pages"] = json.dumps(sorted(keep))
+    sql = statement(conditions_of_rows)
     for stretch in reversed(lane.upto(position)):
-        bounds = {"session": stretch.session, "low": max(stretch.low, told["after"]), "high": stretch.high}
-        for page, tokens, importance, role, labels in lane.db.execute(sql, {**told, **bounds}):
+        bounds = {
+            "session": stretch.session,
+            "low": max(stretch.low, conditions_of_rows["after"]),
+            "high": stretch.high,
+        }
+        for page, tokens, importance, role, labels in lane.db.execute(sql, {**conditions_of_rows, **bounds}):
             if wanted.actor is None or actor(labels, role) == wanted.actor:
                 yield page, tokens, importance
 
 
 def statement(bounds: dict[str, Any]) -> str:
-    """The query for the pages of one stretch that meet what is told of them."""
+    """The query for the pages of one stretch that meet the conditions."""
     by_type = bounds["type"] not in (None, int(PageType.TRANSCRIPT))
     conditions = [f"p.{field} = :{field}" for field in ("type", "role", "modality") if bounds[field] is not None]
     within = "p.session = :session AND p.page > :low AND p.page <= :high"

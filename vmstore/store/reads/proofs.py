@@ -75,7 +75,7 @@ def proof_of_request(ns: Namespace, lane: Branch, call: CallRow, seal: Seal | No
 
 
 def _proven(kind: str, what: list[Any], covered: _Covered, content: bytes | None) -> Proof:
-    statement = [kind, what, *covered.told]
+    statement = [kind, what, *covered.path]
     proof = json.dumps(statement, separators=(",", ":")).encode() + b"\n"
     check(proof, covered.seal.key, content)
     return Proof(proof, check(proof, covered.seal.key), content)
@@ -96,7 +96,7 @@ class _Covered:
         self.previous = commits[nth - 1].hash if nth else genesis(uid)
         seal, sessions = self.seal, tree_of(self.seal.heads)
         commit = self.commit
-        self.told = [
+        self.path = [
             [commit.last, commit.at, call.call, call.fidelity, call.leaves, commit.hash.hex(), *_way(history, nth)],
             [uid.hex(), head.position, head.commits, head.hash.hex(), *_way(sessions, seal.heads.index(head))],
             [seal.namespace.hex(), seal.ordinal, seal.at, len(seal.heads), seal.key.hex(), seal.signature.hex()],

@@ -56,7 +56,7 @@ def response_of(log: Log, lane: Branch, call: CallRow) -> Response:
     if status is Status.GAP:
         raise UnknownError(f"call {call.call} could not be recorded: no response to it is known")
     ended = _ended(call)
-    aside = _told(log, lane.db, ended)
+    aside = _aside_of(log, lane.db, ended)
     messages = _said(log, lane, ended)
     body, missing = None, None
     try:
@@ -88,7 +88,7 @@ def response_of(log: Log, lane: Branch, call: CallRow) -> Response:
 def body_of(log: Log, lane: Branch, ended: ReplyRow) -> Any:
     """The body of a response; None where none is held whole."""
     try:
-        return _body(log, lane, ended, _told(log, lane.db, ended), None)
+        return _body(log, lane, ended, _aside_of(log, lane.db, ended), None)
     except ErasedError:
         return None
 
@@ -98,7 +98,7 @@ def _ended(call: CallRow) -> ReplyRow:
     return ReplyRow(call.call, call.position, call.replied, call.aside, call.aside_commitment)
 
 
-def _told(log: Log, db: apsw.Connection, ended: ReplyRow) -> dict[str, Any]:
+def _aside_of(log: Log, db: apsw.Connection, ended: ReplyRow) -> dict[str, Any]:
     """What the reply's cell says."""
     if ended.aside is None:
         return {}
@@ -132,7 +132,7 @@ def _body(
 
 def _before(log: Log, lane: Branch, number: int) -> Any:
     """The body of an earlier call's response with its holes, which holds what a later one names."""
-    body = _told(log, lane.db, _ended(packed(lane, Call(number)))).get("body")
+    body = _aside_of(log, lane.db, _ended(packed(lane, Call(number)))).get("body")
     if not isinstance(body, dict):
         raise ErasedError(f"the response to call {number}, which a later one names, is not held any more")
     return body

@@ -24,22 +24,22 @@ CONVERSATIONS = "messages", "contents", "input"  # by shape
 KEPT_MAX = 4  # sessions at hand as they stood, those asked last
 
 
-def sent(namespace: Namespace, lane: Branch, call: CallRow, *, as_told: bool = False) -> dict[str, Any]:
-    """The request of a call; with `told`, what was erased says so in its place.
+def sent(namespace: Namespace, lane: Branch, call: CallRow, *, marked: bool = False) -> dict[str, Any]:
+    """The request of a call; with `marked`, what was erased says so in its place.
 
     Raises ErasedError where anything of it was erased, CorruptError where it is not what the pack says.
     """
     with stood(namespace, lane, call.position) as runtime:
-        return _written(namespace, runtime, call, as_told)
+        return _written(namespace, runtime, call, marked)
 
 
-def _written(namespace: Namespace, runtime: Runtime, call: CallRow, as_told: bool) -> dict[str, Any]:
+def _written(namespace: Namespace, runtime: Runtime, call: CallRow, marked: bool) -> dict[str, Any]:
     state = runtime.state
     runtime.forms.forget()  # what is read now is there now
     assert state.settings is not None, "a session with a budget packed it"
     leaves = PromptPages(state, runtime.spoken, runtime.forms, chosen(state)).here()
     erased = [leaf for leaf in leaves if isinstance(leaf.content, ErasedContent)]
-    if erased and not as_told:
+    if erased and not marked:
         raise ErasedError(
             f"{erased[0].name} of call {call.call} was {bytes(erased[0].content or b'').decode()[1:-1]}, so its "
             "request cannot be had whole; ask for its messages"
@@ -52,7 +52,7 @@ def _written(namespace: Namespace, runtime: Runtime, call: CallRow, as_told: boo
             f"the request of call {call.call} ({page_name(call.position)}) is not the one its pack states; run "
             "`vmstore verify`, and read it with the version of vmstore that wrote it"
         )
-    if not as_told:
+    if not marked:
         raise ErasedError(f"a name in call {call.call} was erased, so its request cannot be had whole")
     return body
 

@@ -13,9 +13,9 @@ from vmstore.namespace.results import Entry
 
 
 def tail(namespace: Namespace, after: str | None, limit: int | None) -> Iterator[Entry]:
-    """Mutations after a cursor, up to now; `limit` of them where one is told.
+    """Mutations after a cursor, up to now; `limit` of them where one is given.
 
-    Others may write meanwhile: no mutation is left out or told twice, and a commit is told whole.
+    Others may write meanwhile: no mutation is left out or returned twice, and a commit is returned whole.
     """
     ordinal, skip = _cursor(after)
     if ordinal > namespace.let.log.ordinal:

@@ -8,7 +8,7 @@ from vmstore.core.times import iso
 from vmstore.store.recall.results import FoundQuotes, Overview, RecallAnswer
 
 
-def quotes_told(found: FoundQuotes) -> dict[str, Any]:
+def quotes_envelope(found: FoundQuotes) -> dict[str, Any]:
     """The answer of find_quote."""
     quotes = [
         {
@@ -24,7 +24,7 @@ def quotes_told(found: FoundQuotes) -> dict[str, Any]:
     return _noted({"quotes": quotes, "total_available": found.total_available}, found.note)
 
 
-def recall_told(recall: RecallAnswer) -> dict[str, Any]:
+def recall_envelope(recall: RecallAnswer) -> dict[str, Any]:
     """The answer of remember_when."""
     passages = [
         {
@@ -43,7 +43,7 @@ def recall_told(recall: RecallAnswer) -> dict[str, Any]:
     return _noted(answer, recall.note)
 
 
-def overview_told(overview: Overview) -> dict[str, Any]:
+def overview_envelope(overview: Overview) -> dict[str, Any]:
     """The answer of recall_all."""
     topics = [
         {

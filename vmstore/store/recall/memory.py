@@ -82,7 +82,7 @@ class SessionMemory:
         return pages
 
     def _counted(self, query: str, modality: Modality | None) -> int:
-        """How many pages answer a query now; nobody is told that it was asked."""
+        """How many pages answer a query now; the question is not logged."""
         moments = self._moments(None, {})
         try:
             return self._described(moments, self._found(moments, query), modality, 1).total_available
@@ -190,8 +190,8 @@ class SessionMemory:
             near = fact_reads.linked(
                 [fact for fact, mine in zip(found.facts, own, strict=True) if mine], lane, position
             )
-        told = iter(near)
-        listed = [next(told) if mine else fact for fact, mine in zip(found.facts, own, strict=True)]
+        with_links = iter(near)
+        listed = [next(with_links) if mine else fact for fact, mine in zip(found.facts, own, strict=True)]
         return FactsFound(listed, found.total, found.note)
 
     def fact_graph(
@@ -222,7 +222,7 @@ class SessionMemory:
 
         It takes at most so many tokens. `rules` order topics by tag, `protected` turns give way last, `across` looks
         into the user's other sessions too, `rounds` says in the hint how often tools may be called, `shape` is
-        another provider's. The message is logged by whoever says it, not here.
+        another provider's. The message is logged by its speaker, not here.
         """
         from vmstore.store.recall.assembly.assemble import assembled, options_of
 
@@ -274,7 +274,13 @@ class SessionMemory:
         return without(found(self._session._ns, moments, query), self._session._untold)
 
     def _note(
-        self, recaller: Recaller, query: str, pages: Sequence[str], answer: Told, at: When | None, moment: Moment
+        self,
+        recaller: Recaller,
+        query: str,
+        pages: Sequence[str],
+        answer: MemoryAnswer,
+        at: When | None,
+        moment: Moment,
     ) -> None:
         """Tells a live session what it recalled; of the past nobody recalls anything."""
         if at is None and not moment:
@@ -315,7 +321,7 @@ class SessionMemory:
         return FoundPages(results, len(fitting) if kind else answer.total, note)
 
 
-Told = RecallAnswer | FoundPages | FoundQuotes | Overview
+MemoryAnswer = RecallAnswer | FoundPages | FoundQuotes | Overview
 
 
 def pages_of(recall: RecallAnswer) -> list[str]:

@@ -39,7 +39,7 @@ def overview(
 ) -> Overview:
     """What sessions are about within a budget: every topic first, then as much of their texts as there is room for.
 
-    Where not even the topics fit, the latest are told.
+    Where not even the topics fit, the latest are listed.
     """
     budget(tokens)
     with ns.asking():
@@ -51,24 +51,28 @@ def overview(
         made = (_topic(ns, stretch, position, out) for stretch, position in stretches)
         topics = [topic for topic in made if topic is not None]
     topics.sort(key=lambda topic: (topic.at_us, topic.session, topic.turns))
-    left, told = tokens, dict[int, Topic]()
+    left, listed = tokens, dict[int, Topic]()
     for place in reversed(range(len(topics))):
         bare = topics[place]
         cost = _tokens(bare.topic)
         if cost > left:
             break
         left -= cost
-        told[place] = Topic(bare.topic, bare.session, bare.turns, bare.at_us, bare.pages, "", cost)
-    for place, bare in told.items():  # the latest first
+        listed[place] = Topic(bare.topic, bare.session, bare.turns, bare.at_us, bare.pages, "", cost)
+    for place, bare in listed.items():  # the latest first
         text = topics[place].text
         cost = _tokens(text)
         if text and cost <= left:
             left -= cost
-            told[place] = Topic(bare.topic, bare.session, bare.turns, bare.at_us, bare.pages, text, bare.tokens + cost)
+            listed[place] = Topic(
+                bare.topic, bare.session, bare.turns, bare.at_us, bare.pages, text, bare.tokens + cost
+            )
     note = "" if topics else "nothing was said yet"
-    if topics and not told:
+    if topics and not listed:
         note = f"no topic fits {tokens} tokens; give more"
-    return Overview([told[place] for place in sorted(told)], tokens - left, len(topics), len(topics) - len(told), note)
+    return Overview(
+        [listed[place] for place in sorted(listed)], tokens - left, len(topics), len(topics) - len(listed), note
+    )
 
 
 def _topic(ns: Namespace, stretch: _Stretch, position: int, out: Container[int]) -> Topic | None:

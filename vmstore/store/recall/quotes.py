@@ -23,7 +23,7 @@ _ROLES = {int(role): role.word for role in Role}
 
 
 def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> FoundQuotes:
-    """The best quotes of some hits, those that hold the text as it is first; what is said twice is told once."""
+    """The best quotes of some hits, those that hold the text as it is first; what is said twice is quoted once."""
     wanted = _plain(text)
     names = {lane.session: name for name, lane, _ in moments}
     positions = {lane.session: position for _, lane, position in moments}

@@ -78,7 +78,7 @@ def found(ns: Namespace, moments: Moments, query: str, read_max: int = HITS_READ
 
 
 def without(answer: FoundTexts, untold: Callable[[Sequence[int]], frozenset[int]]) -> FoundTexts:
-    """The hits but for those that are told nobody."""
+    """The hits except those that are reported to nobody."""
     out = untold([hit.page for hit in answer.hits])
     hits = [hit for hit in answer.hits if hit.page not in out] if out else answer.hits
     if hits or not answer.hits:

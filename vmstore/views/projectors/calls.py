@@ -10,8 +10,9 @@ import msgspec
 
 from vmstore.core.mutation import Configure, Open, Pack, Reply
 from vmstore.core.page import Origin, Status
+from vmstore.core.text.json_text import plain
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector, columns, plain
+from vmstore.views.projector import Fact, Projector, columns
 from vmstore.views.projectors.pages import object_of
 
 
@@ -176,7 +177,7 @@ class CallsProjector(Projector):
         self.db.executemany(_REPLY, [(*ended, *of) for of, ended in last.items()])
 
     def forget(self) -> None:
-        """Lets go of what is in force too."""
+        """Drops what is in force too."""
         super().forget()
         self._inforce.clear()
         self._made.clear()

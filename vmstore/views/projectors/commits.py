@@ -57,7 +57,7 @@ class CommitsProjector(Projector):
         )
 
     def forget(self) -> None:
-        """Lets go of the maxima too."""
+        """Drops the maxima too."""
         super().forget()
         self._maxima.clear()
 

@@ -85,21 +85,21 @@ class DecisionsProjector(Projector):
     def __init__(self, db: apsw.Connection) -> None:
         super().__init__(db)
         self._rows, self._pins, self._choices = (self.rows[table] for table in self.schema)
-        self._told: dict[int, str | None] = {}  # the settings in force, by session
+        self._settings: dict[int, str | None] = {}  # the settings in force, by session
 
     def on_open(self, fact: Fact, m: Open) -> None:
         """A fork works as its parent did; another session begins with no settings."""
         inherited = in_force(Branch(self.db, fact.session), m.parent_position) if m.origin == Origin.FORK else None
-        self._told[fact.session] = inherited
+        self._settings[fact.session] = inherited
         if inherited is not None:
             self._choose(fact, inherited)
 
     def on_settings(self, fact: Fact, m: Settings) -> None:
         """Adds the settings that are in force from here on."""
-        if fact.session not in self._told:
-            self._told[fact.session] = in_force(Branch(self.db, fact.session), fact.position - 1)
-        before = object_of(self._told[fact.session])
-        settings = self._told[fact.session] = json.dumps(before | strict_object_of(fact.content(m.told)))
+        if fact.session not in self._settings:
+            self._settings[fact.session] = in_force(Branch(self.db, fact.session), fact.position - 1)
+        before = object_of(self._settings[fact.session])
+        settings = self._settings[fact.session] = json.dumps(before | strict_object_of(fact.content(m.told)))
         self._choose(fact, settings)
 
     def _choose(self, fact: Fact, settings: str) -> None:
@@ -190,9 +190,9 @@ class DecisionsProjector(Projector):
         self._rows.append((fact.session, fact.position, kind, page, *about))
 
     def forget(self) -> None:
-        """Lets go of the settings too."""
+        """Drops the settings too."""
         super().forget()
-        self._told.clear()
+        self._settings.clear()
 
 
 def decisions_of(lane: Branch, page: int, position: int) -> list[Decision]:

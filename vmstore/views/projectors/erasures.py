@@ -13,7 +13,7 @@ from vmstore.views.projector import Fact, Projector
 class ErasuresProjector(Projector):
     """One row an erasure, one a cell that any of them names: the first that does.
 
-    A fold that comes upon an erasure begins anew, and holds nothing of what was erased then.
+    A fold that meets an erasure starts over, and holds nothing of what was erased then.
     """
 
     name = "erasures"
@@ -27,21 +27,22 @@ class ErasuresProjector(Projector):
 
     def __init__(self, db: apsw.Connection) -> None:
         super().__init__(db)
-        self._told: list[tuple[tuple[int, int, int, int, int], Erase]] = []
+        self._unwritten: list[tuple[tuple[int, int, int, int, int], Erase]] = []
 
     def on_erase(self, fact: Fact, m: Erase) -> None:
         """Takes down what is erased; which cells those are is looked up when the commits are written."""
-        self._told.append(((fact.commit.ordinal, fact.position, fact.session, fact.at, m.reason), m))
+        self._unwritten.append(((fact.commit.ordinal, fact.position, fact.session, fact.at, m.reason), m))
 
     def flush(self) -> None:
         """Writes the erasures and the cells they name."""
-        for at, erase in self._told:
+        for at, erase in self._unwritten:
             _, position, session, *_ = at
             cells = list(self._cells(session, erase))
             self.rows["erasures"].append((*at, len(cells)))
             self.rows["erased"] += [(cell, session, position) for cell in cells]
-        self._told.clear()
+        self._unwritten.clear()
         super().flush()
+        assert not any(self.rows.values()), "what was flushed is in the tables, and only there"
 
     def _cells(self, session: int, erase: Erase) -> set[int]:
         found: set[int] = set()
@@ -54,9 +55,9 @@ class ErasuresProjector(Projector):
         return found
 
     def forget(self) -> None:
-        """Lets go of what was not written."""
+        """Drops what was not written."""
         super().forget()
-        self._told.clear()
+        self._unwritten.clear()
 
 
 _UPTO = "SELECT cell, cells FROM commits WHERE session = ? AND last <= ? AND cells > 0"

@@ -11,7 +11,7 @@ from vmstore.views.projector import Fact, Projector
 class FactsProjector(Projector):
     """One row a fact as it was stated; which value ended which is worked out as of the moment that is asked.
 
-    `begins` is since when it holds, else when it was stated. A fold that meets an erasure begins anew, and holds no
+    `begins` is since when it holds, else when it was stated. A fold that meets an erasure starts over, and holds no
     row of a fact whose words are erased.
     """
 

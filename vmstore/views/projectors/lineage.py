@@ -29,7 +29,7 @@ class LineageProjector(Projector):
     """One row a link: source was made from, replaces, or otherwise relates to target; one of `unlinks` ends some,
     one of `flushes` says that a page is up to date with its sources.
 
-    Rows never change, for a fork ends links that its parent goes on with: a link holds at a position where none of
+    Rows never change, for a fork ends links that its parent keeps: a link holds at a position where none of
     what a session sees ended it since, see `ended`.
     """
 

@@ -9,8 +9,8 @@ import apsw
 from vmstore.core.mutation import Annotate, Compress, Create, Delete, Tag, Update
 from vmstore.core.page import IMPORTANCE, PageType, Standing
 from vmstore.core.redaction import TAG, Redact
-from vmstore.core.text.json_text import loads, strict
-from vmstore.views.projector import Fact, Projector, plain
+from vmstore.core.text.json_text import loads, plain, strict
+from vmstore.views.projector import Fact, Projector
 
 # Most pages are transcript and weighed by nobody: an index holds the others, where a question says so.
 TYPED = f"type <> {int(PageType.TRANSCRIPT)}"

@@ -116,7 +116,7 @@ def _word(words: type[WordEnum], number: int) -> str:
 
 
 def policy_at(lane: Branch, position: int = NEVER) -> Redaction:
-    """What a session does with secrets at a position: as it was told last, by itself or by whom it forked from."""
+    """The redaction in force at a position: the last one set, by the session itself or by one it forked from."""
     for stretch in lane.upto(position) if lane.db.execute(_ANY_POLICY).get else ():
         found = lane.db.execute(_POLICY, (stretch.session, stretch.high)).get
         if found is not None:

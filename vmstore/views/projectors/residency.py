@@ -144,7 +144,7 @@ class ResidencyProjector(Projector):
         super().flush()
 
     def forget(self) -> None:
-        """Lets go of every open stay."""
+        """Drops every open stay."""
         super().forget()
         self._here.clear()
         self._moved.clear()

@@ -10,8 +10,9 @@ import msgspec
 
 from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Redact, Turn
 from vmstore.core.page import Fidelity, Origin, PageType, Standing
+from vmstore.core.text.json_text import plain
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector, columns, plain, put
+from vmstore.views.projector import Fact, Projector, columns, put
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import policy_at
 
@@ -59,7 +60,7 @@ class SessionRow(msgspec.Struct):
 class SessionsProjector(Projector):
     """Who exists: names, origins, counts. `hidden` are imports not yet complete (1) and the namespace's own (2).
 
-    A row of `closings` says how a session stands from a position on: that it ended, or goes on after all.
+    A row of `closings` says how a session stands from a position on: that it ended, or was taken up again.
     """
 
     name = "sessions"
@@ -189,7 +190,7 @@ class SessionsProjector(Projector):
         super().flush()
 
     def forget(self) -> None:
-        """Lets go of every session."""
+        """Drops every session."""
         super().forget()
         self.at_hand.clear()
         self._opened.clear()

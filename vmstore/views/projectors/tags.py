@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from vmstore.core.mutation import Alias, Depth
-from vmstore.views.projector import Fact, Projector, plain
+from vmstore.core.text.json_text import plain
+from vmstore.views.projector import Fact, Projector
 
 
 class TagsProjector(Projector):

@@ -12,7 +12,7 @@ class VectorsProjector(Projector):
     """One row a chunk that has a vector; the vectors themselves stay in the log's cells.
 
     `content` is the position of the content that was embedded, `begins` and `ends` the chunk's place in its text, in
-    characters. A fold that meets an erasure begins anew, and holds no row of vectors that are erased.
+    characters. A fold that meets an erasure starts over, and holds no row of vectors that are erased.
     """
 
     name = "vectors"

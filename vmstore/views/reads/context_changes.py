@@ -14,6 +14,7 @@ from vmstore.views.reads.reasons import reason_of
 
 _LEVEL = ShownPage._fields.index("level") - ShownPage._fields.index("message")
 _TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
+assert 0 < _LEVEL < _TOKENS, "`contents` gives a page's fields from its message on, the level before the tokens"
 
 
 class Move(NamedTuple):

@@ -19,7 +19,7 @@ CARRIES = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.CAUSED_BY, LinkKind.P
 CITES = "cites"
 assert LinkKind.HAS_CAPTION not in CARRIES, "a caption stands on its picture: that link is followed the other way"
 _WORDS = {int(kind): kind.word for kind in LinkKind}
-assert CITES not in _WORDS.values(), "a step by citation is told from one by a link"
+assert CITES not in _WORDS.values(), "a step by citation is distinguishable from one by a link"
 
 
 class DependencyStep(NamedTuple):

@@ -1,6 +1,6 @@
 """The faults of a session: pages that were asked for, or, where no kernel is at work, those that came back.
 
-A kernel's faults are told by the mutations that answer them. Before one is at work a page that is
+A kernel's faults are known from the mutations that answer them. Before one is at work a page that is
 in the prompt again after it had left is all there is to see.
 """
 

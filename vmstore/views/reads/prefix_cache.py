@@ -15,6 +15,7 @@ Place = tuple[int, int, int]
 """A page's place in a request: rank, page, position of the content."""
 
 _TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
+assert _TOKENS > 0, "`contents` gives a page's fields from its message on"
 
 
 def invalidated(lane: Branch, position: int) -> dict[int, int]:
@@ -61,11 +62,13 @@ def _by_pages(lane: Branch, position: int) -> dict[int, int]:
         if pack in reworded:
             messages = reworded[pack]
             at = min(at, next((n for n, place in enumerate(order) if known[place[2]][0] in messages), at))
+        assert 0 <= at <= len(order), "a pack changes the order within it, or adds at its end"
         before = order[at:]
         order[at:] = sorted({*before}.difference(gone).union(entered))
         same = _alike(before, order, at)
         if pack in reworded:
             same = next((n for n in range(same) if known[before[n][2]][0] in reworded[pack]), same)
+        assert same <= len(before), "only what was there before can have stayed"
         lost = sum(known[content][_TOKENS] for _, _, content in before[same:])
         if lost:
             voided[pack] = lost

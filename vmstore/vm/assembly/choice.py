@@ -1,6 +1,6 @@
 """A choice while it is made: what is open, what is taken at which level, what stays out and why, the room left.
 
-Whoever fills a room with pages makes the choice here: a window smaller than L0, and a prompt that is assembled.
+Every room that is filled with pages is filled here: a window smaller than L0, and a prompt that is assembled.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A window that loses its oldest turn at each call voids all that stands behind it in a provider's cache. This one loses
 many turns at once: of the turns it may begin at, it takes the one whose number has the most twos in it. That turn
-is the first one until it is too far back, whoever asks, of whatever moment, and no call before has to be known.
+is the first one until it is too far back, for every caller and moment, and no call before has to be known.
 """
 
 from __future__ import annotations

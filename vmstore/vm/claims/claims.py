@@ -130,7 +130,7 @@ def name_of(topic: str) -> str:
 
 
 def topic_of(name: str) -> str:
-    """The topic of a claim by its name, for whoever kept no more of it."""
+    """The topic of a claim by its name, for a caller that kept no more of it."""
     return own_name(name).removeprefix("claim_").replace("_", " ")
 
 

@@ -92,7 +92,7 @@ CALLED = re.compile(
     r"(?:on|for|of|about|as to) ",
     CASE,
 )
-"""What is said before the name of a thing, as the kind of what is said of it."""
+"""What stands before the name of a thing that is set or chosen."""
 NAMED = re.compile(r"\b(?:the|our|my) ((?:(?!the\b|our\b|my\b)[\w./+#-]+ ){0,3}?[\w./+#-]+)" + ENDS, CASE)
 """The thing that is spoken of first, with its article."""
 SO = re.compile(r"[,;:–—] ?(?:and )?(?:so|hence|therefore|thus|then) ", CASE)

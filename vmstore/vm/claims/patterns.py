@@ -17,7 +17,7 @@ class SpeechAct(IntEnum):
     ASK = 1
     OFFER = 2
     AGREE = 3
-    DECIDE = 4  # weakly: whoever decides here may say so, another only proposes
+    DECIDE = 4  # weakly: of the role that decides here a decision, of another only a proposal
     STATE = 5  # strongly: it says that it was decided
     ANSWER = 6  # nothing by itself, and an answer where a question is open
     WISH = 7  # what somebody wants: of the user a decision where its topic is named, else an offer

@@ -135,7 +135,7 @@ def acknowledged(answer: str, offered: str) -> Quote | None:
     note = cues.TAKES_NOTE.search(answer)
     if len(answer.split()) > cues.ACKNOWLEDGED_WORDS_MAX or "?" in answer or not note or stated(offered):
         return None
-    if note.start() > NOTED_CHARS_MAX and cues.WORK.match(plain):  # what was done is told, and nothing taken note of
+    if note.start() > NOTED_CHARS_MAX and cues.WORK.match(plain):  # it reports work, and nothing is taken note of
         return None
     if "?" in plain or not 1 < len(plain.split()) <= 25 or cues.UNSURE.search(plain) or _decides_nothing(plain):
         return None

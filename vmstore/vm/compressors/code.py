@@ -1,7 +1,7 @@
 """Shorter forms of programs and of what programs print: whole lines in their order, and where lines are missing.
 
 The first and the last lines stay, then what a program defines and what went wrong, then lines from the
-beginning on. A line is kept whole or left out, so code is never put together anew.
+beginning on. A line is kept whole or left out, so code is never rearranged.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from vmstore.core.page import Method
-from vmstore.vm.compressors.form import NO_SHORTER, Form, NoForm, told
+from vmstore.vm.compressors.form import NO_SHORTER, Form, NoForm, text_form
 from vmstore.vm.recall.text_pieces import bounded, looks_like_code, runs_on
 
 ENDS = 2  # lines at the beginning and at the end that come before all others
@@ -45,7 +45,7 @@ def kept(text: str, room: int) -> Form | NoForm:
                 chosen.append(at)
         elif _rank(lines, at) == ORDINARY:
             break  # what follows from the beginning on follows without holes
-    return told(_joined(lines, sorted(chosen)), Method.LINES) if chosen else NO_SHORTER
+    return text_form(_joined(lines, sorted(chosen)), Method.LINES) if chosen else NO_SHORTER
 
 
 def names(text: str) -> list[str]:

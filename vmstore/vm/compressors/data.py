@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from vmstore.core.page import Method
-from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, NoFormReason, told
+from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, NoFormReason, text_form
 from vmstore.vm.recall.text_pieces import readable
 
 CHARS_MAX = 8_000_000  # what is longer is not read: as a value it takes twenty times its bytes
@@ -62,35 +62,35 @@ def container(text: str) -> Any | None:
 def samples_of(value: Any, size: int) -> Form | NoForm:
     """The shape of a value and a sample of it in half its size; else a sample alone, in two thirds."""
     for items, chars, keys, depth in SIZES:
-        shape, sample = _shape(value, depth).told(keys), _sample(value, items, chars, keys, depth)
+        shape, sample = _shape(value, depth).as_json(keys), _sample(value, items, chars, keys, depth)
         made = _written({"schema": shape, "sample": sample})
         if len(made) <= min(size // 2, SAMPLES_CHARS_MAX):
-            return told(made, Method.SAMPLES)
+            return text_form(made, Method.SAMPLES)
     for sizes in SIZES:
         made = _written({"sample": _sample(value, *sizes)})
         if len(made) <= min(2 * size // 3, SAMPLES_CHARS_MAX):
-            return told(made, Method.SAMPLES)
+            return text_form(made, Method.SAMPLES)
     return NO_SHORTER
 
 
 def schema_of(value: Any) -> Form | NoForm:
     """The shape of a value, as deep as it fits."""
     for _, _, keys, depth in (*SIZES, (0, 0, 4, 1)):
-        made = _written(_shape(value, depth).told(keys))
+        made = _written(_shape(value, depth).as_json(keys))
         if len(made) <= SCHEMA_CHARS_MAX:
-            return told(made, Method.SCHEMA)
+            return text_form(made, Method.SCHEMA)
     return NO_SHORTER
 
 
 def reference_of(value: Any, size: int) -> Form:
     """One line for a value."""
     if isinstance(value, list):
-        return told(f"[JSON list of {len(value):,}: {size:,} characters]", Method.REFERENCE)
+        return text_form(f"[JSON list of {len(value):,}: {size:,} characters]", Method.REFERENCE)
     keys = [" ".join(str(key).split())[:40] for key in list(value)[:REFERENCE_KEYS_MAX]]
     while len(keys) > 1 and len(", ".join(keys)) > REFERENCE_CHARS_MAX:
         keys.pop()
     more = f", {len(value) - len(keys):,} more" if len(value) > len(keys) else ""
-    return told(f"[JSON object: {', '.join(keys)}{more}; {size:,} characters]", Method.REFERENCE)
+    return text_form(f"[JSON object: {', '.join(keys)}{more}; {size:,} characters]", Method.REFERENCE)
 
 
 def _parsed(material: Material) -> Any:
@@ -150,26 +150,26 @@ class _Shape:
         self.keys[key] = (count + 1, shape)
         return shape
 
-    def told(self, keys_max: int) -> Any:
+    def as_json(self, keys_max: int) -> Any:
         """The shape as a JSON value."""
         plain = [kind for kind in self.types if kind not in ("object", "list")]
         lines: list[Any] = ["|".join(plain)] if plain else []
         if "object" in self.types:
-            lines.append(self._told_object(keys_max))
+            lines.append(self._object_json(keys_max))
         if "list" in self.types:
             least, most = self.lengths
             count = f"×{most:,}" if least == most else f"×{least:,} to {most:,}"
-            lines.append([self.items.told(keys_max), count] if self.items else [count])
+            lines.append([self.items.as_json(keys_max), count] if self.items else [count])
         return lines[0] if len(lines) == 1 else {"any of": lines}
 
-    def _told_object(self, keys_max: int) -> dict[str, Any]:
+    def _object_json(self, keys_max: int) -> dict[str, Any]:
         members = {}
         for key, (count, shape) in list(self.keys.items())[:keys_max]:
-            members[_clipped(key, 60) + ("?" if count < self.objects else "")] = shape.told(keys_max)
+            members[_clipped(key, 60) + ("?" if count < self.objects else "")] = shape.as_json(keys_max)
         more = len(self.keys) - len(members) + len(self.rest_keys)
         if more > 0:
             members[CUT] = (
-                f"{more:,} more keys" if self.rest is None else [f"{more:,} more keys", self.rest.told(keys_max)]
+                f"{more:,} more keys" if self.rest is None else [f"{more:,} more keys", self.rest.as_json(keys_max)]
             )
         return members
 

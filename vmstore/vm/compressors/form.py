@@ -95,6 +95,6 @@ class Compressor(NamedTuple):
     make: Callable[[Material], Form | NoForm]
 
 
-def told(text: str, method: Method) -> Form:
+def text_form(text: str, method: Method) -> Form:
     """A form that is a text; a sign that UTF-8 cannot write is written as its escape."""
     return Form(text.encode("utf-8", "backslashreplace"), method)

@@ -10,7 +10,7 @@ import io
 import warnings
 
 from vmstore.core.page import Method
-from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason, told
+from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason, text_form
 from vmstore.vm.compressors.reference_line import reference, type_by_bytes
 from vmstore.vm.recall.text_pieces import without_controls
 
@@ -33,11 +33,11 @@ def thumbnail(material: Material) -> Form | NoForm:
 
 
 def caption(material: Material) -> Form | NoForm:
-    """Level 2: what was said of the image by whoever handed a caption in."""
+    """Level 2: the caption that the caller passed in."""
     text = " ".join(without_controls(material.caption[: 2 * CAPTION_CHARS_MAX]).split())
     if not text:
         return NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a caption")
-    return told(text[:CAPTION_CHARS_MAX], Method.CAPTION)
+    return text_form(text[:CAPTION_CHARS_MAX], Method.CAPTION)
 
 
 def line(material: Material) -> Form | NoForm:

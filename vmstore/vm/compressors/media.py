@@ -1,13 +1,13 @@
 """Shorter forms of sound and film: the transcript that was handed in, its key points, one line.
 
-Nothing here listens or looks. Keyframes and transcripts are made by whoever has the means, and handed in.
+Nothing here listens or looks. The caller makes keyframes and transcripts, and passes them in.
 """
 
 from __future__ import annotations
 
 from vmstore.core.page import Method, Modality
 from vmstore.vm.compressors import text
-from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason, told
+from vmstore.vm.compressors.form import Form, Material, NoForm, NoFormReason, text_form
 from vmstore.vm.compressors.reference_line import reference
 from vmstore.vm.recall.text_pieces import without_controls
 from vmstore.vm.recall.topics import topics
@@ -21,7 +21,9 @@ def transcript(material: Material) -> Form | NoForm:
         return NoForm(NoFormReason.EMPTY, "the page has no content")
     spoken = without_controls(material.transcript).strip()
     return (
-        told(spoken, Method.TRANSCRIPT) if spoken else NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a transcript")
+        text_form(spoken, Method.TRANSCRIPT)
+        if spoken
+        else NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a transcript")
     )
 
 

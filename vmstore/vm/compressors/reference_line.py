@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vmstore.core.page import Method
-from vmstore.vm.compressors.form import Form, Material, told
+from vmstore.vm.compressors.form import Form, Material, text_form
 from vmstore.vm.recall.text_pieces import without_controls
 
 NAME_CHARS_MAX = 80
@@ -37,7 +37,7 @@ def reference(material: Material, more: str = "") -> Form:
         parts.append(name[:NAME_CHARS_MAX])
     if more:
         parts.append(more)
-    return told(f"[{mime}: {', '.join(parts)}]", Method.REFERENCE)
+    return text_form(f"[{mime}: {', '.join(parts)}]", Method.REFERENCE)
 
 
 def type_by_bytes(content: bytes) -> str | None:

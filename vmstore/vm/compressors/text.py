@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from vmstore.core.page import Method
 from vmstore.vm.compressors import code, data
-from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, NoFormReason, told
+from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, NoFormReason, text_form
 from vmstore.vm.compressors.reference_line import reference
 from vmstore.vm.recall.text_pieces import CHARS_MAX as CHARS_READ
 from vmstore.vm.recall.text_pieces import PieceKind, TextPiece, bounded, pieces, readable
@@ -59,7 +59,7 @@ def summary(material: Material) -> Form | NoForm:
     if _mostly_code(ranked, len(text)):
         return code.kept(text, room)
     chosen = _chosen(ranked, room)
-    return told(_joined(ranked, chosen), Method.SENTENCES) if chosen else NO_SHORTER
+    return text_form(_joined(ranked, chosen), Method.SENTENCES) if chosen else NO_SHORTER
 
 
 def key_points(material: Material) -> Form | NoForm:
@@ -83,7 +83,7 @@ def key_points(material: Material) -> Form | NoForm:
     points = [piece for piece in points if piece.score * POINTS_SCORE >= best]
     chosen = _chosen(points, room, POINTS_MAX)
     listed = "\n".join("- " + _ITEM_SIGN.sub("", points[at].text) for at in chosen)
-    return told(listed, Method.KEY_POINTS) if chosen else NO_SHORTER
+    return text_form(listed, Method.KEY_POINTS) if chosen else NO_SHORTER
 
 
 def tags(material: Material) -> Form | NoForm:
@@ -99,7 +99,7 @@ def tags(material: Material) -> Form | NoForm:
     while named and len(", ".join(named)) > TOPICS_CHARS_MAX:
         named.pop()
     size = f"{len(text):,} characters"
-    return told(f"[{', '.join(named)}; {size}]" if named else f"[{size}]", Method.TOPICS)
+    return text_form(f"[{', '.join(named)}; {size}]" if named else f"[{size}]", Method.TOPICS)
 
 
 def _read(material: Material) -> str | NoForm:
@@ -122,8 +122,8 @@ def _ranked(text: str) -> list[RankedPiece]:
     ranked = []
     for at, (piece, words) in enumerate(zip(found, terms, strict=True)):
         # "Wow, Caroline!" shares all its words with the others and says nothing.
-        told_much = min(len(words), TERMS_ENOUGH)
-        score = degrees[at] * told_much // TERMS_ENOUGH * _EXACT_WEIGHT[_EXACT.search(shown[at]) is not None] // 4
+        term_count = min(len(words), TERMS_ENOUGH)
+        score = degrees[at] * term_count // TERMS_ENOUGH * _EXACT_WEIGHT[_EXACT.search(shown[at]) is not None] // 4
         if at == 0 or at == len(found) - 1 or found[at - 1].kind is PieceKind.HEADING:
             score = score * 3 // 2  # texts open with what they are about and close with what follows from it
         ranked.append(RankedPiece(piece, shown[at], words, score))

@@ -26,7 +26,7 @@ from vmstore.vm.kernel.eviction import GONE, NUMBER_MAX, Compression, EvictionPl
 from vmstore.vm.kernel.managed_page import ManagedForm, ManagedPage
 from vmstore.vm.kernel.state import State
 
-Told = tuple[int, AnyMutation]
+Stimulus = tuple[int, AnyMutation]
 """A stimulus: a mutation and its position."""
 
 
@@ -37,8 +37,8 @@ class DecideResult(NamedTuple):
     requests: list[Compression]
 
 
-def decide(state: State, stimulus: Sequence[Told]) -> DecideResult:
-    """What follows from what was just told, all of which the state has folded already."""
+def decide(state: State, stimulus: Sequence[Stimulus]) -> DecideResult:
+    """What follows from a stimulus, all of which the state has folded already."""
     if state.settings is None or _settled(state, stimulus):
         return DecideResult([], [])
     room = EvictionPlan(state)
@@ -58,7 +58,7 @@ def _is_budget(mutation: AnyMutation) -> bool:
     return isinstance(mutation, Settings) or (isinstance(mutation, Configure) and mutation.beside > 0)
 
 
-def _settled(state: State, stimulus: Sequence[Told]) -> bool:
+def _settled(state: State, stimulus: Sequence[Stimulus]) -> bool:
     """Whether nothing follows: what was asked for is here as it was asked for, and the prompt as full as it was."""
     here = state.here
     assert state.settings is not None

@@ -22,7 +22,7 @@ from vmstore.vm.kernel.state import State
 from vmstore.vm.policies.policy import ScoredPage
 
 CUTS = 16  # places that are looked at
-ANEW = 115  # what a token costs more that is written anew than one that was kept, in hundredths
+REWRITTEN = 115  # what a token that is written to the cache again costs more than a cached one, in hundredths
 BACK = 42  # what one costs that comes back (125), which of what the policy would keep longest a third is taken to do
 
 
@@ -58,7 +58,7 @@ def cut(order: Sequence[CutCandidate], kept: Sequence[tuple[int, int]], need: in
         freed, missed = _freed(order, rank, need)
         if freed <= 0:
             continue
-        cost = 1_000 * (ANEW * max(0, behind[rank] - freed) + BACK * missed // 1_000) // freed
+        cost = 1_000 * (REWRITTEN * max(0, behind[rank] - freed) + BACK * missed // 1_000) // freed
         price = (False, cost) if freed >= must else (True, -freed)
         if best is None or price < best:
             best, found = price, BatchCut(rank, freed)
@@ -170,7 +170,7 @@ class EvictionPlan:
     ) -> bool:
         """Leaves at most `target` used with `coming` tokens more, where more than `limit` would be.
 
-        Rules yield only as far as `limit` asks, and no more of them than told. Answers whether
+        Rules yield only as far as `limit` asks, and only those in `yields`. Answers whether
         `limit` is kept; `winner` stays.
         """
         if self.used + coming <= limit:
@@ -394,7 +394,7 @@ class EvictionPlan:
         return self.level(resident) < GONE
 
     def _step(self, managed: ManagedPage) -> Level | None:
-        """What ordinary pressure makes of a page: a shorter form, an abstract if not told otherwise, then nothing."""
+        """The level ordinary pressure lowers a page to: an abstract unless the settings say otherwise, then none."""
         settings = self.state.settings
         if settings is not None and settings.compress and may_shorten(managed):
             level = Level(settings.compress_level)

@@ -1,4 +1,4 @@
-"""Runs decisions: what is told is folded, what follows is decided, what is decided is folded too.
+"""Runs decisions: stimuli are folded, what follows is decided, and decisions are folded too.
 
 The live runtime, a re-driven import and a replay run this one loop; they differ in where the
 stimuli come from, in who makes shorter forms, and in where mutations are written.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vmstore.core.mutation import AnyMutation, Compress
-from vmstore.vm.kernel.decide import Told, decide
+from vmstore.vm.kernel.decide import Stimulus, decide
 from vmstore.vm.kernel.eviction import Compression
 from vmstore.vm.kernel.state import State
 
@@ -20,7 +20,7 @@ Perform = Callable[[Compression], Compress]
 """Makes a shorter form of a page at the level asked for, or at a higher one; runs at the door."""
 
 Note = Callable[[int, AnyMutation], None]
-"""Is told every mutation and its position, right after it was folded."""
+"""Called with every mutation and its position, right after it was folded."""
 
 
 class Kernel:
@@ -31,24 +31,24 @@ class Kernel:
         self._write = write
         self._perform = perform
         self._note = note
-        self._told: list[Told] = []
+        self._pending: list[Stimulus] = []
         self._idle = False
 
     def tell(self, mutation: AnyMutation) -> int:
         """Writes a stimulus and folds it; its position."""
         position = self._take(mutation)
-        self._told.append((position, mutation))
+        self._pending.append((position, mutation))
         self._idle = False
         return position
 
     def react(self) -> None:
-        """Decides what follows from what was told since the last time; nothing where that was nothing.
+        """Decides what follows from the stimuli since the last time; nothing where there were none.
 
         The first time it decides in any case: a commit may be a look at the prompt before it is packed.
         """
         if self._idle:
             return
-        decisions = self._told
+        decisions = self._pending
         self._idle = True
         decided = decide(self.state, decisions)
         while decided.requests:
@@ -58,8 +58,8 @@ class Kernel:
         settings = self.state.settings
         if (
             decided.mutations or settings is None or not settings.batches
-        ):  # else what is told next is decided on with it, as a replay does
-            self._told = []
+        ):  # else the next stimulus is decided on with these, as a replay does
+            self._pending = []
         for mutation in decided.mutations:
             self._take(mutation)
 

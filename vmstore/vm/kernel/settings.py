@@ -133,7 +133,7 @@ def known_settings(names: Iterable[str]) -> None:
 
 
 def _refusal(values: dict[str, Any], why: str) -> str:
-    """Which setting was told what it cannot be, and the words it may be where there are only some."""
+    """Which setting has a value it cannot have, and its words where it is an enumeration."""
     what, _, name = why.partition(" - at `$.")
     name = re.split(r"[.`\[]", name)[0]
     if name not in values:
@@ -144,7 +144,7 @@ def _refusal(values: dict[str, Any], why: str) -> str:
 
 
 def changed(settings: KernelSettings, values: dict[str, Any]) -> KernelSettings:
-    """Settings with what was told; InputError names the value, the reason and the remedy."""
+    """Settings with some values changed; InputError names the value, the reason and the remedy."""
     known_settings(values)
     try:
         new = msgspec.convert(msgspec.structs.asdict(settings) | values, KernelSettings)

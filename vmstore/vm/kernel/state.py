@@ -131,7 +131,7 @@ class State:
         if fold is not None:
             fold(self, position, mutation)
 
-    # ---- what is told
+    # ---- one fold a kind of mutation
 
     def _on_settings(self, position: int, settings: m.Settings) -> None:
         before, self.settings = self.settings, decoded(self.settings, self._read(position, settings.told))
@@ -150,11 +150,11 @@ class State:
         self.factor_ppm, self.beside = configure.factor_ppm, configure.beside
         self._reckon()
 
-    def _on_turn(self, position: int, told: m.Turn) -> None:
-        self.turn = told.number
+    def _on_turn(self, position: int, turn_begun: m.Turn) -> None:
+        self.turn = turn_begun.number
         self.faults = self.fault_tokens = 0
         self.asked.clear()
-        self._liken(dict(told.alike))
+        self._liken(dict(turn_begun.alike))
         window = self.settings.pinned_turns if self.settings else 0
         for turn in [turn for turn in self.recent if turn <= self.turn - window]:
             del self.recent[turn]

@@ -107,7 +107,7 @@ def mime_of(managed: ManagedPage, level: int) -> str:
 
 
 def _has_stand_ins(state: State) -> bool:
-    """Whether a page here is told in words once its turn is over, or stands for another."""
+    """Whether a page here is shown as text once its turn is over, or stands for another."""
     return any(resident.modality in MEDIA or resident.origin in state.here for resident in state.here.values())
 
 

@@ -1,6 +1,6 @@
 """Counts what a session's memory does: a fold beside the kernel's state.
 
-`note` is told each mutation right after the state has folded it. A fault is what the kernel
+`note` is called with each mutation right after the state has folded it. A fault is what the kernel
 answered with a `fault_in` or a `fault_denied`: every other reference found its page where it was.
 """
 
@@ -71,7 +71,7 @@ SEAL_BYTES = 64  # a salt and a commitment
 
 
 class Overhead:
-    """Bytes of contents as they were accepted, and bytes of what is said of them."""
+    """Bytes of contents as they were accepted, and bytes of the records about them."""
 
     def __init__(self) -> None:
         self.contents = self.said = 0
@@ -236,7 +236,7 @@ class Metrics:
         if fold is not None:
             fold(self, state, position, mutation)
 
-    # ---- what is told
+    # ---- one fold a kind of mutation
 
     def _on_turn(self, state: State, position: int, turn: m.Turn) -> None:
         if self.turns:

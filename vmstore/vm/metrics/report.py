@@ -1,4 +1,4 @@
-"""What is said of a session's memory in numbers, with targets and what should give pause."""
+"""The report of a session's memory in numbers, with targets and warnings."""
 
 from __future__ import annotations
 

@@ -49,10 +49,10 @@ class Demand1(OrderedQueues):
 
     def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
         super().__init__(budget, parameters)
-        told = self._parameters
-        self._half_life, self._burst, self._prior = told["half_life"], told["burst"], told["prior"]
-        self._importance, self._size = told["importance"] * OCTAVE // 1000, told["size"] * OCTAVE // 1000
-        self._glow = log2(self._prior * exp2(0)) + _fall(told["cooling"])
+        parameters = self._parameters
+        self._half_life, self._burst, self._prior = parameters["half_life"], parameters["burst"], parameters["prior"]
+        self._importance, self._size = parameters["importance"] * OCTAVE // 1000, parameters["size"] * OCTAVE // 1000
+        self._glow = log2(self._prior * exp2(0)) + _fall(parameters["cooling"])
         self._weights: dict[int, tuple[int, int, int]] = {}  # of every page ever seen: its last use, what all weigh
         self._worths: dict[int, tuple[int, int, int]] = {}  # of those here: last use, warm and cold, but for the time
 

@@ -41,11 +41,11 @@ class Demand2(Demand1):
 
     def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
         super().__init__(budget, parameters)
-        told = self._parameters
-        self._lull, self._again = told["lull"], told["again"] * OCTAVE // 1000
-        self._result, self._call = told["result"] * OCTAVE // 1000, told["call"] * OCTAVE // 1000
-        self._long, self._fleeting = told["long"] * OCTAVE // 1000, told["fleeting"] * OCTAVE // 1000
-        self._glow = log2(self._prior * exp2(0)) + self._fallen(told["cooling"])
+        parameters = self._parameters
+        self._lull, self._again = parameters["lull"], parameters["again"] * OCTAVE // 1000
+        self._result, self._call = parameters["result"] * OCTAVE // 1000, parameters["call"] * OCTAVE // 1000
+        self._long, self._fleeting = parameters["long"] * OCTAVE // 1000, parameters["fleeting"] * OCTAVE // 1000
+        self._glow = log2(self._prior * exp2(0)) + self._fallen(parameters["cooling"])
 
     def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """In the line of its class, size, kind and number of uses, by last use."""

@@ -26,9 +26,9 @@ class Recency1(OrderedQueues):
 
     def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
         super().__init__(budget, parameters)
-        told = self._parameters
-        self._fallen = falling(told["decay_ppm"], told["recency"] * (WHOLE // 1000))
-        self._similarity, self._anchor = told["similarity"], told["anchor"]
+        parameters = self._parameters
+        self._fallen = falling(parameters["decay_ppm"], parameters["recency"] * (WHOLE // 1000))
+        self._similarity, self._anchor = parameters["similarity"], parameters["anchor"]
 
     def place(self, resident: Resident, now: PolicyMoment) -> Place:
         """A line for each turn and class."""

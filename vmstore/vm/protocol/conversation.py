@@ -107,7 +107,7 @@ class DrawnMessages(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """The beginning of a conversation, up to a message that may change: what the next one goes on from.
+    """The beginning of a conversation, up to a message that may change: the next one is built on it.
 
     It was made of `leaves` up to `cut`; `ids` are those its calls have, `waiting` the keys of calls without a result.
     """

@@ -13,7 +13,7 @@ from vmstore.errors import InputError
 
 
 def schema_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:
-    """What a model is told of a function: its name, the first line of its docstring, its parameters.
+    """The schema of a function for a model: its name, the first line of its docstring, its parameters.
 
     Types come from the annotations; a parameter without one may be anything. Raises InputError for what
     cannot be called by keyword.
@@ -23,11 +23,11 @@ def schema_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     required = []
     try:
-        told = inspect.signature(function).parameters
+        declared = inspect.signature(function).parameters
         hints = typing.get_type_hints(function)
     except (ValueError, TypeError, NameError):  # written in C, or typed by names that are not there
-        told, hints = inspect.Signature().parameters, {}
-    for parameter in told.values():
+        declared, hints = inspect.Signature().parameters, {}
+    for parameter in declared.values():
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise InputError(f"tool {name!r} takes {parameter.name!r} by position; models give arguments by name")
         if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):

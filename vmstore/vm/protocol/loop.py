@@ -1,7 +1,7 @@
 """The rounds of a run: a pack, what the model answers, what its tools answer, until it answers without a tool.
 
 `rounds` does nothing itself that takes long: it gives out what is to be done (a request to send, functions
-to call) and goes on with what came of it, so that threads, tasks and streams run the same rounds. Each
+to call) and continues with the results, so that threads, tasks and streams run the same rounds. Each
 answer and result is logged before the next pack, and nothing that a model asks for raises.
 """
 
@@ -30,7 +30,7 @@ from vmstore.vm.protocol.tool_results import (
 from vmstore.vm.protocol.tools import RECALL_TOOLS, arguments_of, memory_tools
 
 ROUNDS_MAX = 10
-CALLS_MAX = 16  # memory calls answered in one round; a model that asks for more is told to come again
+CALLS_MAX = 16  # memory calls answered in one round; a model that asks for more is refused the rest
 HITS_MAX = 20
 
 ANSWERED, TOOLS, ROUNDS = "answered", "tools", "rounds"
@@ -142,7 +142,7 @@ class HostResults(NamedTuple):
 
 
 class ResponseText(NamedTuple):
-    """What a response that did not stream says, for whoever listens."""
+    """The text of a response that did not stream, as an event for listeners."""
 
     text: str
 
@@ -252,7 +252,7 @@ class _Desk:
         self._calls = 0
 
     def answer(self, call: ToolCall) -> dict[str, Any]:
-        """What the model is told."""
+        """The answer that the model gets."""
         self._calls += 1
         if self._rounds < 0 and call.tool in self._offered:
             return self._no("no_rounds_left", NO_ROUNDS)

@@ -18,7 +18,7 @@ def shared(first: Sequence[object], second: Sequence[object]) -> int:
 class Memo:
     """Values by what they were made of, those of the last two requests that were gone through whole.
 
-    A request that only adds to the one before goes on from where that ended (`last`), and looks up nothing of
+    A request that only adds to the one before continues where that ended (`last`), and looks up nothing of
     what stands before. A key may hold the `id` of an object where its value holds the object itself: while the
     value is kept, no other object has that id. What is kept is shared by requests, so nobody may change it.
     """

@@ -28,7 +28,7 @@ class Picture(NamedTuple):
 
 
 def picture(leaf: PromptPage) -> Picture | None:
-    """The page as an image, where it is one that providers take: by its bytes, not by what it is said to be."""
+    """The page as an image, where it is one that providers take: by its bytes, not by its declared type."""
     content = leaf.content if leaf.modality is Modality.IMAGE else None
     if leaf.modality is Modality.IMAGE and (url := _url(object_of(leaf.text))):
         return Picture("", b"", url)

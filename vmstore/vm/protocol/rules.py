@@ -37,7 +37,7 @@ def may_fault(rules: Rules, paging: Paging) -> bool:
 
 
 def rules_text(rules: Rules, paging: Paging, policies: Policies) -> str:
-    """What the model is told about its memory; empty where it is told nothing."""
+    """The rules of memory that a model is sent; empty where it is sent none."""
     if rules is Rules.PASSIVE:
         return ""
     asks = may_fault(rules, paging) and policies.faults_allowed

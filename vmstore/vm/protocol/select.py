@@ -97,7 +97,7 @@ class _Choice(RoomChoice[PromptPage]):
             summary = newest[segment]
             self.take_each([_abstract(summary)])
             if summary.name in self.taken:
-                for leaf in [leaf for leaf in self.open.values() if leaf.segment == segment and _is_told(leaf)]:
+                for leaf in [leaf for leaf in self.open.values() if leaf.segment == segment and _is_summarised(leaf)]:
                     self.leave(leaf, SUMMARISED, summary.name)
 
     def take_rest(self) -> None:
@@ -181,7 +181,7 @@ def _is_talk(leaf: PromptPage) -> bool:
     return leaf.type in (PageType.TRANSCRIPT, PageType.ARTIFACT, PageType.RAW)
 
 
-def _is_told(leaf: PromptPage) -> bool:
+def _is_summarised(leaf: PromptPage) -> bool:
     return _is_talk(leaf) or leaf.type is PageType.SUMMARY
 
 

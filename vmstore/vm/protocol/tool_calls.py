@@ -14,7 +14,7 @@ UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 
 WRAPS = ("function", "functionCall", "function_call", "custom")  # where providers put name and arguments
 KINDS = ("tool_use", "server_tool_use", "function_call", "custom_tool_call")  # or what they call it
-NAMED = "toolCall"  # or what pi calls it, told from arguments of that form by the page's tool
+NAMED = "toolCall"  # or what pi calls it; the page's tool distinguishes it from arguments of that form
 BARE = ({"name", "args"}, {"name", "arguments"})  # or nothing at all
 ARGUMENTS = ("arguments", "input", "args")
 
@@ -58,7 +58,7 @@ def asked(leaf: PromptPage) -> tuple[str, Any]:
 
 
 def tool_called(text: str) -> str:
-    """The tool that the text of a call names, whoever wrote it; its kind where it has no name, empty where neither."""
+    """The tool that a call names, in any provider's format; its kind where it has no name, empty where neither."""
     call = _object(text)
     inner = next((call[key] for key in WRAPS if isinstance(call.get(key), dict)), call)
     return str(inner.get("name") or call.get("type") or "")
@@ -66,8 +66,8 @@ def tool_called(text: str) -> str:
 
 def named_in(text: str) -> str:
     """The tool of a call that says its name beside its arguments in a form of its own; empty of any other text."""
-    told = _object(text)
-    return str(told.get("name") or "") if told.get("type") == NAMED else ""
+    call = _object(text)
+    return str(call.get("name") or "") if call.get("type") == NAMED else ""
 
 
 def arguments_in(text: str) -> str:

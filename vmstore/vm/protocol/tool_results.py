@@ -116,10 +116,10 @@ def _meta(loaded: LoadedPage) -> dict[str, Any]:
 
 def _where(leaf: PromptPage) -> dict[str, Any]:
     """Where a page is read now; of a medium also its words, which are few."""
-    told = CONTENTS.get(leaf.modality)
+    contents_of = CONTENTS.get(leaf.modality)
     place = f"{printed(leaf.name)} is in the context above"
-    if told is not None:
-        return told(leaf)
+    if contents_of is not None:
+        return contents_of(leaf)
     return {"data": {"text": place}} if leaf.modality is Modality.STRUCTURED else {"text": place}
 
 

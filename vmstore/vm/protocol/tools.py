@@ -67,13 +67,13 @@ def arguments_of(tool: str, given: Any) -> dict[str, Any]:
         raise InputError(f"{tool}: the arguments are no JSON object; give one like {_example(tool)}")
     known = schema(tool)
     taken: dict[str, Any] = {}
-    for name, told in known["properties"].items():
+    for name, schema_of_argument in known["properties"].items():
         if given.get(name) is not None:
-            taken[name] = _checked(tool, name, given[name], told)
+            taken[name] = _checked(tool, name, given[name], schema_of_argument)
         elif name in known["required"]:
             raise InputError(f"{tool}: no {name}; give one like {_example(tool)}")
-        elif "default" in told:
-            taken[name] = told["default"]
+        elif "default" in schema_of_argument:
+            taken[name] = schema_of_argument["default"]
     return taken
 
 

@@ -98,7 +98,7 @@ def looks_like_code(line: str) -> bool:
 
 
 def runs_on(line: str, following: str) -> bool:
-    """Whether a sentence goes on from a line into the next one: a long line without its end, not one of a list."""
+    """Whether a sentence continues from a line into the next one: a long line without its end, not one of a list."""
     if line.rstrip()[-1:] in tuple(".!?:;…") or _LABEL.match(following):
         return False
     begins, goes_on = _FIRST_WORD.match(line), _FIRST_WORD.match(following)

@@ -57,7 +57,7 @@ def _profile(text: str) -> Profile:
 
 
 def _usual(forms: dict[str, int]) -> str:
-    """The form a word is said in most often, of those the shortest."""
+    """The form in which a word is used most often, of those the shortest."""
     return max(forms, key=lambda form: (forms[form], -len(form)))
 
 
@@ -160,7 +160,7 @@ unless until up upon us use used uses using ve very via want wants was wasn way 
 whatever when where whether which while who whoever whole whom whose why will with within without won would wouldn
 yes yet you your yours yourself yourselves
 """
-# What is said of talking and deciding, not of what about.
+# Words about talking and deciding, which name no subject.
 _TALK = """
 ago agree agreed agreement ask asked asking believe choose chose chosen decide decided decides decision decisions
 discuss discussed discussing earlier exactly guess hello help hey hi idea know known look looking looks mean means

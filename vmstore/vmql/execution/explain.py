@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import convert
 from msgspec.structs import replace
 
-from vmstore.search.explanation import AskedWord, MatchedWord, told
+from vmstore.search.explanation import AskedWord, MatchedWord, in_words
 from vmstore.views.branch import Branch, BranchRange
 from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.query import PlannedStatement, Query, Row, names_in
@@ -117,7 +117,7 @@ def _search(query: Query, inner: SearchQuery, answer: Callable[[Query, Statement
     for session, page, score, features, words in rows:
         name = f"{session}/{page}" if many else page
         yield 1, "hit", f"{name}: {'stands beside a hit' if score is None else f'{score:.3f}'}", *_NONE
-        yield from ((2, "word", told(convert(word, MatchedWord)), *_NONE) for word in words or ())
+        yield from ((2, "word", in_words(convert(word, MatchedWord)), *_NONE) for word in words or ())
         yield from ((2, "feature", _feature(name, share), *_NONE) for name, share in (features or {}).items())
 
 

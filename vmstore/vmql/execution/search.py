@@ -46,7 +46,7 @@ class FoundRow(NamedTuple):
 
 
 class BestPages(NamedTuple):
-    """Each page that answers, best first; what is to be told of vectors; what was looked for, where it was asked."""
+    """Each page that answers, best first; a note on vectors; what was looked for, where it was asked."""
 
     rows: list[FoundRow]
     vectors: str | None
@@ -64,11 +64,11 @@ def best(scope: Scope, query: str, explain: bool) -> BestPages:
     if not explain:
         return BestPages(rows, vectors, None)
     about, reasons = explained(texts, query, hits, None, None, vectors)
-    told = [
+    best_pages = [
         row._replace(features=_json(why.features), words=_json(why.words))
         for row, why in zip(rows, reasons, strict=True)
     ]
-    return BestPages(told, vectors, about)
+    return BestPages(best_pages, vectors, about)
 
 
 def _json(value: Any) -> str:

@@ -45,7 +45,7 @@ FORMATS: tuple[str, ...] = tuple(READERS)
 
 
 def read(path: Path, format: str | None = None) -> ParsedSource:
-    """The sessions in a file, its format told from its content unless given."""
+    """The sessions in a file, its format detected from its content unless given."""
     if format is not None and format not in READERS:
         raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
     source = open_source(path)

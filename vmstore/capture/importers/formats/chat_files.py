@@ -99,7 +99,7 @@ def _head(track: Track, talk: ChatSteps, raw: bytes, line: int, vm: Record) -> N
 def _held_by_lines(shape: Shape, source: SourceFile) -> list[Track]:
     """One conversation for each line that holds one; what cannot be read stays with the one before.
 
-    A line that answers on after another (`previous_response_id`) goes on with its conversation.
+    A line that answers on after another (`previous_response_id`) continues its conversation.
     """
     tracks: list[Track] = []
     strays: list[Step] = []

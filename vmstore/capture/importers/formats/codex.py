@@ -106,11 +106,11 @@ class _Rollout:
         self.model: str | None = None
         self.items: list[_Item] = []  # what the conversation holds
         self.answer: int | None = None  # the step of the last answer, while its items may go on
-        self.counted: TokenUsage | None = None  # what it used, once that was told
+        self.counted: TokenUsage | None = None  # what it used, once that was reported
         self.final = True
         self.awaited = False  # somebody spoke and the model has not answered yet
-        self.used = TokenUsage()  # what the next answer used, where that was told before it
-        self.told: Any = None  # the last token count, which is told again with each change of limits
+        self.used = TokenUsage()  # what the next answer used, where that was reported before it
+        self.reported: Any = None  # the last token count, which is repeated with each change of limits
 
     def take(self, line: JsonLine) -> None:
         """Adds the step of one line."""
@@ -204,21 +204,21 @@ class _Rollout:
     def _count(self, line: JsonLine, payload: Record) -> None:
         """What a call used: of the answer that stands last, else of the one that follows."""
         counted, usage = usage_of(payload)
-        if usage is None or counted == self.told:
+        if usage is None or counted == self.reported:
             self._note(line)
             return
-        self.told = counted
+        self.reported = counted
         if self.answer is None or self.counted is not None:
-            if usage != self.counted:  # told twice, in two kinds of records
+            if usage != self.counted:  # reported twice, in two kinds of records
                 self.used = usage
             self._note(line)
             return
         self.counted = usage
         first = self.steps[self.answer]
         assert isinstance(first, CallStep), "an answer begins with its call"
-        # Where the file goes on to tell it, the call itself can be counted with it.
-        told_first = msgspec.structs.replace(first.reply, usage=usage)
-        self.steps[self.answer] = msgspec.structs.replace(first, reply=told_first)
+        # Where the file reports usage later on, the call itself can be counted with it.
+        with_usage = msgspec.structs.replace(first.reply, usage=usage)
+        self.steps[self.answer] = msgspec.structs.replace(first, reply=with_usage)
         reply = ReplyDraft(Status.OK, model=self.model, usage=usage, final=self.final, aside=json_bytes(line.value))
         self.steps.append(ContinuationStep(raw=line.raw, line=line.number, at=_at(line), reply=reply))
 

@@ -3,7 +3,7 @@
 The files hold what was said and which messages are in context at the end, not what was sent, so
 every call is derived, by the rule `letta`:
  - A call saw the tool schemas, the last system message before it, and the messages before it.
- - A system message made anew, as a memory block changes, takes the place of the one before.
+ - A system message rebuilt after a memory block changed takes the place of the one before.
  - A notice that earlier messages are hidden is a summary: it takes the place of all messages
    before it but those that are in context at the end, and where a later notice hid more, but those
    since the last answer.

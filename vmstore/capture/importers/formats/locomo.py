@@ -115,7 +115,7 @@ class _Conversation:
             self.made.append(self._spoken(line, text, fields))
 
     def _spoken(self, line: Record, text: str, fields: Record) -> Step:
-        """What somebody said; a picture they showed is told by its caption, as the dataset's own readers are."""
+        """What somebody said; a picture they showed is given by its caption, as the dataset's own readers see it."""
         speaker = name_of(line.get("speaker"))
         shown = line.get("blip_caption")
         content = f"{text}\n[shows {shown}]" if isinstance(shown, str) else text

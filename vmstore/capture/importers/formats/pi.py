@@ -35,7 +35,7 @@ from vmstore.providers.reply import added, counted, nanodollars, pick
 ENVELOPE = frozenset({"role", "content", "toolCallId", "toolName", "isError"})
 NOTES = frozenset({"session", "model_change", "thinking_level_change", "session_info", "label", "custom", "ephemeral"})
 ENTRIES = NOTES | {"message", "compaction", "branch_summary", "custom_message"}
-TOLD = ("stopReason", "model", "errorMessage")  # a reply holds these itself
+REPLY_FIELDS = ("stopReason", "model", "errorMessage")  # a reply holds these itself
 ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution"})
 STATUSES = {"aborted": Status.ABORTED, "error": Status.FAILED}
 
@@ -160,8 +160,8 @@ def _answer(line: JsonLine, record: Record, message: Record) -> CallStep:
     if dropped:
         content = [b for b in blocks if b not in dropped]
     drafts = (take_pi_message({"role": "assistant", "content": content}),)
-    stop, model, error = (name_of(message.get(key)) for key in TOLD)
-    keys = [key for key, value in zip(TOLD, (stop, model, error), strict=True) if value is not None]
+    stop, model, error = (name_of(message.get(key)) for key in REPLY_FIELDS)
+    keys = [key for key, value in zip(REPLY_FIELDS, (stop, model, error), strict=True) if value is not None]
     reply = ReplyDraft(
         status=status,
         drafts=drafts,

@@ -97,7 +97,7 @@ COMMANDS = (
         "keep",
         "ask an embedder about texts that have no vector yet",
         "Asks an embedder about every text that has no vector of it yet, a batch at a time, and logs what it\n"
-        "answers. It may be stopped at any moment and goes on where it was. Secrets are masked before a text\n"
+        "answers. It may be stopped at any moment and resumes where it was. Secrets are masked before a text\n"
         "is sent. Without --url and --hash it says how many texts have vectors, and sends nothing.",
         (
             "vmstore embed agent.vms --hash",

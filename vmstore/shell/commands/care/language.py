@@ -28,7 +28,7 @@ COMMANDS = (
         "keep",
         "say in which language the texts are, for searching",
         "A search takes texts and questions apart by the rules of a language: its endings and its stop words.\n"
-        "It is English until another is stated. The text index is made anew by the first search after that.",
+        "It is English until another is stated. The text index is rebuilt by the first search after that.",
         ("vmstore language agent.vms", "vmstore language agent.vms de"),
         language,
         (add_store, _add_language),

@@ -131,7 +131,7 @@ COMMANDS = (
         "upgrade",
         "keep",
         "bring a store of an older format up to date",
-        "Writes the log of an older format anew, beside it, checks it against the old one and puts it in\n"
+        "Rewrites the log of an older format, beside it, checks it against the old one and puts it in\n"
         "its place; the old one is kept beside it. Hashes, positions and answers stay the same.",
         ("vmstore upgrade agent.vms --rehearse", "vmstore upgrade agent.vms"),
         upgrade,

@@ -106,7 +106,7 @@ def remedies(listed: list[Problem], store: str) -> list[str]:
         )
     if UNREADABLE in kinds:
         advice.append(
-            "What an earlier version took in by hand cannot be told: it is answered as damaged, and all else is sound. "
+            "What an earlier version took in by hand cannot be read: it is answered as damaged, and all else is sound. "
             f"Write it again, or be rid of it with `vmstore erase {store} --session SESSION`."
         )
     if kinds - VIEWS - {SEAL, ARCHIVE, ERASURE, UNREADABLE}:
@@ -170,7 +170,7 @@ COMMANDS = (
         "keep",
         "fold the views from the log again",
         "Forgets the views, or one of them, and folds them again from the log, which is the only truth.\n"
-        "--view columns cuts the column segments again, --view text makes the text index anew.",
+        "--view columns cuts the column segments again, --view text rebuilds the text index.",
         ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
         rebuild,
         (add_store, _add_view),

@@ -87,7 +87,7 @@ COMMANDS = (
         "hand on",
         "sessions as a file that others read",
         "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
-        "same commits and hashes where told --exact; parquet is a folder of tables, sqlite a database with\n"
+        "same commits and hashes with --exact; parquet is a folder of tables, sqlite a database with\n"
         "full text that Datasette opens. A fork brings the past it shares. What is written appears when it\n"
         "is whole.",
         (

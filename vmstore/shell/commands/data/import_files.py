@@ -33,7 +33,7 @@ Stamp = tuple[int, int] | None
 def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
     """Imports files in order; one that is refused is named, and the others are taken in.
 
-    With --discover they are those of this machine, which are imported only where told --all.
+    With --discover they are those of this machine, which are imported only with --all.
     """
     from vmstore.namespace.namespace import session_name
     from vmstore.shell.commands.data.discover import discover
@@ -249,7 +249,7 @@ COMMANDS = (
         "take in",
         "take session files into a store, which is made where there is none",
         "Takes session files into a store: those of pi, Claude Code, Codex, Letta, SWE-agent and tau-bench,\n"
-        "LoCoMo, messages as the providers' APIs write them, and bundles of `vmstore export`, told apart by\n"
+        "LoCoMo, messages as the providers' APIs write them, and bundles of `vmstore export`, recognised by\n"
         "their content. The same file again changes nothing, a grown one adds its new part. What cannot be\n"
         "read is kept as it stands, counted and named. --discover lists the sessions on this machine.",
         (

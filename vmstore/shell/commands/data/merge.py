@@ -88,7 +88,7 @@ COMMANDS = (
         "bring the sessions of another store into one",
         "Brings every session of another store, or of the namespace named, into a store, its chain kept: one\n"
         "that is not there whole, of one that both have what is missing. Where both went on differently,\n"
-        "or a name is taken, nothing of it is written and what to do is said; leaves with 1 then.",
+        "or a name is taken, nothing of it is written and the remedy is named; exits with 1 then.",
         ("vmstore merge agent.vms laptop.vms --dry-run", "vmstore merge agent.vms laptop.vms"),
         merge,
         (_add_merge,),

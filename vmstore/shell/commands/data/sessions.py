@@ -121,7 +121,7 @@ COMMANDS = (
         "keep",
         "say that a session ended",
         "Says that a session was completed or abandoned, and why. Nothing is deleted, and every question about it\n"
-        "is answered as before; what is said in it later takes it up again.",
+        "is answered as before; a later message takes it up again.",
         (
             "vmstore close agent.vms planning-220",
             "vmstore close agent.vms planning-221 --status abandoned --because 'the plan changed'",

@@ -61,7 +61,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _next_command(arguments: argparse.Namespace, name: str, position: int | None) -> str | None:
-    """The command that goes on from where it stopped."""
+    """The command that resumes where it stopped."""
     if position is None:
         return None
     words = ["vmstore", "replay", arguments.store, name]

@@ -29,7 +29,7 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
 
         return stop(arguments, screen)
     if arguments.after is not None:
-        raise InputError("--after says where --until goes on; say until what, or leave it out")
+        raise InputError("--after says where --until resumes; say until what, or leave it out")
     changes = what_ifs(arguments.policy, arguments.budget)
     if arguments.check:
         return _check(arguments, screen, changes)

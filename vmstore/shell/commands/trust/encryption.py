@@ -43,7 +43,7 @@ def rekey(arguments: argparse.Namespace, screen: Screen) -> int:
     return screen.answer(
         arguments,
         report,
-        (StyledText("wrapped anew", "good"), text),
+        (StyledText("wrapped again", "good"), text),
         StyledText("backups made before still open with the old key", "dim"),
     )
 
@@ -81,7 +81,7 @@ COMMANDS = (
         "put a store's contents under keys",
         "Encrypts a store in place: contents and names lie under a key for each user, or session without\n"
         "one, and those are wrapped by the store key. The log is verified first; where it is stopped, the\n"
-        "same command goes on. Hashes, positions and answers stay; views are then kept in memory alone.",
+        "same command resumes. Hashes, positions and answers stay; views are then kept in memory alone.",
         ("vmstore encrypt agent.vms --store-key store.key",),
         encrypt,
         (add_store,),
@@ -91,7 +91,7 @@ COMMANDS = (
         "keep",
         "change the key of an encrypted store",
         "Wraps the keys of an encrypted store by another store key, all or none. Contents are not written\n"
-        "again. Whoever has the store open has to open it again, with the new key.",
+        "again. Every process with the store open has to open it again, with the new key.",
         ("vmstore rekey agent.vms --store-key store.key --new-store-key other.key",),
         rekey,
         (_add_rekey,),

@@ -171,9 +171,9 @@ COMMANDS = (
         "erase",
         "keep",
         "destroy contents for good",
-        "Destroys contents in the log, its views, its indexes and on every fork, while every hash goes on holding\n"
-        "and every other answer stays; whoever asks hears where it was erased. It lists what goes, what hangs on\n"
-        "it and stays unless told, and what is beyond reach, then asks. A certificate beside the store says what\n"
+        "Destroys contents in the log, its views, its indexes and on every fork, while every hash keeps holding\n"
+        "and every other answer stays; answers name where it was erased. It lists what goes, what hangs on\n"
+        "it and stays by default, and what is beyond reach, then asks. A certificate beside the store says what\n"
         "was destroyed, without a word of it, and keeps backups from bringing it back.",
         (
             "vmstore erase agent.vms --page p17 --in-session planning-220 --dry-run",

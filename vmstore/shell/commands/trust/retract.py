@@ -74,7 +74,7 @@ def _outcome(retraction: Retraction) -> list[Block]:
         ]
     outcome = "marked superseded" if retraction.done else "would be marked superseded"
     remade = sum(len(session.rebuilt) for session in retraction.sessions)
-    rebuilt = f"; {count(remade, 'page')} {'made' if retraction.done else 'would be made'} anew" if remade else ""
+    rebuilt = f"; {count(remade, 'page')} {'rebuilt' if retraction.done else 'would be rebuilt'}" if remade else ""
     return [
         (
             StyledText(outcome, "good" if retraction.done else "warn"),
@@ -89,7 +89,7 @@ def _pages(pages: list[RetractedPage]) -> TextTable:
 
 
 def _rebuilt(pages: list[RegeneratedPage]) -> TextTable:
-    columns = [TableColumn("anew"), TableColumn("type"), TableColumn("for"), TableColumn("text")]
+    columns = [TableColumn("rebuilt"), TableColumn("type"), TableColumn("for"), TableColumn("text")]
     return TextTable(columns, [[page.page or "-", page.type, page.replaces, page.text] for page in pages[:SHOWN_MAX]])
 
 
@@ -117,7 +117,7 @@ def _add_retract(parser: Parser) -> None:
     parser.add_argument("--in-session", metavar="S", help="look for the cause in this session alone")
     parser.add_argument("--reason", metavar="TEXT", help="why, in your words; kept with every page that is marked")
     parser.add_argument(
-        "--rebuild", action="store_true", help="make anew, from what is left, what can be: claims and summaries"
+        "--rebuild", action="store_true", help="rebuild, from what is left, what can be: claims and summaries"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be marked, and what speaks against")
     parser.add_argument("--yes", action="store_true", help="do not ask")

@@ -187,7 +187,7 @@ COMMANDS = (
         "keep",
         "a proof that a page was in a context",
         "Writes a small proof that this page, in this version, was in the context of this call, and that it\n"
-        "was sealed then. Whoever knows the public key checks it without the store: with --check, or with\n"
+        "was sealed then. Anybody with the public key checks it without the store: with --check, or with\n"
         "verify_proof.py, one file that needs Python alone. The content is proven by a file of its own.\n"
         "Without a page it is proven what a call of a live session was sent.",
         (

@@ -41,7 +41,7 @@ class QueryOutput(NamedTuple):
     columns: Sequence[OutputField]
     chunks: Chunks
     basis: dict[str, Any]
-    end: Callable[[], dict[str, Any]]  # elapsed_ms, and next where a limited answer goes on
+    end: Callable[[], dict[str, Any]]  # elapsed_ms, and next where a limited answer continues
 
     @property
     def names(self) -> list[str]:

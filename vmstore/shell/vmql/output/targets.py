@@ -36,7 +36,7 @@ class Outputs:
         return self.interactive and self._file is None and self._once is None and sys.stdout.isatty()
 
     def flush(self) -> None:
-        """Lets go of what is written so far, where somebody waits for it."""
+        """Flushes what is written so far, for a reader that waits for it."""
         (self._file or sys.stdout).flush()
 
     def note(self, line: Line) -> None:
@@ -58,17 +58,17 @@ class Outputs:
         return self._keys(sys.stderr, question) not in STOP
 
     def to(self, path: str | None) -> None:
-        """Sends every answer from now on to a file, written anew; None brings them back."""
+        """Sends every answer from now on to a file, overwritten; None brings them back."""
         if self._file is not None:
             self._file.close()
         self._file = None if path is None else _opened(path)
 
     def once(self, target: str) -> None:
-        """Sends the next answer to a file, written anew, or to a program: `| COMMAND`."""
+        """Sends the next answer to a file, overwritten, or to a program: `| COMMAND`."""
         self._once = target
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self.to(None)
 
     @contextlib.contextmanager

@@ -144,7 +144,7 @@ def _gathered(
         first = first_turn(numbers, int(tokens * MOST), int(tokens * LEAST), options.protected)
         window = [turn for turn in reversed(turns) if turn[0].turn >= first]
         core = instructions(lane, position)
-        told = "\n\n".join(text for _, text in texts_of(ns.log, lane, {lane.session: position}, core))
+        system_text = "\n\n".join(text for _, text in texts_of(ns.log, lane, {lane.session: position}, core))
         moments: Moments = [(session.name, lane, position)]
         user = session.info().user if options.across else None
         cold = others(ns, user, lane) if user is not None else []
@@ -167,7 +167,7 @@ def _gathered(
     ]
     said = [] if message is None else [text_candidate(MESSAGE, PromptPart.CORE, message, order=1)]
     candidates = [
-        *([text_candidate("instructions", PromptPart.CORE, told)] if told else []),
+        *([text_candidate("instructions", PromptPart.CORE, system_text)] if system_text else []),
         *said,
         *conversation(window, values, topics.of_turns),
         *short,
@@ -179,7 +179,7 @@ def _gathered(
     ]
     role = Role(_role_of(lane, core)) if core else Role.DEVELOPER
     last = window[-1][0].turn if window else 0
-    return _Material(candidates, told, role, options.shape or shape, first, last, found, topics)
+    return _Material(candidates, system_text, role, options.shape or shape, first, last, found, topics)
 
 
 def _rules(rules: Sequence[TagRule], tags: frozenset[str]) -> list[PromptCandidate]:

@@ -24,7 +24,7 @@ class Anthropic:
         messages = [drawn(memo, turn, _message) for turn in merged(spoken)]
         if messages and messages[-1]["role"] == "assistant":
             *before, last = messages[-1]["content"]
-            if last["type"] == "text":  # the answer goes on from here, and may not go on from a blank
+            if last["type"] == "text":  # the answer continues this text, and providers refuse one that ends in a blank
                 ends = {**last, "text": last["text"].rstrip()}
                 messages[-1] = {**messages[-1], "content": [*before, ends]}
         return {"system": instructions, "messages": messages} if instructions else {"messages": messages}
