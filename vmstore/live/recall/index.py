@@ -57,7 +57,7 @@ class RecallIndex:
 
     def _forget(self) -> None:
         # A word that is rare in what people say may be in every log.
-        self._said, self._told = Postings(), Postings()
+        self._said, self._printed = Postings(), Postings()
         self._turns = Postings()  # messages that may say that something is otherwise now
         self._turning: dict[int, None] = {}  # those of them with a word of change or decision
         self._read = 0  # pages looked at, in order
@@ -96,7 +96,7 @@ class RecallIndex:
 
     def _drop(self, pages: Sequence[int]) -> None:
         """Forgets what pages said that stand in no message."""
-        for postings in (self._said, self._told):
+        for postings in (self._said, self._printed):
             postings.drop(pages)
         for page in pages:
             for known in (self._likely, self._stating, self._open):
@@ -112,7 +112,7 @@ class RecallIndex:
         if called:  # no answer by itself: a search finds it
             return
         if managed.role == Role.TOOL:
-            self._told.add(managed.page, text)
+            self._printed.add(managed.page, text)
             return
         self._said.add(managed.page, text, self._answered(managed, text, forms, state) if managed.message else "")
         proposes = managed.role == Role.ASSISTANT and signals.proposes(text)
@@ -147,7 +147,7 @@ class RecallIndex:
         return "" if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
 
     def __contains__(self, page: int) -> bool:
-        return page in self._said or page in self._told
+        return page in self._said or page in self._printed
 
     def decides(self, page: int) -> bool:
         """Whether a page says how something is to be, which may have changed since: no report, no question or task."""
@@ -193,9 +193,9 @@ class RecallIndex:
         Terms that nearly all pages have find nothing.
         """
         ranked: list[RecallMatch] = []
-        told, spoken = _weights(self._told, asked, self._told), _weights(self._said, asked, self._turns)
-        for page, match in self._told.matches(asked, looked_at, common=False).items():
-            ranked.append(RecallMatch(page, TOLD * match.score, match.terms, share=_share(match.terms, told)))
+        printed, spoken = _weights(self._printed, asked, self._printed), _weights(self._said, asked, self._turns)
+        for page, match in self._printed.matches(asked, looked_at, common=False).items():
+            ranked.append(RecallMatch(page, TOOL_OUTPUT * match.score, match.terms, share=_share(match.terms, printed)))
         found = self._said.matches(asked, looked_at, common=False)
         for page, match in found.items():
             score = match.score * self._likely.get(page, 1.0)
