@@ -234,7 +234,7 @@ class TextSegment:
     def often(self, number: int) -> tuple[Array, Array] | None:
         """The texts that have a term more than once, and how often; None where none has."""
         terms, ends = self._often["terms"], self._often["ends"]
-        at = int(np.searchsorted(terms, number))
+        at = int(np.searchsorted(terms, terms.dtype.type(number)))  # another type would have all of them converted
         if at == len(terms) or terms[at] != number:
             return None
         which = slice(int(ends[at - 1]) if at else 0, int(ends[at]))
