@@ -175,6 +175,10 @@ class Live(Session):
         """See `vmstore.Live.restore`."""
         return await self._worker.do(partial(self._live.restore, name, at_us=at_us))
 
+    async def compact(self, *, at_us: int | None = None) -> list[str]:
+        """See `vmstore.Live.compact`."""
+        return await self._worker.do(partial(self._live.compact, at_us=at_us))
+
     async def segment(self, title: str = "", *, summary: str | None = None, at_us: int | None = None) -> str:
         """See `vmstore.Live.segment`."""
         return await self._worker.do(partial(self._live.segment, title, summary=summary, at_us=at_us))

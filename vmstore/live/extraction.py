@@ -13,10 +13,10 @@ from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.core.tags import TOPIC
-from vmstore.live import turn_tags
 from vmstore.live.messages import LoggedMessage, page
 from vmstore.live.page_moves import segment
 from vmstore.live.runtime import Act
+from vmstore.live.topics import turn_tags
 from vmstore.vm.claims.claims import Claim, ClaimSource
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.text import key_points
@@ -157,21 +157,25 @@ def state(
     return made
 
 
-def summed_up(act: Act, title: str) -> str:
-    """The claims and the key points of the segment under way, as text."""
-    here = [managed for managed in act.state.pages.values() if managed.segment == act.state.segment]
+def claims_in(act: Act, number: int) -> list[str]:
+    """What the claims say that were made in a segment and hold."""
     stated = [
         act.forms.of(managed.forms[0].position)
-        for managed in here
-        if managed.forms[0] is not None
+        for managed in act.state.pages.values()
+        if managed.segment == number
+        and managed.forms[0] is not None
         and managed.type is PageType.CLAIM
         and managed.importance
         and managed.page not in act.state.retracted
     ]
-    claims = [content.decode("utf-8", "replace") for content in stated if not isinstance(content, ErasedContent)]
-    return summed(
-        title, claims, [source.text for source in texts(act, [managed.page for managed in here if managed.message])]
-    )
+    return [content.decode("utf-8", "replace") for content in stated if not isinstance(content, ErasedContent)]
+
+
+def summed_up(act: Act, title: str) -> str:
+    """The claims and the key points of the segment under way, as text."""
+    here = [managed for managed in act.state.pages.values() if managed.segment == act.state.segment]
+    spoken = texts(act, [managed.page for managed in here if managed.message])
+    return summed(title, claims_in(act, act.state.segment), [source.text for source in spoken])
 
 
 def summed(title: str, claims: Sequence[str], texts: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from vmstore.core.text.token_estimate import ESTIMATOR, estimate, factor_moved
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.likeness import turn
 from vmstore.live.runtime import Act
+from vmstore.live.topics import boundary
 from vmstore.providers import Shape, plain, take_message
 from vmstore.vm.kernel.settings import PPM
 from vmstore.vm.kernel.state import State
@@ -86,7 +87,9 @@ def user(act: Act, content: Any) -> LoggedMessage:
     """A person says something; after a final answer it opens a turn."""
     draft = message_of("user", content)
     if act.spoken.final:
-        act.tell(turn(act, words_of(draft)))
+        words = words_of(draft)
+        act.tell(turn(act, words))
+        boundary.begin(act, words)
     return write(act, draft, human=True)
 
 

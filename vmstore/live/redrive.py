@@ -21,12 +21,13 @@ from vmstore.core.mutation import decode
 from vmstore.core.page import Modality, Role, Slot, Standing
 from vmstore.core.tags import TOPIC, TagMethod
 from vmstore.core.text.skeleton import dumps
-from vmstore.live import extraction, prefetch, turn_tags
+from vmstore.live import compaction, extraction, prefetch
 from vmstore.live.likeness import turn
 from vmstore.live.messages import TOPIC_BYTES_MAX, LoggedMessage, corrected, hold
 from vmstore.live.pack import pack
 from vmstore.live.runtime import Act
 from vmstore.live.session_log import LoggedCommit, SessionLog
+from vmstore.live.topics import boundary, turn_tags
 from vmstore.log.commit import Commit
 from vmstore.views.projectors.pages import born_tags, object_of
 from vmstore.vm.recall.topics import topics
@@ -130,7 +131,9 @@ class Redrive:
     def _tell(self, act: Act, position: int, mutation: m.AnyMutation, messages: dict[int, LoggedMessage]) -> None:
         match mutation:
             case m.Turn():
-                act.tell(turn(act, self._begun()))
+                words = self._begun()
+                act.tell(turn(act, words))
+                boundary.begin(act, words)
             case m.Message():
                 skeleton = self._bytes(mutation.envelope)
                 envelope = act.cell(skeleton)
@@ -241,4 +244,6 @@ class Redrive:
                 turn_tags.tag(act)
             if role is Role.USER:
                 prefetch.prefetch(act, spoke)
+        if messages:
+            compaction.compact(act)
         messages.clear()

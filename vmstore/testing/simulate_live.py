@@ -187,7 +187,7 @@ class LiveRun:
                     {"l0_tokens_max": BUDGET // 2}, {"l0_tokens_max": 2 * BUDGET}, {"pinned_turns": k},
                     {"paging": "runtime"}, {"paging": "hybrid"}, {"compress": False},
                     {"fault_threshold": "speculative"}, {"l0_tokens_max": 400},
-                    {"tags": "keyword"}, {"tags": "off"},
+                    {"tags": "keyword", "compaction": True, "compact_soft": 0.2, "compact_hard": 0.3}, {"tags": "off"},
                 )  # fmt: skip
                 session.configure(**chores[n % len(chores)])
             case _:

@@ -18,7 +18,7 @@ from vmstore.core.page import LinkKind, Role, Standing
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, OvertakenError, UnknownError
 from vmstore.facts.fact import StatedFact
-from vmstore.live import extraction, page_moves
+from vmstore.live import compaction, extraction, page_moves
 from vmstore.live.facts import state
 from vmstore.live.page_moves import PageAnswer
 from vmstore.live.regeneration import Renewal, write
@@ -168,6 +168,10 @@ class PageActions(Session):
             return [faulted(act, fault, "") for fault in page_moves.restore(act, name)]
 
         return self._act(do, at_us)
+
+    def compact(self, *, at_us: int | None = None) -> list[str]:
+        """Sums up all that was said but for the last turns, a segment at a time; the summaries, oldest first."""
+        return self._names(self._act(lambda act: compaction.compact(act, asked=True), at_us))
 
     def segment(self, title: str = "", *, summary: str | None = None, at_us: int | None = None) -> str:
         """Ends a segment: a summary page, written or made of its key points, stands for what was said in it."""

@@ -21,7 +21,7 @@ from vmstore.core.draft import TokenUsage
 from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.errors import InputError, RefusedError, UnknownError
-from vmstore.live import extraction, messages, page_moves, prefetch
+from vmstore.live import compaction, extraction, messages, page_moves, prefetch
 from vmstore.live.messages import LoggedMessage
 from vmstore.live.pack import SHAPES, PackedRequest, pack
 from vmstore.live.prompt_pages import PromptPages
@@ -110,7 +110,7 @@ class Live(PageActions):
             """Logs what the model says, and what is found in it."""
             sent = extraction.unanswered(act)
             spoke = messages.assistant(act, message, usage, counted=self._counted(act, usage))
-            extraction.hear(act, [spoke], sent)
+            compaction.hear(act, [spoke], sent)
             return spoke
 
         return self._names(self._act(do, at_us).pages)
@@ -155,7 +155,7 @@ class Live(PageActions):
             reply = measured(take_reply(SHAPES[act.shape], response), usage or used(None, None))
             reply = messages.identified(reply, [call.id for call in calls])
             sent = extraction.unanswered(act)
-            extraction.hear(act, messages.answered(act, reply, counted=self._counted(act, reply.usage)), sent)
+            compaction.hear(act, messages.answered(act, reply, counted=self._counted(act, reply.usage)), sent)
             return RecordedCall(self.name, act.state.call, act.state.turn, act.state.position)
 
         return self._act(do, at)

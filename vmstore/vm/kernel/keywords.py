@@ -41,6 +41,9 @@ class WhatIf(TypedDict, total=False):
     returned_tokens_max: int
     recall_tools: bool
     tags: Tagging
+    compaction: bool
+    compact_soft: float
+    compact_hard: float
     behaviour: int
 
 

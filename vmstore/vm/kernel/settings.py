@@ -55,6 +55,8 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     said in it; 0 never.
     With `recall_tools` the model is offered find_quote, remember_when and recall_all beside the two it pages with.
     With `tags="keyword"` each turn is tagged by its words as its answer ends it.
+    With `compaction` a segment ends where the topic changes, and once the prompt is fuller than `compact_soft` of its
+    room those that ended are summed up, oldest first; over `compact_hard` the older turns of the one under way, too.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     `behaviour` is the number of what no other setting says, so that a log is decided and written as it was: with 1
     what has no shorter form comes back whole beyond `returned_tokens_max`, and a `toolCall` is sent as its text.
@@ -92,6 +94,9 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     arrivals_last: bool = True
     recall_tools: bool = False
     tags: Tagging = "off"
+    compaction: bool = False
+    compact_soft: float = 0.70
+    compact_hard: float = 0.85
     behaviour: int = BEHAVIOUR
 
     @property
@@ -160,6 +165,11 @@ def changed(settings: KernelSettings, values: dict[str, Any]) -> KernelSettings:
     if not 0 < new.mark_soft <= new.mark_hard <= 1:
         raise InputError(
             f"mark_soft is {new.mark_soft} and mark_hard {new.mark_hard}; 0 < mark_soft <= mark_hard <= 1 must hold"
+        )
+    if not 0 < new.compact_soft <= new.compact_hard <= 1:
+        raise InputError(
+            f"compact_soft is {new.compact_soft} and compact_hard {new.compact_hard}; "
+            "0 < compact_soft <= compact_hard <= 1 must hold"
         )
     if not 1 <= new.behaviour <= BEHAVIOUR:
         raise InputError(f"behaviour is {new.behaviour}; this version knows 1 to {BEHAVIOUR}")

@@ -24,22 +24,17 @@ def tag(act: Act) -> None:
     settings = act.state.settings
     if settings is None or settings.tags != "keyword" or not act.spoken.final or not act.state.turn:
         return
-    number, pages = act.state.turn, _spoken(act)
+    number, pages = act.state.turn, spoken_by_turn(act)
     own = pages.get(number, [])
     if not own or any(page in act.spoken.tags for page in own):
         return
-    said = act.spoken.aliases
-    ends = {name: end for name in said if (end := canonical(name, said)) != name}
-    tags = {
-        turn: list(dict.fromkeys(ends.get(name, name) for page in some for name in act.spoken.tags.get(page, {})))
-        for turn, some in pages.items()
-    }
+    tags, ends = tags_by_turn(act, pages)
     told = tag_turn(
         number,
-        {turn: names for turn, names in tags.items() if names},
+        tags,
         ends,
         act.spoken.narrowed(),
-        lambda turns: _texts(act, pages, turns),
+        lambda turns: texts_of_turns(act, pages, turns),
     )
     for found in told.found:
         _tell(act, own, found.tag, found.method)
@@ -64,7 +59,18 @@ def _narrow(act: Act, split: TagSplit, pages: Mapping[int, Sequence[int]]) -> No
     act.tell(Alias(act.cell(split.tag.encode()), act.cell(split.canonical.encode())))
 
 
-def _spoken(act: Act) -> dict[int, list[int]]:
+def tags_by_turn(act: Act, pages: Mapping[int, Sequence[int]]) -> tuple[dict[int, list[str]], dict[str, str]]:
+    """The tags of each turn that has any, by the names they count as, and the names that count as others."""
+    said = act.spoken.aliases
+    ends = {name: end for name in said if (end := canonical(name, said)) != name}
+    tags = {
+        turn: list(dict.fromkeys(ends.get(name, name) for page in some for name in act.spoken.tags.get(page, {})))
+        for turn, some in pages.items()
+    }
+    return {turn: names for turn, names in tags.items() if names}, ends
+
+
+def spoken_by_turn(act: Act) -> dict[int, list[int]]:
     """The pages on which user and model said something in words, by turn."""
     found: dict[int, list[int]] = {}
     for managed in _said(act):
@@ -85,7 +91,7 @@ def _said(act: Act) -> Iterator[ManagedPage]:
             yield managed
 
 
-def _texts(act: Act, pages: Mapping[int, Sequence[int]], turns: Sequence[int]) -> dict[int, TurnText]:
+def texts_of_turns(act: Act, pages: Mapping[int, Sequence[int]], turns: Sequence[int]) -> dict[int, TurnText]:
     """What was said in some turns, as far as it was not erased."""
     found: dict[int, TurnText] = {}
     for turn in turns:
