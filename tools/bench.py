@@ -12,6 +12,7 @@ stands beside the raw append and flush measured before and after it.
     python3 tools/bench.py memory --held-out      another set of wordings
     python3 tools/bench.py recall --coding FILE   recalls of coding sessions that lie elsewhere
     python3 tools/bench.py memory --wordings FILE  a story in somebody else's words
+    python3 tools/bench.py assembly --topics FILE  dated sessions and their questions that lie elsewhere
     python3 tools/bench.py all --stores /tmp/s    keeps the stores it built for the next run
     python3 tools/bench.py append --quick --slow vmstore=0.01   10 ms onto each act: figures must move
 
@@ -60,6 +61,7 @@ NAMES = (
     "recall",
     "search",
     "adversarial",
+    "assembly",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30
@@ -107,6 +109,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--wordings", type=Path, metavar="FILE", help="memory: only this story, in the words of somebody else"
+    )
+    parser.add_argument(
+        "--topics", type=Path, metavar="FILE", help="assembly: only these dated sessions and their questions"
     )
     parser.add_argument("--stores", type=Path, metavar="FOLDER", help="keep built stores there for later runs")
     parser.add_argument(
@@ -169,7 +174,7 @@ def run(name: str, asked: argparse.Namespace, disk: Path, fast: Path) -> None:
     stores.mkdir(parents=True, exist_ok=True)
     bench = Bench(
         place, quicker, stores, quick=asked.quick, held_out=asked.held_out, coding=asked.coding,
-        wordings=asked.wordings, burdens=burdens(asked.slow), say=say,
+        wordings=asked.wordings, topics=asked.topics, burdens=burdens(asked.slow), say=say,
     )  # fmt: skip
     started = time.monotonic()
     rows: list[Row] = []

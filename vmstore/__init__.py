@@ -142,6 +142,7 @@ if TYPE_CHECKING:
     )
     from vmstore.store.recall.store_memory import StoreMemory
     from vmstore.store.recall.tags import AliasSuggestion, TagInfo
+    from vmstore.store.recall.tiers import ColdPage, NearTurn
     from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -353,6 +354,8 @@ __all__ = [
     "PromptChoice",
     "PromptOmission",
     "TagRule",
+    "NearTurn",
+    "ColdPage",
     # memory in two calls
     "VirtualContextEngine",
     "ClientMessage",
@@ -447,6 +450,7 @@ _HOMES = {
         "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic RecallWorth"
         " KnownFact FactsFound FactGraph FactEdge FactLink"
     ),
+    "vmstore.store.recall.tiers": "NearTurn ColdPage",
     "vmstore.store.recall.tags": "TagInfo AliasSuggestion",
 }
 _MODULES = {

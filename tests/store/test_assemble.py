@@ -49,7 +49,7 @@ def test_a_prompt_holds_what_answers_the_message() -> None:
         "Did the nightly deploy pass?",
         "Yes, it passed, in 41 seconds.",
     ]
-    assert '<recalled session="2026/10/14">' in last["content"] and "it has partitions" in last["content"]
+    assert '<recalled session="2026-10-14">' in last["content"] and "it has partitions" in last["content"]
     assert last["content"].endswith("Which database did we propose, and why?")
     assert {choice.part for choice in prompt.chosen} == {"core", "conversation", "recalled"}
 

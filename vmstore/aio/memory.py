@@ -26,6 +26,7 @@ from vmstore.store.recall.results import (
     RecallWorth,
 )
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo
+from vmstore.store.recall.tiers import COLD_FOUND, ColdPage, NearTurn
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
 from vmstore.vm.assembly.tag_rules import TagRule
@@ -150,6 +151,18 @@ class SessionMemory:
     ) -> FactGraph:  # fmt: skip
         """See `vmstore.SessionMemory.fact_graph`."""
         return await self._worker.do(partial(self._sync.fact_graph, page, at, depth=depth, kinds=kinds, **moment))
+
+    async def hot(self, at: When | None = None, *, current: str = "", **moment: Unpack[Moment]) -> list[NearTurn]:
+        """See `vmstore.SessionMemory.hot`."""
+        return await self._worker.do(partial(self._sync.hot, at, current=current, **moment))
+
+    async def warm(self, query: str = "", at: When | None = None, **moment: Unpack[Moment]) -> list[NearTurn]:
+        """See `vmstore.SessionMemory.warm`."""
+        return await self._worker.do(partial(self._sync.warm, query, at, **moment))
+
+    async def cold(self, query: str, *, limit: int = COLD_FOUND) -> list[ColdPage]:
+        """See `vmstore.SessionMemory.cold`."""
+        return await self._worker.do(partial(self._sync.cold, query, limit=limit))
 
     async def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """See `vmstore.SessionMemory.worth`."""

@@ -64,6 +64,7 @@ class Bench:
         held_out: bool = False,
         coding: Path | None = None,
         wordings: Path | None = None,
+        topics: Path | None = None,
         burdens: Mapping[str, float] | None = None,
         say: Callable[[str], None] = print,
     ) -> None:
@@ -74,6 +75,7 @@ class Bench:
         self.held_out = held_out
         self.coding = coding
         self.wordings = wordings
+        self.topics = topics
         self.say = say
         self.regime = "off the clock"
         self._burdens = dict(burdens or {})

@@ -15,7 +15,7 @@ from vmstore.facts.fact import StatedFact
 from vmstore.namespace.page_rows import described
 from vmstore.store.host import SessionHost
 from vmstore.store.reads.search import Moments
-from vmstore.store.recall import fact_reads
+from vmstore.store.recall import fact_reads, tiers
 from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.cold import others, weighed
 from vmstore.store.recall.overview import overview
@@ -34,8 +34,10 @@ from vmstore.store.recall.results import (
     RecallWorth,
 )
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, suggestions, tags_at
+from vmstore.store.recall.tiers import ColdPage, NearTurn
 from vmstore.store.recall.turn_tags import tag_turns
 from vmstore.store.recall.worth import worth
+from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
@@ -264,6 +266,37 @@ class SessionMemory:
             lane = self._session._lane()
             return suggestions(lane, basis(lane, one_moment(at, moment)).position)
 
+    def hot(self, at: When | None = None, *, current: str = "", **moment: Unpack[Moment]) -> list[NearTurn]:
+        """The last turns: five at most, 1,500 tokens, 2,000 with the `current` message; none of a session over."""
+        ns, (_, lane, position) = self._session._ns, self._moments(at, moment)[0]
+        with ns.asking():
+            return tiers.hot(ns, lane, position, self._when(lane, position, at, moment), len(current) // 4)
+
+    def warm(self, query: str = "", at: When | None = None, **moment: Unpack[Moment]) -> list[NearTurn]:
+        """The fifty turns before those, 15,000 tokens at most, and older ones referred to just now.
+
+        With a query those that have a word of it come first.
+        """
+        ns, (_, lane, position) = self._session._ns, self._moments(at, moment)[0]
+        with ns.asking():
+            return tiers.warm(ns, lane, position, self._when(lane, position, at, moment), query)
+
+    def cold(self, query: str, *, limit: int = tiers.COLD_FOUND) -> list[ColdPage]:
+        """What all sessions of the user hold of a query, this one included; each with the values of its score."""
+        ns = self._session._ns
+        user = self._session.info().user
+        own = self._moments(None, {})
+        with ns.asking():
+            moments = [*own, *(others(ns, user, own[0][1]) if user is not None else ())]
+        return tiers.cold(ns, moments, query, ns.clock.now(), limit)
+
+    def _when(self, lane: Branch, position: int, at: When | None, moment: Moment) -> int:
+        """The time a question is asked at: now, or when what it is asked of was written last."""
+        if at is None and not moment:
+            return self._session._ns.clock.now()
+        written: int | None = lane.db.execute(_WRITTEN, (lane.owner(position), position)).get
+        return written or 0
+
     def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """What a live session's recalls were worth: by the way of asking, what they gave and what was used of it."""
         with self._session._ns.asking():
@@ -333,3 +366,6 @@ def _timed(recall: RecallAnswer, from_us: int | None, to_us: int | None) -> Reca
     return RecallAnswer(
         recall.passages, recall.tokens, recall.total_available, recall.left_out, recall.note, from_us, to_us
     )
+
+
+_WRITTEN = "SELECT max(at_max) FROM commits WHERE session = ? AND first <= ?"

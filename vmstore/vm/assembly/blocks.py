@@ -33,8 +33,8 @@ def plain(text: str) -> str:
 
 
 def day(at_us: int) -> str:
-    """The day of a session, as the head of what was said in it has it."""
-    return iso(at_us)[:10].replace("-", "/")
+    """The day something was said, as the head of what was said then has it."""
+    return iso(at_us)[:10]
 
 
 def front(shown: Sequence[PromptCandidate]) -> str:
@@ -45,7 +45,9 @@ def front(shown: Sequence[PromptCandidate]) -> str:
 
 def beside(shown: Sequence[PromptCandidate], at_us: int) -> str:
     """What goes with the message: facts, and what is recalled, each under the day of its session."""
-    return _wrapped(_blocks(shown, (PromptPart.FACTS, PromptPart.RECALLED)), f' session="{day(at_us)}"')
+    return _wrapped(
+        _blocks(shown, (PromptPart.FACTS, PromptPart.RECALLED)), f' session="{day(at_us).replace("-", "/")}"'
+    )
 
 
 def _wrapped(blocks: Sequence[str], attributes: str) -> str:

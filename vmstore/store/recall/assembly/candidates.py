@@ -31,7 +31,8 @@ from vmstore.vm.assembly.history import chains, is_whole
 from vmstore.vm.assembly.message_cut import cut, shortened
 from vmstore.vm.recall.text_pieces import bounded, without_controls
 
-HITS = 160  # texts of the best answers that are looked at
+HITS_MIN, HITS_MAX = 160, 1_000  # texts of the best answers that are looked at, by how many a prompt has room for
+TEXT_TOKENS = 12  # of a text, that so many are looked at
 FACTS_MAX = 24
 BESIDE_MAX, BESIDE = 6, 0.6  # of the best hits; what stands beside one weighs so much of it
 DENSE, DENSITY = 20, 0.6  # how much a text's length counts against it
@@ -185,10 +186,11 @@ def recalled_texts(
     if not query.strip() or tokens <= 0:
         return RecalledTexts([], [], 0, "")
     hits, total, note = [], 0, ""
+    looked_at = max(HITS_MIN, min(HITS_MAX, tokens // TEXT_TOKENS))
     for moments in (own, others):
         if not moments:
             continue
-        answer = found(ns, moments, query, HITS)
+        answer = found(ns, moments, query, looked_at)
         if moments is others:
             answer = weighed(ns, answer, message, ns.clock.now())
         best = max((hit.score for hit in answer.hits), default=1.0) or 1.0

@@ -1,0 +1,113 @@
+"""What of a session is hot, warm and cold, by numbers, as of any moment."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import vmstore
+from tests.store.test_memory import DAY, NOW, filled
+from vmstore.core.clock import ManualClock
+
+HOUR = DAY // 24
+
+
+def told(turns: int, words: int = 20, gap: int = 60_000_000) -> vmstore.Live:
+    """A live session of some turns, each of about so many words, the last one just before now."""
+    store = vmstore.memory_store(clock=ManualClock(NOW, 0))
+    session = store.live_session("s", user="ada", l0_tokens_max=200_000, rules="passive")
+    for turn in range(1, turns + 1):
+        at = NOW - (turns - turn) * gap
+        session.user(f"Carriage {turn}: " + "wheel " * words, at_us=at)
+        session.pack(at_us=at)
+        session.assistant(f"Noted {turn}.", at_us=at)
+    return session
+
+
+def numbers(turns: list[vmstore.NearTurn]) -> list[int]:
+    """The turns by number."""
+    return [turn.turn for turn in turns]
+
+
+def test_the_last_five_turns_are_hot() -> None:
+    """Five turns, newest first, with their words and tokens; as of an earlier turn those before it."""
+    memory = told(9).memory
+    assert numbers(memory.hot()) == [9, 8, 7, 6, 5]
+    first = memory.hot()[0]
+    assert first.user.startswith("Carriage 9:") and first.reply == "Noted 9." and first.tier == "hot"
+    assert first.total_tokens == first.user_tokens + first.reply_tokens
+    assert numbers(memory.hot(turn=4)) == [4, 3, 2, 1]
+
+
+def test_hot_keeps_its_tokens() -> None:
+    """No more than 1,500 tokens are hot, and with the current message no more than 2,000."""
+    memory = told(9, words=300).memory
+    kept = memory.hot()
+    assert (
+        sum(turn.total_tokens for turn in kept)
+        <= 1_500
+        < sum(turn.total_tokens for turn in told(9, 300).memory.hot()) * 2
+    )
+    assert len(kept) == 3
+    assert len(memory.hot(current="word " * 1_000)) == 1
+
+
+def test_nothing_of_a_session_over_is_hot() -> None:
+    """A day after its last turn, and once it was closed, a session has warm turns alone."""
+    store = vmstore.memory_store(clock=ManualClock(NOW, 0))
+    session = filled("old", "ada", store)
+    assert session.memory.hot() == [] and len(session.memory.warm()) == 5
+    closed = told(3)
+    assert len(closed.memory.hot()) == 3
+    closed.close()
+    assert closed.memory.hot() == [] and numbers(closed.memory.warm()) == [3, 2, 1]
+
+
+def test_the_fifty_turns_before_are_warm() -> None:
+    """Fifty turns before the hot ones, less where they take over 15,000 tokens; those with a word of a query first."""
+    memory = told(70).memory
+    assert numbers(memory.warm()) == [*range(65, 15, -1)]
+    assert numbers(memory.warm("carriage 30"))[0] == 65  # each has the word
+    assert numbers(memory.warm("and what of 30?"))[0] == 30
+    long = told(70, words=500).memory
+    assert sum(turn.total_tokens for turn in long.warm()) <= 15_000
+    assert len(long.warm()) == len(numbers(long.warm())) < 50
+
+
+def test_a_reference_brings_an_older_turn_near() -> None:
+    """A turn that was searched for is warm, as promoted, for three turns, and then far again."""
+    session = told(70)
+    session.memory.recall("Noted 4")
+    (found, *_) = [turn for turn in session.memory.warm() if turn.promoted]
+    assert found.turn < 16
+    for turn in range(71, 75):
+        session.user(f"Carriage {turn}.", at_us=NOW)
+        session.pack(at_us=NOW)
+        session.assistant("Noted.", at_us=NOW)
+    assert [turn for turn in session.memory.warm() if turn.promoted] == []
+
+
+def test_cold_is_scored_by_age_likeness_and_anchor() -> None:
+    """Each page tells the values of its score, over the user's sessions, the newer first of two alike."""
+    store = vmstore.memory_store(clock=ManualClock(NOW, 0))
+    filled("old", "ada", store)
+    new = filled("new", "ada", store)
+    pages = new.memory.cold("the deploy failed with a timeout", limit=4)
+    assert {page.session for page in pages} == {"old", "new"}
+    for page in pages:
+        score = 0.5 * page.recency + 0.3 * page.similarity + 0.2 * page.anchor
+        assert page.score == pytest.approx(score, abs=1e-5)
+        assert page.recency == pytest.approx(math.exp(-0.1 * (NOW - page.at_us) / DAY), abs=1e-5)
+    assert [page.score for page in pages] == sorted((page.score for page in pages), reverse=True)
+
+
+def test_critical_turns_are_marked() -> None:
+    """The first turn and one that an anchor of the user was taken from are kept to the word, and say so."""
+    session = told(8)
+    memory: Any = session.memory
+    (page,) = session.user("My name is Alex.", at_us=NOW)
+    memory.state_fact("user", "is called", "Alex", attribute="name", strength=1.0, sources=[page])
+    critical = {turn.turn for turn in [*memory.hot(), *memory.warm()] if turn.is_identity_critical}
+    assert critical == {1, 9}
