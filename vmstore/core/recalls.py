@@ -5,8 +5,8 @@ One tally for all who tell it: it is fed from the views, from a log as it is fol
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 
 from vmstore.core.decision import Use
 
@@ -21,8 +21,6 @@ class TalliedRecall:
     `used` says of the pages that were used at which position first.
     """
 
-    __slots__ = ("pages", "position", "recaller", "tokens", "turn", "used")
-
     def __init__(self, position: int, turn: int, recaller: int, pages: Iterable[int], tokens: int) -> None:
         self.position, self.turn, self.recaller, self.tokens = position, turn, recaller, tokens
         self.pages = tuple(dict.fromkeys(pages))
@@ -34,18 +32,16 @@ class RecallTally:
 
     def __init__(self) -> None:
         self.recalls: list[TalliedRecall] = []
-        self._waiting: deque[TalliedRecall] = deque()
+        self._open = 0  # the first of them that an answer may still use
 
     def recalled(self, position: int, turn: int, recaller: int, pages: Iterable[int], tokens: int) -> None:
         """Adds a recall."""
-        recall = TalliedRecall(position, turn, recaller, pages, tokens)
-        self.recalls.append(recall)
-        self._waiting.append(recall)
+        self.recalls.append(TalliedRecall(position, turn, recaller, pages, tokens))
 
     def used(self, position: int, turn: int, page: int) -> None:
         """Adds that an answer used a page: of each recall that gave it in this turn or the one before."""
-        while self._waiting and turn >= self._waiting[0].turn + USED_IN:
-            self._waiting.popleft()
-        for recall in self._waiting:
+        while self._open < len(self.recalls) and turn >= self.recalls[self._open].turn + USED_IN:
+            self._open += 1
+        for recall in islice(self.recalls, self._open, None):
             if page in recall.pages:
                 recall.used.setdefault(page, position)
