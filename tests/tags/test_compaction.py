@@ -13,7 +13,7 @@ from vmstore.errors import InputError
 from vmstore.tags.exact import APPENDED_CHARS_MAX, completed, missing
 from vmstore.tags.segment_cut import SITTING_US, ends
 from vmstore.tags.tagger import FoundTag
-from vmstore.testing.live_laws import live_is_replayed, mutations, told_again
+from vmstore.testing.live_laws import live_is_replayed, mutations, repeated_run
 from vmstore.testing.simulate_live import LiveRun
 
 ON: dict[str, Any] = {
@@ -140,7 +140,7 @@ def test_the_laws_hold_with_compaction() -> None:
     live_is_replayed(run)
     assert run.session.debug.check().ok
     run.close()
-    told_again([("configure", 8, 0), *steps])
+    repeated_run([("configure", 8, 0), *steps])
 
 
 def test_what_is_missing_of_the_exact_is_appended() -> None:

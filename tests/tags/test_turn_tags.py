@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import vmstore
-from vmstore.testing.live_laws import live_is_replayed, told_again
+from vmstore.testing.live_laws import live_is_replayed, repeated_run
 from vmstore.testing.simulate_live import LiveRun
 
 TURNS = [
@@ -125,4 +125,4 @@ def test_the_laws_hold_with_tags() -> None:
     live_is_replayed(run)
     assert run.session.debug.check().difference is None
     run.close()
-    told_again([("configure", 8, 0), *steps])
+    repeated_run([("configure", 8, 0), *steps])

@@ -29,17 +29,17 @@ def tag(act: Act) -> None:
     if not own or any(page in act.spoken.tags for page in own):
         return
     tags, ends = tags_by_turn(act, pages)
-    told = tag_turn(
+    outcome = tag_turn(
         number,
         tags,
         ends,
         act.spoken.narrowed(),
         lambda turns: texts_of_turns(act, pages, turns),
     )
-    for found in told.found:
+    for found in outcome.found:
         _tell(act, own, found.tag, found.method)
-    if told.split is not None:
-        _narrow(act, told.split, pages)
+    if outcome.split is not None:
+        _narrow(act, outcome.split, pages)
 
 
 def _tell(act: Act, pages: Iterable[int], name: str, method: TagMethod, held: int = 1) -> None:
