@@ -64,8 +64,8 @@ class OpenAIModel:
         asked = {"model": self.name, "messages": messages, "max_tokens": self._tokens_out_max}
         body = _object(self._client.asked(msgspec.json.encode(asked)), self._client.host)
         message = _at(body, "choices", 0, "message")
-        told = [_at(message, name) for name in ("content", "reasoning_content", "reasoning")]
-        text = next((one for one in told if isinstance(one, str) and one.strip()), None)
+        answers = [_at(message, name) for name in ("content", "reasoning_content", "reasoning")]
+        text = next((one for one in answers if isinstance(one, str) and one.strip()), None)
         return _reply(text, body, ("prompt_tokens", "completion_tokens"), self._client.host)
 
     def close(self) -> None:

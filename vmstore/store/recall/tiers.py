@@ -27,7 +27,7 @@ from vmstore.views.reads.spoken_turns import SpokenMessage, newest_turns
 HOT_TURNS, HOT_TOKENS, HOT_WITH_CURRENT = 5, 1_500, 2_000
 WARM_TURNS, WARM_TOKENS = 50, 15_000
 COLD_FOUND = 5
-GAP_US = DAY_US  # after which a session is over, whoever closed it
+GAP_US = DAY_US  # after which a session is over without being closed
 PROMOTED_FOR = 3  # turns that a reference brings an older turn near for
 
 

@@ -67,12 +67,19 @@ def _messages(lane: Branch, position: int) -> Iterator[SpokenMessage]:
 
 
 def instructions(lane: Branch, position: int) -> list[int]:
-    """The pages of what instructs at a position: the last message of the system's that came before any other talk.
+    """The pages of what instructs at a position: the last such message; nothing where there is none.
 
-    Where there is none, nothing.
+    A lane remembers how far it was looked for, so that the next question looks at what came since.
     """
     for stretch in lane.upto(position):
-        message = lane.db.execute(_SYSTEM, (stretch.session, stretch.low, stretch.high)).get
+        key = "instructions", stretch.session
+        looked_at, message = lane.walks.get(key, (stretch.low, None))
+        if stretch.high < looked_at:  # a moment before that: only a later message is no answer
+            looked_at, message = stretch.low, None
+        found = lane.db.execute(_SYSTEM, (stretch.session, looked_at, stretch.high)).get
+        message = found if found is not None else message
+        if stretch.high > lane.walks.get(key, (0, None))[0]:
+            lane.walks[key] = stretch.high, message
         if message is not None:
             rows = lane.db.execute(_OF_MESSAGE, (stretch.session, message, stretch.high))
             return [page for (page,) in rows]

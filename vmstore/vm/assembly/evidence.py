@@ -20,8 +20,9 @@ LEAST_TOKENS = 22  # and where there is little room
 
 def weights(asked: Iterable[str], texts: Sequence[str]) -> dict[str, float]:
     """What each term of a question weighs among some texts: the fewer have it, the more."""
-    counts = Counter(term for text in texts for term in set(terms(text)))
-    return {term: math.log(1 + len(texts) / (1 + counts[term])) for term in dict.fromkeys(asked)}
+    wanted = frozenset(asked)
+    counts = Counter(term for text in texts for term in wanted.intersection(terms(text)))
+    return {term: math.log(1 + len(texts) / (1 + counts[term])) for term in wanted}
 
 
 def sentences_of(text: str) -> list[str]:
@@ -38,18 +39,19 @@ class AnswerSentences:
 
     def __init__(self, asked: Iterable[str], texts: Sequence[str]) -> None:
         self._weights = weights(asked, texts)
-        self._counts = Counter(sentence for text in texts for sentence in set(sentences_of(text)))
-        self._told: set[str] = set()
+        self._sentences = {text: sentences_of(text) for text in texts}
+        self._counts = Counter(sentence for text in texts for sentence in set(self._sentences[text]))
+        self._shown: set[str] = set()
 
     def of(self, text: str, tokens: int) -> str:
         """What of a text answers best within some tokens, `…` for what is out; empty where nothing new does.
 
         A short text stands as it is.
         """
-        sentences = sentences_of(text)
-        new = [sentence not in self._told for sentence in sentences]
+        sentences = self._sentences.get(text) or sentences_of(text)
+        new = [sentence not in self._shown for sentence in sentences]
         if len(text) <= min(tokens, SHORT_TOKENS) * CHARACTERS_PER_TOKEN:
-            self._told.update(sentences)
+            self._shown.update(sentences)
             return " ".join(sentences) if any(new) else ""
         worth = [self._worth(sentence) * is_new for sentence, is_new in zip(sentences, new, strict=True)]
         ordered = sorted((at for at, value in enumerate(worth) if value > 0), key=lambda at: (-worth[at], at))
@@ -62,12 +64,12 @@ class AnswerSentences:
                 room -= needed
         if not chosen:
             return cut(sentences[ordered[0]], room) if ordered else ""
-        self._told.update(sentences[at] for at in chosen)
+        self._shown.update(sentences[at] for at in chosen)
         return _joined(sentences, chosen)
 
     def _worth(self, sentence: str) -> float:
         count = self._counts[sentence]
-        found = sum(self._weights.get(term, 0.0) for term in set(terms(sentence)))
+        found = sum(self._weights.get(term, 0.0) for term in sorted({*terms(sentence)}))
         return found / count**2 if count else found
 
 
