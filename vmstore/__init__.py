@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         SweepReport,
         Symptom,
         Usage,
+        VectorCoverage,
         Verdict,
     )
     from vmstore.namespace.results import (
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from vmstore.retraction.retract import retract
     from vmstore.seals.seal import Seal
     from vmstore.seals.seals import read_seal, seal
+    from vmstore.search.explanation import AskedWord, FeatureShare, MatchedWord, SearchExplanation
     from vmstore.shares.regions import GrantInfo, Region, grants, regions, revoke, share
     from vmstore.store.admin import Admin
     from vmstore.store.approvals import ApprovalInfo, approvals, approve
@@ -214,6 +216,10 @@ __all__ = [
     "FaultAnswer",
     "Hit",
     "Hits",
+    "SearchExplanation",
+    "AskedWord",
+    "MatchedWord",
+    "FeatureShare",
     "Page",
     "RecordedCall",
     "PageLink",
@@ -259,6 +265,7 @@ __all__ = [
     "ColumnSegment",
     "CompactionReport",
     "EmbeddedShare",
+    "VectorCoverage",
     "EmbeddingReport",
     "SweepReport",
     "ExportReport",
@@ -408,7 +415,7 @@ _HOMES = {
     "vmstore.maintenance.doctor": "doctor",
     "vmstore.namespace.reports": (
         "ArchiveReport ArchivedSession SkippedSession Backup BackupPart RestoreReport Columns ColumnSegment "
-        "CompactionReport EmbeddedShare EmbeddingReport "
+        "CompactionReport EmbeddedShare EmbeddingReport VectorCoverage "
         "SweepReport ExportReport ImportReport ImportedSession LineProblem Info MergeReport MergedSession "
         "Usage DiskShare StoredContents "
         "Verdict Problem Health Symptom NamespaceHealth LockedFile ErasureReport ErasurePlan "
@@ -437,6 +444,7 @@ _HOMES = {
     "vmstore.embedders.embedder": "Embedder FunctionEmbedder",
     "vmstore.maintenance.embedding_worker": "EmbeddingWorker",
     "vmstore.maintenance.embeddings": "embedded",
+    "vmstore.search.explanation": "SearchExplanation AskedWord MatchedWord FeatureShare",
     "vmstore.store.wire": "Wire",
     "vmstore.store.debug": "Debug",
     "vmstore.store.recall.memory": "SessionMemory",

@@ -61,12 +61,12 @@ class SessionMemory:
 
     async def remember_when(
         self, query: str | None = None, at: When | None = None, *, preset: str | None = None,
-        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, **moment: Unpack[Moment],
+        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, zone: str = "UTC",
+        **moment: Unpack[Moment],
     ) -> RecallAnswer:  # fmt: skip
         """See `vmstore.SessionMemory.remember_when`."""
-        return await self._worker.do(
-            partial(self._sync.remember_when, query, at, preset=preset, start=start, end=end, tokens=tokens, **moment)
-        )
+        call_it = partial(self._sync.remember_when, query, at, preset=preset, start=start, end=end, tokens=tokens)
+        return await self._worker.do(partial(call_it, zone=zone, **moment))
 
     async def recall_all(
         self, at: When | None = None, *, tokens: int = OVERVIEW_TOKENS, **moment: Unpack[Moment]

@@ -99,7 +99,7 @@ def _relation(expect: Expect) -> Relation | None:
     return DESCRIBED.get(ROWS_OF.get(statement, statement))
 
 
-DEAR = frozenset(("METRICS",))  # every session is folded again for each answer
+DEAR = frozenset(("METRICS", "RECALLS"))  # every session is folded again for each answer, or its log read
 # By kind of name: the statement whose answer they are.
 NAMED = {
     "session": f"SESSIONS session WHERE session LIKE $begins LIMIT {MOST}",

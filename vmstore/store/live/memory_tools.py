@@ -190,9 +190,10 @@ class MemoryTools:
             return quotes_envelope(memory.find_quote(given["text"]))
         if tool == "recall_all":
             return overview_envelope(memory.recall_all(tokens=given["tokens"]))
-        bounds = {name: given.get(name) for name in ("preset", "start", "end")}
+        preset, start, end = (given.get(name) for name in ("preset", "start", "end"))
         query = given.get("query") or None
-        return recall_envelope(memory.remember_when(query, tokens=given["tokens"], **bounds))
+        found = memory.remember_when(query, preset=preset, start=start, end=end, tokens=given["tokens"])
+        return recall_envelope(found)
 
     def recalls(self) -> bool:
         """Whether the session's settings offer the tools that only read."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
+from msgspec.structs import replace
+
 from vmstore.core.address import page_name
 from vmstore.core.asof import AsOf, Moment, When, one_moment
 from vmstore.core.clock import within as within_time
@@ -19,7 +21,7 @@ from vmstore.store.recall import fact_reads, tiers
 from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.cold import others, weighed
 from vmstore.store.recall.overview import overview
-from vmstore.store.recall.periods import Bound, period
+from vmstore.store.recall.periods import Bound, Period, period, zone_of
 from vmstore.store.recall.quotes import quotes
 from vmstore.store.recall.recall import QUERY_CHARS_MAX, FoundTexts, found, of_time, recalled, within, without
 from vmstore.store.recall.results import (
@@ -100,14 +102,16 @@ class SessionMemory:
 
     def remember_when(
         self, query: str | None = None, at: When | None = None, *, preset: str | None = None,
-        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, **moment: Unpack[Moment],
+        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, zone: str = "UTC",
+        **moment: Unpack[Moment],
     ) -> RecallAnswer:  # fmt: skip
         """What was said in a time, earliest first: a preset like last_week, bounds, or words like 'in August'.
 
         With a query, of that what answers it, and what speaks of that time. Without a time it is all of it.
+        Days begin and end where a clock of `zone` says so, like 'Europe/Berlin'.
         """
         ns = self._session._ns
-        asked = period(preset, start, end, ns.clock.now())
+        asked = period(preset, start, end, ns.clock.now(), zone_of(zone))
         moments = self._moments(at, moment)
         if query is None:
             answer = without(of_time(ns, moments, asked), self._session._untold)
@@ -115,7 +119,7 @@ class SessionMemory:
             answer = within(ns, self._found(moments, query), asked)
         recall = recalled(ns, moments, answer, tokens, earliest_first=True, windows=query is not None)
         self._note(Recaller.REMEMBER_WHEN, query or "", pages_of(recall), recall, at, moment)
-        return _timed(recall, asked.from_us, asked.to_us)
+        return _timed(recall, asked, zone)
 
     def recall_all(
         self, at: When | None = None, *, tokens: int = OVERVIEW_TOKENS, **moment: Unpack[Moment]
@@ -362,10 +366,8 @@ def pages_of(recall: RecallAnswer) -> list[str]:
     return [text.page for passage in recall.passages for text in passage.texts if text.found]
 
 
-def _timed(recall: RecallAnswer, from_us: int | None, to_us: int | None) -> RecallAnswer:
-    return RecallAnswer(
-        recall.passages, recall.tokens, recall.total_available, recall.left_out, recall.note, from_us, to_us
-    )
+def _timed(recall: RecallAnswer, asked: Period, zone: str) -> RecallAnswer:
+    return replace(recall, from_us=asked.from_us, to_us=asked.to_us, zone=zone)
 
 
 _WRITTEN = "SELECT max(at_max) FROM commits WHERE session = ? AND first <= ?"

@@ -9,7 +9,6 @@ from vmstore.core.address import page_name
 from vmstore.core.page import PageType, Role
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
-from vmstore.relevance.time.times import times_in
 from vmstore.search.passages import (
     HITS_READ,
     RankedText,
@@ -130,7 +129,7 @@ def within(ns: Namespace, answer: FoundTexts, asked: Period) -> FoundTexts:
     for hit in answer.hits:
         known = facts.get((hit.lane.session, hit.page))
         at = 0 if known is None else known.at
-        if asked.holds(at, at + 1) or any(asked.holds(time.from_us, time.to_us) for time in times_in(hit.text, at)):
+        if asked.holds(at, at + 1) or asked.named_in(hit.text, at):
             hits.append(hit)
     note = answer.note
     if answer.hits and not hits:

@@ -32,7 +32,7 @@ class RecallAnswer(msgspec.Struct, frozen=True):
 
     `total_available` is how many pages there are, `left_out` how many of them did not fit. `note` says what was
     done where it is not what was asked: nothing found, a query cut short. `from_us` and `to_us` are the time asked
-    about, where one was.
+    about, where one was, whose days are those of `zone`.
     """
 
     passages: list[Passage]
@@ -42,6 +42,7 @@ class RecallAnswer(msgspec.Struct, frozen=True):
     note: str = ""
     from_us: int | None = None
     to_us: int | None = None
+    zone: str = "UTC"
 
 
 class FoundPage(msgspec.Struct, frozen=True):
