@@ -13,6 +13,7 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.facts import CERTAIN
 from vmstore.core.page import Standing
 from vmstore.core.times import iso
+from vmstore.facts.addition import Addition
 from vmstore.facts.fact import StatedFact
 from vmstore.store.recall.fact_reads import write_recorded
 from vmstore.store.store import Store, memory_store
@@ -92,7 +93,8 @@ def written(store: Store, told: list[Told]) -> list[Naive]:
             subject=each.subject, verb="has", what=each.what, attribute="thing", one=each.one, status=each.status,
             valid_from=begins, valid_to=until, confidence=CERTAIN,
         )  # fmt: skip
-        page = f"p{write_recorded(store._ns, session._key, 's', fact, at)}"
+        (number,) = write_recorded(store._ns, session._key, "s", [Addition(fact, None)], at)
+        page = f"p{number}"
         if each.retracted:
             session.annotate(page, status="superseded", at_us=at)
         since = begins if begins is not None else at if until is None else min(at, until)

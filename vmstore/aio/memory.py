@@ -127,6 +127,10 @@ class SessionMemory:
         )  # fmt: skip
         return await self._worker.do(asked)
 
+    async def find_facts(self, *, language: str = "en") -> list[str]:
+        """See `vmstore.SessionMemory.find_facts`."""
+        return await self._worker.do(partial(self._sync.find_facts, language=language))
+
     async def facts(
         self, at: When | None = None, *, valid_at_us: int | None = None, ever: bool = False, whole_user: bool = False,
         **moment: Unpack[Moment],

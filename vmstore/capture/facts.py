@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+import msgspec
 
 from vmstore.core.draft import Draft, Part
 from vmstore.core.mutation import AnyMutation, CellRef, Fact
 from vmstore.core.page import LinkKind, PageType, Role
+from vmstore.facts.addition import Addition
 from vmstore.facts.fact import StatedFact
 
 IMPORTANCE = 800_000  # in parts per million, of the page of a fact that is certain
@@ -30,6 +33,24 @@ def write(
     weighed = (int(fact.precision), fact.confidence, fact.strength, cell(_bytes(fact.method)))
     tell(Fact(number, words[0], words[1], words[2], attribute, *stated, *weighed))
     return number
+
+
+def write_additions(
+    added: Iterable[Addition], state: Callable[[StatedFact], int], link: Callable[[int, int], object]
+) -> list[int]:
+    """Writes what was added: `state` writes a fact and gives its page, `link` adds a source to one that is known."""
+    pages: dict[int, int] = {}
+    for place, addition in enumerate(added):
+        if addition.fact is None:
+            assert addition.old is not None, "a further source is of a fact that is known"
+            link(addition.old.page, addition.source)
+            continue
+        fact = addition.fact
+        if addition.old is not None:
+            old = addition.old.page or pages[addition.old.place]
+            fact = msgspec.structs.replace(fact, links=(*fact.links, (int(LinkKind.SUPERSEDES), old)))
+        pages[place] = state(fact)
+    return list(pages.values())
 
 
 def _bytes(text: str) -> bytes:

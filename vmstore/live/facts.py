@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
-from vmstore.capture.facts import write
+from vmstore.capture.facts import write, write_additions
 from vmstore.core.decision import Cause
-from vmstore.core.mutation import Evict
+from vmstore.core.mutation import Evict, Link
+from vmstore.core.page import LinkKind
+from vmstore.facts.addition import Addition
 from vmstore.facts.fact import StatedFact
 from vmstore.live.messages import alone
 from vmstore.live.runtime import Act
 
 
-def state(act: Act, fact: StatedFact) -> int:
-    """Writes a fact that was checked; its page, which leaves the prompt at once: facts are many and it is small."""
-    page = write(fact, partial(alone, act), act.cell, act.tell)
-    here = act.state.here.get(page)
-    if here is not None:
-        act.tell(Evict(page, Cause.ASKED, here.tokens))
-    return page
+def state(act: Act, added: Sequence[Addition]) -> list[int]:
+    """Writes facts that were checked; their pages, which leave the prompt at once: they are many and it is small."""
+
+    def one(fact: StatedFact) -> int:
+        page = write(fact, partial(alone, act), act.cell, act.tell)
+        here = act.state.here.get(page)
+        if here is not None:
+            act.tell(Evict(page, Cause.ASKED, here.tokens))
+        return page
+
+    def link(source: int, target: int) -> None:
+        act.tell(Link(source, target, LinkKind.DERIVES))
+
+    return write_additions(added, one, link)

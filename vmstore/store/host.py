@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from vmstore.core.asof import AsOf
 from vmstore.core.decision import Recaller
-from vmstore.facts.fact import StatedFact
+from vmstore.facts.addition import Addition
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import SessionInfo
@@ -71,7 +71,7 @@ class SessionHost(Protocol):
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None: ...
 
-    def _state_fact(self, fact: StatedFact, at: int | None) -> int: ...
+    def _add_facts(self, added: Sequence[Addition], at: int | None = None) -> list[int]: ...
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]: ...
 

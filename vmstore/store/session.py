@@ -15,7 +15,7 @@ from vmstore.core.page import Origin
 from vmstore.engine.batch import Batch, HandBatch
 from vmstore.engine.head import NewSession
 from vmstore.errors import InputError, UnknownError
-from vmstore.facts.fact import StatedFact
+from vmstore.facts.addition import Addition
 from vmstore.log.commit import Commit
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.namespace.namespace import Namespace, session_name
@@ -121,9 +121,9 @@ class Session(Aliased):
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
         """Takes what was recalled; a recorded session logs nothing of who looks at it."""
 
-    def _state_fact(self, fact: StatedFact, at: int | None) -> int:
-        """Writes a fact; its page."""
-        return write_recorded(self._ns, self._key, self.name, fact, at)
+    def _add_facts(self, added: Sequence[Addition], at: int | None = None) -> list[int]:
+        """Writes facts; their pages."""
+        return write_recorded(self._ns, self._key, self.name, added, at)
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody."""

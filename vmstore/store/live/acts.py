@@ -17,7 +17,7 @@ from vmstore.core.mutation import Annotate, Cite, Evict, FaultDenied, FaultIn, L
 from vmstore.core.page import LinkKind, Role, Standing
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, OvertakenError, UnknownError
-from vmstore.facts.fact import StatedFact
+from vmstore.facts.addition import Addition
 from vmstore.live import compaction, extraction, page_moves
 from vmstore.live.facts import state
 from vmstore.live.page_moves import PageAnswer
@@ -30,6 +30,7 @@ from vmstore.namespace.results import FaultAnswer
 from vmstore.store.live.page_names import PageFinder, titled
 from vmstore.store.reads.sent_request import stood
 from vmstore.store.recall.assembly.message_values import valued
+from vmstore.store.recall.fact_finder import find_facts
 from vmstore.store.session import Session
 from vmstore.views.reads.spoken_turns import SpokenMessage
 
@@ -184,9 +185,16 @@ class PageActions(Session):
 
         return self._name(self._act(do, at_us))
 
-    def _state_fact(self, fact: StatedFact, at: int | None) -> int:
-        """Writes a fact; its page."""
-        return self._act(lambda act: state(act, fact), at)
+    def _noticed(self, pages: list[int]) -> list[int]:
+        """The pages of a message, once the facts in it are stated where the settings say so; in a turn, at the next."""
+        runtime = self.runtime()
+        if runtime.state.settings is not None and runtime.state.settings.facts and not runtime.in_block:
+            find_facts(self, after=min(pages, default=0) - 1)
+        return pages
+
+    def _add_facts(self, added: Sequence[Addition], at: int | None = None) -> list[int]:
+        """Writes facts; their pages."""
+        return self._act(lambda act: state(act, added), at)
 
     def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
         """Marks pages superseded, each with its anchors, and writes rebuilt ones in their place; the new pages.

@@ -84,7 +84,7 @@ class Live(PageActions):
             prefetch.prefetch(act, spoke)
             return spoke
 
-        return self._names(self._act(do, at_us).pages)
+        return self._names(self._noticed(self._act(do, at_us).pages))
 
     def assistant(
         self,

@@ -9,17 +9,19 @@ from typing import Any
 import msgspec
 
 from vmstore.capture.conversation.create_page import born
-from vmstore.capture.facts import write
+from vmstore.capture.facts import write, write_additions
 from vmstore.core.address import page_name, page_position
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.core.clock import within
 from vmstore.core.draft import Draft
 from vmstore.core.facts import CERTAIN, FactType, Precision
+from vmstore.core.mutation import Link
 from vmstore.core.page import LinkKind, Standing, WordEnum
 from vmstore.core.text.stems import terms
 from vmstore.core.times import iso, microseconds
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError
+from vmstore.facts.addition import Addition
 from vmstore.facts.fact import StatedFact, checked
 from vmstore.facts.verbs import expanded, is_like
 from vmstore.maintenance.columns import ColumnStore
@@ -29,6 +31,7 @@ from vmstore.store.host import SessionHost
 from vmstore.store.recall.results import FactEdge, FactGraph, FactLink, FactsFound, KnownFact
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import walk
+from vmstore.vmql.execution.engine import QueryEngine
 
 LINK_KINDS = frozenset(
     (
@@ -69,12 +72,16 @@ def known(
     clauses = [f"FACTS {', '.join(NAMES)}", scope, _moment(when), "ALL" if ever else ""]
     if valid_at_us is not None and not ever:
         clauses.append(f"VALID AT '{iso(valid_at_us)}'")
+    params = {} if user is None else {"user": user}
+    answer = engine_of(ns).ask(" ".join(clauses), session=session, params=params)
+    return [_fact(dict(zip(NAMES, row, strict=True))) for row in answer]
+
+
+def engine_of(ns: Namespace) -> QueryEngine:
+    """What answers questions about facts."""
     from vmstore.store.query_host import asker
 
-    answer = asker(ns, _unasked, _unasked, ColumnStore(ns)).ask(
-        " ".join(clauses), session=session, params={} if user is None else {"user": user}
-    )
-    return [_fact(dict(zip(NAMES, row, strict=True))) for row in answer]
+    return asker(ns, _unasked, _unasked, ColumnStore(ns))
 
 
 def _unasked(*_: object) -> Any:
@@ -235,9 +242,9 @@ def stated(given: StatedFact, status: str, fact_type: str, precision: str, share
     return checked(msgspec.structs.replace(given, **words, **weighed))
 
 
-def write_recorded(ns: Namespace, key: int, name: str, fact: StatedFact, at: int | None) -> int:
-    """Writes a fact of a recorded session as one commit; its page."""
-    made = 0
+def write_recorded(ns: Namespace, key: int, name: str, added: Sequence[Addition], at: int | None) -> list[int]:
+    """Writes facts of a recorded session as one commit; their pages."""
+    made: list[int] = []
 
     def decide() -> Batch:
         nonlocal made
@@ -246,7 +253,13 @@ def write_recorded(ns: Namespace, key: int, name: str, fact: StatedFact, at: int
         def page(draft: Draft, links: list[tuple[int, int]]) -> int:
             return batch.add(born(draft, 0, 0, batch.cell, links))
 
-        made = write(fact, page, batch.cell, batch.add)
+        def state(fact: StatedFact) -> int:
+            return write(fact, page, batch.cell, batch.add)
+
+        def link(source: int, target: int) -> None:
+            batch.add(Link(source, target, LinkKind.DERIVES))
+
+        made = write_additions(added, state, link)
         batch.close(ns.clock.now() if at is None else at)
         return batch
 

@@ -13,6 +13,7 @@ from vmstore.core.clock import within as within_time
 from vmstore.core.decision import Recaller
 from vmstore.core.page import Modality, Tier
 from vmstore.errors import InputError
+from vmstore.facts.addition import Addition
 from vmstore.facts.fact import StatedFact
 from vmstore.namespace.page_rows import described
 from vmstore.store.host import SessionHost
@@ -20,6 +21,7 @@ from vmstore.store.reads.search import Moments
 from vmstore.store.recall import fact_reads, tiers
 from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.cold import others, weighed
+from vmstore.store.recall.fact_finder import find_facts
 from vmstore.store.recall.overview import overview
 from vmstore.store.recall.periods import Bound, Period, period, zone_of
 from vmstore.store.recall.quotes import quotes
@@ -164,7 +166,15 @@ class SessionMemory:
             tags=tuple(tags),
         )  # fmt: skip
         fact = fact_reads.stated(given, status, fact_type, precision, (confidence, strength))
-        return page_name(self._session._state_fact(fact, within_time("at", at_us)))
+        (page,) = self._session._add_facts([Addition(fact, None)], within_time("at", at_us))
+        return page_name(page)
+
+    def find_facts(self, *, language: str = "en") -> list[str]:
+        """Finds facts in what was said, without a model, and states those that are new; the names of their pages.
+
+        What is known already gains a further source. It finds nothing new where nothing was said since.
+        """
+        return [page_name(page) for page in find_facts(self._session, language)]
 
     def facts(
         self, at: When | None = None, *, valid_at_us: int | None = None, ever: bool = False, whole_user: bool = False,

@@ -44,6 +44,7 @@ class WhatIf(TypedDict, total=False):
     compaction: bool
     compact_soft: float
     compact_hard: float
+    facts: bool
     behaviour: int
 
 

@@ -57,6 +57,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     With `tags="keyword"` each turn is tagged by its words as its answer ends it.
     With `compaction` a segment ends where the topic changes, and once the prompt is fuller than `compact_soft` of its
     room those that ended are summed up, oldest first; over `compact_hard` the older turns of the one under way, too.
+    With `facts` what a person says is searched for facts, which are stated beside the conversation.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     `behaviour` is the number of what no other setting says, so that a log is decided and written as it was: with 1
     what has no shorter form comes back whole beyond `returned_tokens_max`, and a `toolCall` is sent as its text.
@@ -97,6 +98,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     compaction: bool = False
     compact_soft: float = 0.70
     compact_hard: float = 0.85
+    facts: bool = False
     behaviour: int = BEHAVIOUR
 
     @property

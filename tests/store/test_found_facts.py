@@ -1,0 +1,167 @@
+"""Facts found in what was said: who speaks, what is no statement, what is said again and what is taken back."""
+
+from __future__ import annotations
+
+import pytest
+
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.times import iso
+from vmstore.errors import InputError
+from vmstore.facts.find import Utterance, find
+from vmstore.store.session import Session
+from vmstore.store.store import Store, memory_store
+
+DAY = 86_400_000_000
+AT = 20_000 * DAY  # 2024-10-04, a Friday
+
+
+@pytest.fixture
+def store() -> Store:
+    """A store in memory."""
+    return memory_store(clock=ManualClock(AT, 1_000), ids=SeededIds(1))
+
+
+def stated(text: str, speaker: str = "user") -> list[tuple[str, str, str]]:
+    """What an utterance states: subjects, verbs and objects."""
+    return [(fact.subject, fact.verb, fact.what) for fact in find(Utterance(1, speaker, text, AT))]
+
+
+def talk(store: Store, *said: str, name: str = "talk") -> Session:
+    """A session in which a person says some things, and a model answers what is no fact."""
+    messages: list[dict[str, str]] = []
+    for text in said:
+        messages += [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": "I love that. I live in Paris."},
+        ]
+    store.record(name, {"messages": messages})
+    return store.session(name)
+
+
+FOUND = [
+    ("I live in Ghent these days.", ("user", "live in", "Ghent these days")),
+    ("my name is Alex Romero", ("user", "has name", "Alex Romero")),
+    ("From now on call me Max.", ("user", "wants to be called", "Max")),
+    ("I prefer tabs over spaces", ("user", "prefer", "tabs over spaces")),
+    ("I run 5K every morning", ("user", "run", "5K every morning")),
+    ("We adopted a beagle last spring!", ("user", "adopted", "a beagle last spring")),
+    ("I'm planning to repaint the kitchen in May", ("user", "planning to", "repaint the kitchen in May")),
+    ("My sister lives in Turin, actually", ("user's sister", "lives in", "Turin, actually")),
+    ("I'm allergic to walnuts.", ("user", "allergic to", "walnuts")),
+    ("never deploy on a friday", ("user", "wants", "never deploy on a friday")),
+    ("our favourite café is the one on Mill Lane", ("user", "has favourite café", "the one on Mill Lane")),
+    ("The invoice limit is now 4,000 euros", ("invoice limit", "is now", "4,000 euros")),
+    ("Great, I passed the sailing exam - want to see?", ("user", "passed", "the sailing exam")),
+]
+NOTHING = [
+    "Do you think I like tea?",
+    "If I moved to Norway I would sell the boat.",
+    "My friend said I live too far out.",
+    "> I live in Berlin",
+    "```\nI live in Berlin\n```",
+    'She wrote "I hate onions" on the wall.',
+    "I'd love to hear more about you!",
+    "I think you are right.",
+    "Suppose I earn 3,000 a month.",
+    "Wow, that's great!",
+]
+
+
+@pytest.mark.parametrize(("text", "fact"), FOUND, ids=[text[:24] for text, _ in FOUND])
+def test_a_statement_is_found(text: str, fact: tuple[str, str, str]) -> None:
+    """A sentence that states something of its speaker or a thing gives the fact it states."""
+    assert fact in stated(text)
+
+
+@pytest.mark.parametrize("text", NOTHING, ids=[text[:24] for text in NOTHING])
+def test_what_states_nothing_gives_nothing(text: str) -> None:
+    """Questions, suppositions, quotations, code, others' words and talk give no fact."""
+    assert stated(text) == []
+
+
+def test_a_time_is_seen_from_when_it_was_said() -> None:
+    """A time that a sentence names is when an event was, or since when a state holds."""
+    (went,) = find(Utterance(1, "user", "I visited the zoo yesterday", AT))
+    assert (went.valid_from, went.precision.word, went.status.word) == (AT - DAY, "day", "completed")
+
+
+def test_found_facts_stand_in_the_session_with_their_pages(store: Store) -> None:
+    """What a person says is found and stated with its source and its method; what a model says is not."""
+    session = talk(store, "I live in Ghent", "what's up?", "I love rowing")
+    pages = session.memory.find_facts()
+    facts = session.memory.facts()
+    assert [(fact.what, fact.sources, fact.method) for fact in facts] == [
+        ("Ghent", ["p4"], "patterns-en@1"), ("rowing", ["p14"], "patterns-en@1"),
+    ]  # fmt: skip
+    assert pages == [fact.page for fact in facts] and store.verify().ok
+
+
+def test_it_finds_nothing_twice(store: Store) -> None:
+    """Asked again nothing is written; what was said since is found, and what was said again is a further source."""
+    session = talk(store, "I live in Ghent", "I love rowing")
+    session.memory.find_facts()
+    before = session.info().position
+    assert session.memory.find_facts() == [] and session.info().position == before
+    again = talk(store, "I love rowing", "By the way I live in Ghent", "I love rowing", name="nine")
+    again.memory.find_facts()
+    assert [(fact.what, len(fact.sources)) for fact in again.memory.facts()] == [("rowing", 2), ("Ghent", 1)]
+    before = again.info().position
+    assert again.memory.find_facts() == [] and again.info().position == before
+
+
+def test_what_is_said_again_later_is_a_further_source(store: Store) -> None:
+    """A fact that is known gains the page that says it again, and stays one."""
+    session = store.live_session("live", l0_tokens_max=8_000)
+    session.user("I love rowing")
+    session.memory.find_facts()
+    (page,) = session.user("Did I say it? I love rowing.")
+    assert session.memory.find_facts() == []
+    (fact,) = session.memory.facts()
+    assert page in fact.sources and len(fact.sources) == 2
+
+
+def test_a_value_that_changes_ends_the_one_before(store: Store) -> None:
+    """Where somebody lives is what was said last; a value that comes back is known again."""
+    session = talk(store, "I live in Ghent", "I moved to Turin", "I moved to Ghent")
+    session.memory.find_facts()
+    assert [fact.what for fact in session.memory.facts()] == ["Ghent"]
+    assert [fact.what for fact in session.memory.facts(ever=True)] == ["Ghent", "Turin", "Ghent"]
+
+
+def test_what_is_taken_back_is_replaced(store: Store) -> None:
+    """A sentence that takes something back replaces the fact it names, and no other."""
+    session = talk(store, "I play the violin", "I love rowing", "I gave up the violin")
+    session.memory.find_facts()
+    known = {fact.what: fact.superseded_by for fact in session.memory.facts(ever=True)}
+    assert known["the violin"] is not None
+    assert known["rowing"] is None
+
+
+def test_a_live_session_notices_facts_where_it_is_told_to(store: Store) -> None:
+    """With the setting each message of a person is searched as it comes; without, nothing is stated."""
+    on = store.live_session("on", l0_tokens_max=8_000, facts=True)
+    on.user("I'm allergic to walnuts.")
+    off = store.live_session("off", l0_tokens_max=8_000)
+    off.user("I'm allergic to walnuts.")
+    assert [fact.what for fact in on.memory.facts()] == ["walnuts"] and off.memory.facts() == []
+    assert on.debug.check().ok
+
+
+def test_named_speakers_are_who_they_are() -> None:
+    """I is who speaks, by the name that the session has."""
+    assert stated("I love rowing", "Nadia") == [("Nadia", "love", "rowing")]
+
+
+def test_a_language_without_patterns_is_refused(store: Store) -> None:
+    """Of a language nobody wrote patterns for nothing is found, and the error says which there are."""
+    with pytest.raises(InputError, match="en"):
+        talk(store, "I love rowing").memory.find_facts(language="xx")
+
+
+def test_a_plan_says_when(store: Store) -> None:
+    """A plan is known with the time that it names."""
+    session = store.live_session("plan", l0_tokens_max=8_000, facts=True)
+    session.user("I'm going to visit Oslo tomorrow")
+    (fact,) = session.memory.facts()
+    assert fact.status == "planned" and fact.valid_from_us is not None
+    assert iso(fact.valid_from_us)[:10] == iso(AT + DAY)[:10]

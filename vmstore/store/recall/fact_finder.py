@@ -1,0 +1,73 @@
+"""Finds facts in what was said in a session, without a model, and states those that are new."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from vmstore.core.address import page_position
+from vmstore.core.asof import Head
+from vmstore.core.facts import FactType, Precision
+from vmstore.core.page import Standing
+from vmstore.core.times import microseconds
+from vmstore.errors import InputError
+from vmstore.facts.addition import HeldFact, additions
+from vmstore.facts.fact import StatedFact, checked
+from vmstore.facts.find import Utterance, find
+from vmstore.facts.rule import LANGUAGES
+from vmstore.store.host import SessionHost
+from vmstore.store.recall.fact_reads import engine_of, known
+from vmstore.store.recall.results import KnownFact
+
+HUMAN = "user"
+_SAID = """PAGES page, role, actor, created_at, text WHERE type = transcript AND modality = text
+ AND role IN (user, assistant) AND position > $after ORDER BY position"""
+
+
+def utterances(session: SessionHost, after: int = 0) -> list[Utterance]:
+    """What people say in a session: its human, and speakers it has names for; what the model says is never a fact."""
+    answer = engine_of(session._ns).ask(_SAID, session=session.name, params={"after": after})
+    rows: list[Any] = list(answer)
+    untold = session._untold([page_position(row[0]) or 0 for row in rows])
+    said = []
+    for name, role, actor, at, text in rows:
+        page = page_position(name) or 0
+        named = actor not in (None, "user", "assistant")
+        if text and page not in untold and (role == "user" or named):
+            speaker = actor if named else HUMAN
+            said.append(Utterance(page, speaker, text, microseconds(datetime.fromisoformat(at))))
+    return said
+
+
+def find_facts(session: SessionHost, language: str = "en", after: int = 0) -> list[int]:
+    """States the facts that are new in what was said after a position; their pages. Again, it finds nothing new."""
+    if language not in LANGUAGES:
+        raise InputError(f"there are no patterns of {language!r:.40}; there are of {', '.join(LANGUAGES)}")
+    every = known(session._ns, session.name, None, Head(), ever=True)
+    used = {source for fact in every for source in fact.sources}
+    said = [one for one in utterances(session, after) if f"p{one.page}" not in used]
+    held = [_held(fact) for fact in every if fact.superseded_by is None]
+    found = [_dated(fact, one.at_us) for one in said for fact in find(one, language)]
+    return session._add_facts(additions(held, found)) if found else []
+
+
+def _dated(fact: StatedFact, at_us: int) -> StatedFact:
+    """A fact with since when it holds: from when it was said, where nothing else was."""
+    begins = at_us if fact.valid_from is None else fact.valid_from
+    ahead = begins > at_us and fact.status is Standing.ACTIVE
+    status = Standing.PLANNED if ahead else fact.status
+    if status is Standing.PLANNED and fact.valid_from is not None and fact.valid_to is not None:
+        begins = min(begins, fact.valid_to)
+    return checked(msgspec.structs.replace(fact, valid_from=begins, status=status))
+
+
+def _held(fact: KnownFact) -> HeldFact:
+    stated = StatedFact(
+        subject=fact.subject, verb=fact.verb, what=fact.what, text=fact.text or "", attribute=fact.attribute,
+        type=FactType[fact.type.upper()], status=Standing[fact.status.upper()], one=fact.one,
+        valid_from=fact.valid_from_us, precision=Precision[fact.precision.upper()], method=fact.method,
+        sources=tuple(page_position(page) or 0 for page in fact.sources),
+    )  # fmt: skip
+    return HeldFact(stated, page_position(fact.page) or 0)
