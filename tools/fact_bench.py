@@ -16,6 +16,7 @@ from typing import Any
 
 from vmstore.core.text.stems import terms
 from vmstore.core.times import microseconds
+from vmstore.facts.addition import HeldFact, additions
 from vmstore.facts.fact import StatedFact
 from vmstore.facts.find import Utterance, find
 
@@ -28,15 +29,15 @@ def telling(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-def fits(found: StatedFact, labelled: dict[str, Any], speaker: str) -> bool:
+def fits(found: StatedFact, wanted: dict[str, Any], speaker: str) -> bool:
     """Whether a fact that was found is one that a reader labelled."""
     mine, theirs = (telling(f"{subject} {what}") for subject, what in (
-        (found.subject, f"{found.verb} {found.what}"), (labelled["subject"], f"{labelled['verb']} {labelled['what']}"),
+        (found.subject, f"{found.verb} {found.what}"), (wanted["subject"], f"{wanted['verb']} {wanted['what']}"),
     ))  # fmt: skip
     who = telling(speaker) | telling("user")
     shared = (mine & theirs) - who
     shorter = min(len(mine - who), len(theirs - who))
-    objects = telling(f"{found.verb} {found.what}") & telling(f"{labelled['subject']} {labelled['what']} {labelled['verb']}")
+    objects = telling(f"{found.verb} {found.what}") & telling(f"{wanted['subject']} {wanted['what']} {wanted['verb']}")
     return bool(objects - who) and len(shared) >= SHARED_MIN * shorter
 
 
@@ -46,13 +47,24 @@ def found_in(row: dict[str, Any]) -> list[StatedFact]:
     return list(find(Utterance(1, row["speaker"], row["text"], at)))
 
 
+def replaces(row: dict[str, Any], found: list[StatedFact]) -> bool:
+    """Whether what a reversal states ends something that was found in what was said before."""
+    known = [fact for said in row["context"] for fact in found_in(said)]
+    held = [HeldFact(fact, place + 1) for place, fact in enumerate(known)]
+    ended = {(fact.subject, fact.attribute) for fact in known if fact.one}
+    added = [addition for addition in additions(held, found) if addition.fact is not None]
+    return any(one.old is not None or (one.fact.subject, one.fact.attribute) in ended for one in added if one.fact)
+
+
 def main(arguments: list[str]) -> int:
     """Prints the figures of a file."""
     path = next(one for one in arguments if not one.startswith("--"))
-    wanted = right = given = good = 0
+    wanted = right = given = good = reversed_ = ended = 0
     for line in Path(path).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         found = found_in(row)
+        if row["reversal"]:
+            reversed_, ended = reversed_ + 1, ended + replaces(row, found)
         labelled, optional = row["facts"], row.get("optional_facts", [])
         hit = [any(fits(fact, one, row["speaker"]) for fact in found) for one in labelled]
         fit = [any(fits(fact, one, row["speaker"]) for one in labelled) for fact in found]
@@ -70,6 +82,7 @@ def main(arguments: list[str]) -> int:
                 print(f"+ {row['id']} {fact.subject} | {fact.verb} | {fact.what}   <- {fact.text[:200]!r}")
     print(f"recall {right}/{wanted} = {right / max(wanted, 1):.3f}")
     print(f"precision {good}/{given} = {good / max(given, 1):.3f}")
+    print(f"reversals that end something {ended}/{reversed_}")
     return 0
 
 
