@@ -6,7 +6,8 @@ One tally for all who tell it: it is fed from the views, from a log as it is fol
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
+
+import msgspec
 
 from vmstore.core.decision import Use
 
@@ -15,16 +16,18 @@ USES = frozenset({int(Use.FAULT), int(Use.TOOL), int(Use.QUOTE), int(Use.REUSE)}
 """How an answer uses a page, beside citing it."""
 
 
-class TalliedRecall:
+class TalliedRecall(msgspec.Struct):
     """A recall: where it was asked, how, the pages it gave, the best first, and the tokens of what it gave.
 
     `used` says of the pages that were used at which position first.
     """
 
-    def __init__(self, position: int, turn: int, recaller: int, pages: Iterable[int], tokens: int) -> None:
-        self.position, self.turn, self.recaller, self.tokens = position, turn, recaller, tokens
-        self.pages = tuple(dict.fromkeys(pages))
-        self.used: dict[int, int] = {}
+    position: int
+    turn: int
+    recaller: int
+    pages: tuple[int, ...]
+    tokens: int
+    used: dict[int, int] = {}
 
 
 class RecallTally:
@@ -32,16 +35,17 @@ class RecallTally:
 
     def __init__(self) -> None:
         self.recalls: list[TalliedRecall] = []
-        self._open = 0  # the first of them that an answer may still use
+        self._over = 0  # how many of them were given too long ago to be used
 
     def recalled(self, position: int, turn: int, recaller: int, pages: Iterable[int], tokens: int) -> None:
         """Adds a recall."""
-        self.recalls.append(TalliedRecall(position, turn, recaller, pages, tokens))
+        self.recalls.append(TalliedRecall(position, turn, recaller, tuple(dict.fromkeys(pages)), tokens))
 
     def used(self, position: int, turn: int, page: int) -> None:
         """Adds that an answer used a page: of each recall that gave it in this turn or the one before."""
-        while self._open < len(self.recalls) and turn >= self.recalls[self._open].turn + USED_IN:
-            self._open += 1
-        for recall in islice(self.recalls, self._open, None):
+        while self._over < len(self.recalls) and turn >= self.recalls[self._over].turn + USED_IN:
+            self._over += 1
+        for number in range(self._over, len(self.recalls)):
+            recall = self.recalls[number]
             if page in recall.pages:
                 recall.used.setdefault(page, position)

@@ -30,7 +30,16 @@ from vmstore.vm.policies.registry import SHIPPED
 from vmstore.vm.policies.s3fifo import Queues
 from vmstore.vm.recall.postings import Postings
 
-STRUCTS = (ManagedPage, Exchange, RetractedPages, KernelSettings, TranscriptMessage, PageLabels, Reference)
+STRUCTS = (
+    ManagedPage,
+    Exchange,
+    RetractedPages,
+    KernelSettings,
+    TranscriptMessage,
+    PageLabels,
+    Reference,
+    TalliedRecall,
+)
 TUPLES = (claims.KnownClaim, metrics.PromptEntry)
 WORDS = (Load, FaultReason, Denial)
 OBJECTS: tuple[type, ...] = (
@@ -44,7 +53,7 @@ OBJECTS: tuple[type, ...] = (
     Queues,
     *SHIPPED,
 )
-OBJECTS += (metrics.Metrics, metrics.Prefix, metrics.Thrash, RecallTally, TalliedRecall)
+OBJECTS += (metrics.Metrics, metrics.Prefix, metrics.Thrash, RecallTally)
 LEFT_OUT = {State: {"_read", "here"}, Transcript: {"_read"}, metrics.Metrics: {"_about"}}
 """How contents are read, and pages that are there already."""
 _LOW, _HIGH = -(1 << 63), 1 << 63
