@@ -155,6 +155,26 @@ def test_a_time_in_the_question_prefers_what_was_written_then() -> None:
         assert first[0] == pages[1]
 
 
+def test_what_was_written_then_is_among_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many texts say the words better, one of the time that is named is scored too, with numpy and without."""
+    monkeypatch.setattr(weights, "CANDIDATES", 4)
+    told = [("user", "The museum shop has a museum door.", DAY_US, None)] * 12
+    told += [("user", "The museum was long ago.", 60 * DAY_US, None), ("user", "Rain.", 60 * DAY_US, None)]
+    with vmstore.memory_store() as store:
+        session = talk(store, told)
+        question = "What of the museum shop door on 24 January 2024?"
+        found, right = both(session, question, 2)
+        assert rounded(found) == rounded(right) and found.rows[0].row == 12
+        rows = [one.row for one in both(session, "What of the museum shop door?", 2)[0].rows]
+        assert 12 not in rows
+        for broad in ("November 2023", "2023"):
+            found, right = both(session, f"What of the museum shop door in {broad}?", 2)
+            assert rounded(found) == rounded(right)
+        for module in (score, naive):
+            monkeypatch.setattr(module, "DATED_AMONG", 1)
+        assert 12 not in [one.row for one in both(session, question, 2)[0].rows]
+
+
 def test_the_old_score_stays_and_another_is_refused() -> None:
     """`score@1` is still BM25, and a score nobody has is named in the error."""
     with vmstore.memory_store() as store:

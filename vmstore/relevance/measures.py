@@ -51,6 +51,7 @@ PAUSE_US: Final = 4 * 3_600 * 1_000_000
 DAY_US: Final = 86_400 * 1_000_000
 EARLY: Final = 1.5  # what was written before a time is further from it than what was written after
 NEAR_DAYS: Final = 7.0
+DATED_US: Final = 7 * DAY_US  # after a time that is named, what happened then is told of
 SPREAD: Final = (
     0.1,
     0.15,

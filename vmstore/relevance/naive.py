@@ -15,7 +15,16 @@ from vmstore.relevance import measures as m
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Needle, Question, named, needles_of, question_of, spoken_names, words_of
 from vmstore.relevance.traits import Trait
-from vmstore.relevance.weights import DIGITS, Ranked, ScoredRow, ScoredWord, most_candidates, weights
+from vmstore.relevance.weights import (
+    DATED_AMONG,
+    DATED_SHARE,
+    DIGITS,
+    Ranked,
+    ScoredRow,
+    ScoredWord,
+    most_candidates,
+    weights,
+)
 
 
 class FoundNeedle(NamedTuple):
@@ -38,10 +47,13 @@ def score(texts: Any, query: WordQuery, *, now_us: int | None = None, limit: int
         return Ranked([], 0)
     spoken = spoken_names(texts, question)
     found = [_found(texts, needle) for needle in needles_of(texts, question, spoken)]
-    rows, total = _candidates(texts.count, found, question.sentence, most_candidates(limit))
+    most = most_candidates(limit)
+    rows, total = _candidates(texts.count, found, question.sentence, most)
     if spoken and spoken != (there := spoken & _speakers(texts, rows)):
         found = [_found(texts, needle) for needle in needles_of(texts, question, there)]
-        rows, total = _candidates(texts.count, found, question.sentence, most_candidates(limit))
+        rows, total = _candidates(texts.count, found, question.sentence, most)
+    if question.spans and most is not None:
+        rows = sorted({*rows, *_dated(texts, question, found, rows, most)})
     values = _features(texts, question, found, rows)
     known = weights()
     sums = {row: round(sum(known[name] * one for name, one in value.items()), DIGITS) for row, value in values.items()}
@@ -49,6 +61,15 @@ def score(texts: Any, query: WordQuery, *, now_us: int | None = None, limit: int
     explained = ((row, {name: (one, one * known[name]) for name, one in values[row].items() if one}) for row in order)
     words = tuple(ScoredWord(one.needle, len(one.counts), one.weight) for one in found)
     return Ranked([ScoredRow(row, sums[row], parts) for row, parts in explained], total, words=words)
+
+
+def _dated(texts: Any, question: Question, found: Sequence[FoundNeedle], rows: Sequence[int], most: int) -> list[int]:
+    """See `score._dated`."""
+    wide, _ = _candidates(texts.count, found, question.sentence, DATED_AMONG * most)
+    others = sorted({*wide} - {*rows})
+    times = zip(others, texts.columns(others).at_us, strict=True)
+    then = [row for row, at in times if any(low <= at < high + m.DATED_US for low, high in question.spans)]
+    return then if len(then) <= most // DATED_SHARE else []
 
 
 def _speakers(texts: Any, rows: Sequence[int]) -> set[str]:

@@ -6,11 +6,20 @@ import numpy as np
 
 from vmstore.relevance.candidates import Floats, Found, Rows, candidates
 from vmstore.relevance.features import features, lookup
-from vmstore.relevance.measures import FEATURES
+from vmstore.relevance.measures import DATED_US, FEATURES
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Question, question_of, spoken_names, words_of
 from vmstore.relevance.texts import Texts
-from vmstore.relevance.weights import DIGITS, Ranked, ScoredRow, ScoredWord, most_candidates, weights
+from vmstore.relevance.weights import (
+    DATED_AMONG,
+    DATED_SHARE,
+    DIGITS,
+    Ranked,
+    ScoredRow,
+    ScoredWord,
+    most_candidates,
+    weights,
+)
 
 
 def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: int | None = None) -> Ranked:
@@ -48,7 +57,23 @@ def chosen(texts: Texts, question: Question, most: int | None) -> tuple[list[Fou
         # Some are named who say nothing among the candidates, or speak only later: they are words like others.
         found = lookup(texts, question, there)
         rows, total = candidates(texts.count, found, question.sentence, most)
+    if question.spans and most is not None:
+        rows = np.union1d(rows, _dated(texts, question, found, rows, most))
     return found, rows, total
+
+
+def _dated(texts: Texts, question: Question, found: list[Found], rows: Rows, most: int) -> Rows:
+    """More rows, written in or soon after a time that the question names; none where the time narrows nothing.
+
+    What was said then seldom repeats the words of a question that names its time.
+    """
+    wide, _ = candidates(texts.count, found, question.sentence, DATED_AMONG * most)
+    others = np.setdiff1d(wide, rows)
+    at_us = texts.columns(others, ("at_us",)).at_us
+    then = np.zeros(len(others), np.bool_)
+    for from_us, to_us in question.spans:
+        then |= (at_us >= from_us) & (at_us < to_us + DATED_US)
+    return others[then] if np.count_nonzero(then) <= most // DATED_SHARE else others[:0]
 
 
 def _speakers(texts: Texts, rows: Rows) -> set[str]:

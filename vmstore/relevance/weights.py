@@ -15,6 +15,8 @@ from vmstore.relevance.question import Needle
 
 VERSION = "score@2"
 CANDIDATES = 400  # rows that are scored for one question, where not more are asked for
+DATED_AMONG = 5  # times as many are looked at for those of a time that the question names
+DATED_SHARE = 2  # of a time that fits more than one in so many of the places, it says nothing
 WEIGHTS = Path(__file__).with_name("weights.json")
 DIGITS = 9  # of a score, to which two are alike
 
