@@ -124,9 +124,9 @@ class HttpClient:
         return (said.replace(self._secret, "…") if self._secret else said)[:SAID_CHARS_MAX]
 
 
-def _seconds(told: str | None) -> float:
+def _seconds(header: str | None) -> float:
     try:
-        seconds = float(told or 0)
+        seconds = float(header or 0)
     except ValueError:  # a date: the pause of the attempt will do
         return 0.0
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

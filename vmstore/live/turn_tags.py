@@ -34,17 +34,17 @@ def tag(act: Act) -> None:
         turn: list(dict.fromkeys(ends.get(name, name) for page in some for name in act.spoken.tags.get(page, {})))
         for turn, some in pages.items()
     }
-    told = tag_turn(
+    tagged = tag_turn(
         number,
         {turn: names for turn, names in tags.items() if names},
         ends,
         act.spoken.narrowed(),
         lambda turns: _texts(act, pages, turns),
     )
-    for found in told.found:
+    for found in tagged.found:
         _tell(act, own, found.tag, found.method)
-    if told.split is not None:
-        _narrow(act, told.split, pages)
+    if tagged.split is not None:
+        _narrow(act, tagged.split, pages)
 
 
 def _tell(act: Act, pages: Iterable[int], name: str, method: TagMethod, held: int = 1) -> None:

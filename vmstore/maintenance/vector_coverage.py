@@ -1,4 +1,4 @@
-"""How much of what is searched has vectors of the model in use, and whether it is to be embedded anew."""
+"""How much of what is searched has vectors of the model in use, and whether it is to be embedded again."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def _why(model: str, lacking: int, texts: int, others: dict[str, int]) -> str | 
     """Why texts are to be embedded; None where too few lack a vector."""
     if not lacking or (lacking < REEMBED_TEXTS and lacking < REEMBED_SHARE * texts):
         return None
-    told = f"{lacking:,} of {texts:,} texts have no vector of {model}"
-    return f"{told}; the model was {', '.join(sorted(others))} before" if others else told
+    lack = f"{lacking:,} of {texts:,} texts have no vector of {model}"
+    return f"{lack}; the model was {', '.join(sorted(others))} before" if others else lack

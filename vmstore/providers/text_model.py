@@ -64,12 +64,12 @@ class OpenAIModel:
         asked = {"model": self.name, "messages": messages, "max_tokens": self._tokens_out_max}
         body = _object(self._client.asked(msgspec.json.encode(asked)), self._client.host)
         message = _at(body, "choices", 0, "message")
-        told = [_at(message, name) for name in ("content", "reasoning_content", "reasoning")]
-        text = next((one for one in told if isinstance(one, str) and one.strip()), None)
+        fields = [_at(message, name) for name in ("content", "reasoning_content", "reasoning")]
+        text = next((one for one in fields if isinstance(one, str) and one.strip()), None)
         return _reply(text, body, ("prompt_tokens", "completion_tokens"), self._client.host)
 
     def close(self) -> None:
-        """Lets go of the connections that are kept."""
+        """Closes the connections that are kept."""
         self._client.close()
 
 
@@ -103,7 +103,7 @@ class AnthropicModel:
         return _reply(text, body, ("input_tokens", "output_tokens"), self._client.host)
 
     def close(self) -> None:
-        """Lets go of the connections that are kept."""
+        """Closes the connections that are kept."""
         self._client.close()
 
 

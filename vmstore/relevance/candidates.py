@@ -70,15 +70,15 @@ class _Added:
     def places(self, count: int) -> Rows:
         """The rows within twice the reach of any, ascending.
 
-        Numbered anew they stand as close to each other as before, as far as a word reaches; where rows are left out
-        between two of them no word is within its reach.
+        Renumbered rows keep their distances as far as a word reaches; where rows are left out between two of them, no
+        word is within its reach.
         """
         lists = [rows for rows, _ in self.words + self.likes]
         wide = (np.concatenate(lists)[:, None] + np.arange(-2 * NEAR, 2 * NEAR + 1)).ravel()
         return np.unique(wide[(wide >= 0) & (wide < count)])
 
     def at(self, places: Rows) -> _Added:
-        """The same, rows numbered anew."""
+        """The same, rows renumbered."""
         found = _Added((), False)
         found.words = [(np.searchsorted(places, rows), gains) for rows, gains in self.words]
         found.likes = [(np.searchsorted(places, rows), gains) for rows, gains in self.likes]

@@ -76,8 +76,8 @@ def around(texts: Texts, rows: Rows) -> Around:
     wide = rows[:, None] + np.arange(-NEAR, NEAR + 1)
     inside = (wide >= 0) & (wide < texts.count)
     wide = np.clip(wide, 0, max(texts.count - 1, 0))
-    told = texts.columns(wide.ravel(), LOOKED_AT)
-    columns = TextColumns(*(np.asarray(column).reshape(wide.shape) for column in told))
+    near_columns = texts.columns(wide.ravel(), LOOKED_AT)
+    columns = TextColumns(*(np.asarray(column).reshape(wide.shape) for column in near_columns))
     step = inside[:, 1:] & inside[:, :-1] & (columns.session[:, 1:] == columns.session[:, :-1])
     step &= np.abs(np.diff(columns.at_us, axis=1)) <= PAUSE_US
     same = np.ones(wide.shape)

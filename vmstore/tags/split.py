@@ -39,16 +39,16 @@ def due(counts: Mapping[str, int], turns: int, done: frozenset[str]) -> str | No
 def split(tag: str, turns: Sequence[tuple[int, TurnText]]) -> TagSplit | None:
     """How the turns of a tag fall under narrower ones; None where fewer than two groups of them are about one thing."""
     own = set(terms_of(TurnText(tag.replace("-", " "))).weights)
-    told = [(number, terms_of(text)) for number, text in turns]
-    spread: Counter[str] = Counter(term for _, terms in told for term in terms.asked - own)
+    turn_terms = [(number, terms_of(text)) for number, text in turns]
+    spread: Counter[str] = Counter(term for _, terms in turn_terms for term in terms.asked - own)
     shown: dict[str, str] = {}
-    for _, terms in told:
+    for _, terms in turn_terms:
         for term in terms.asked:
             shown.setdefault(term, terms.shown[term])
-    most = len(told) * 3 // 4  # what nearly every turn has tells them apart no more than the tag does
+    most = len(turn_terms) * 3 // 4  # what nearly every turn has tells them apart no more than the tag does
     heads = sorted((t for t in spread if GROUP_MIN <= spread[t] <= most), key=lambda t: (-spread[t], t))[:GROUPS_MAX]
     groups: dict[str, list[int]] = {}
-    for number, terms in told:
+    for number, terms in turn_terms:
         mine = [term for term in heads if term in terms.asked]
         if mine:
             groups.setdefault(max(mine, key=lambda term: (terms.weights[term], -heads.index(term))), []).append(number)

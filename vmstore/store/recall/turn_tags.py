@@ -102,18 +102,20 @@ def _found(session: SessionHost, lane: Branch, position: int) -> tuple[list[TagC
             continue
         if count == TURNS_AT_ONCE:
             break
-        told = tag_turn(turn, {t: names for t, names in tags.items() if names}, ends, frozenset(split), read)
+        tagged = tag_turn(turn, {t: names for t, names in tags.items() if names}, ends, frozenset(split), read)
         count += 1
-        tags[turn] = [found.tag for found in told.found]
-        for found in told.found:
+        tags[turn] = [found.tag for found in tagged.found]
+        for found in tagged.found:
             changes += [TagChange(page, found.tag, int(found.method)) for page in some]
         for page in some:
             has[page] = dict.fromkeys(tags[turn])
-        if told.split is not None:
-            changes += _narrowed(told.split, pages, has)
-            tags.update({t: list(dict.fromkeys(n for p in pages[t] for n in has.get(p, ()))) for t in told.split.turns})
-            split |= {*told.split.turns.values()}
-            ends[told.split.tag] = told.split.canonical
+        if tagged.split is not None:
+            changes += _narrowed(tagged.split, pages, has)
+            tags.update(
+                {t: list(dict.fromkeys(n for p in pages[t] for n in has.get(p, ()))) for t in tagged.split.turns}
+            )
+            split |= {*tagged.split.turns.values()}
+            ends[tagged.split.tag] = tagged.split.canonical
             tags = {t: [ends.get(name, name) for name in names] for t, names in tags.items()}
     return changes, count
 

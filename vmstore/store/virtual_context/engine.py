@@ -152,12 +152,12 @@ class VirtualContextEngine:
     def _summed_up(self, text: str) -> str:
         assert self._summarizer is not None, "asked only where there is one"
         if callable(self._summarizer):
-            told = self._summarizer(text)
+            reply = self._summarizer(text)
         else:
-            told = self._summarizer.complete(SUMMARY_PROMPT + text).text
-        if not isinstance(told, str) or not told.strip():
+            reply = self._summarizer.complete(SUMMARY_PROMPT + text).text
+        if not isinstance(reply, str) or not reply.strip():
             raise InputError("it answered no text")
-        return told if len(told) < len(text) else ""
+        return reply if len(reply) < len(text) else ""
 
     def _take(self, one: Spoken) -> None:
         """Tells the live session one message."""
@@ -169,8 +169,8 @@ class VirtualContextEngine:
                 for call, name, arguments in one.calls
             ]
             self._live.pack()
-            told = {"role": "assistant", "content": one.text or None, **({"tool_calls": calls} if calls else {})}
-            self._live.assistant(told, at_us=one.at_us)
+            answer = {"role": "assistant", "content": one.text or None, **({"tool_calls": calls} if calls else {})}
+            self._live.assistant(answer, at_us=one.at_us)
         elif one.text.strip():
             self._live.user(one.text, at_us=one.at_us)
 

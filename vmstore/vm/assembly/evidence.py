@@ -30,7 +30,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 class AnswerSentences:
-    """The sentences that answer a question, of texts that are asked best first; each sentence is told once.
+    """The sentences that answer a question, of texts that are asked best first; each sentence is quoted once.
 
     What many texts say, as a phrase somebody ends each answer with, tells none of them from the others: it answers
     the less, the more of them have it.
@@ -39,7 +39,7 @@ class AnswerSentences:
     def __init__(self, asked: Iterable[str], texts: Sequence[str]) -> None:
         self._weights = weights(asked, texts)
         self._counts = Counter(sentence for text in texts for sentence in set(sentences_of(text)))
-        self._told: set[str] = set()
+        self._quoted: set[str] = set()
 
     def of(self, text: str, tokens: int) -> str:
         """What of a text answers best within some tokens, `…` for what is out; empty where nothing new does.
@@ -47,9 +47,9 @@ class AnswerSentences:
         A short text stands as it is.
         """
         sentences = sentences_of(text)
-        new = [sentence not in self._told for sentence in sentences]
+        new = [sentence not in self._quoted for sentence in sentences]
         if len(text) <= min(tokens, SHORT_TOKENS) * CHARACTERS_PER_TOKEN:
-            self._told.update(sentences)
+            self._quoted.update(sentences)
             return " ".join(sentences) if any(new) else ""
         worth = [self._worth(sentence) * is_new for sentence, is_new in zip(sentences, new, strict=True)]
         ordered = sorted((at for at, value in enumerate(worth) if value > 0), key=lambda at: (-worth[at], at))
@@ -62,7 +62,7 @@ class AnswerSentences:
                 room -= needed
         if not chosen:
             return cut(sentences[ordered[0]], room) if ordered else ""
-        self._told.update(sentences[at] for at in chosen)
+        self._quoted.update(sentences[at] for at in chosen)
         return _joined(sentences, chosen)
 
     def _worth(self, sentence: str) -> float:

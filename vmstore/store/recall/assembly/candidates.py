@@ -277,20 +277,22 @@ def _evidence(
         origin = known[hit.lane.session, hit.page]
         said.append((hit, PlacedText(hit.page, origin.role, origin.at, hit.text, 0, hit.score)))
     for hit, beside in neighbours(ns.log, positions, hits[:BESIDE_MAX]):
-        said += [(hit, text._replace(score=hit.score * BESIDE)) for text in beside if _is_told_with(text, shown)]
+        said += [(hit, text._replace(score=hit.score * BESIDE)) for text in beside if _comes_along(text, shown)]
     for hit, text in sorted(said, key=lambda pair: -(pair[1].score or 0.0)):
         place = hit.lane.session, text.page
         if place not in made:
             name = names[hit.lane.session]
             past = REPLACED if (name, text.page) in replaced else ""
-            told = evidence.of(text.text, PICKED_TOKENS)
-            if told:
-                made[place] = _line(text, name, f"{Role(text.role).word}{past}", [told, shorter(told, LEAST_TOKENS)])
+            forms_of_text = evidence.of(text.text, PICKED_TOKENS)
+            if forms_of_text:
+                made[place] = _line(
+                    text, name, f"{Role(text.role).word}{past}", [forms_of_text, shorter(forms_of_text, LEAST_TOKENS)]
+                )
     return list(made.values())
 
 
-def _line(text: PlacedText, session: str, who: str, told: Sequence[str]) -> PromptCandidate:
-    lines = [f"{who}: {harmless(each)}" for each in told if each]
+def _line(text: PlacedText, session: str, who: str, forms_of_text: Sequence[str]) -> PromptCandidate:
+    lines = [f"{who}: {harmless(each)}" for each in forms_of_text if each]
     forms = [CandidateForm(level, tokens_in(line) + 1, line) for level, line in enumerate(lines)]
     assert text.score is not None, "what was found, or stands beside it, has a score"
     return PromptCandidate(
@@ -306,8 +308,8 @@ def _line(text: PlacedText, session: str, who: str, told: Sequence[str]) -> Prom
     )
 
 
-def _is_told_with(text: PlacedText, shown: frozenset[int]) -> bool:
-    """Whether what stands beside an answer is told with it: words of a person or a model the prompt has not got."""
+def _comes_along(text: PlacedText, shown: frozenset[int]) -> bool:
+    """Whether what stands beside an answer comes along: words of a person or a model the prompt has not got."""
     return text.role in SAID_BY and text.page not in shown and text.text.lstrip()[:1] not in ("{", "[")
 
 
