@@ -12,6 +12,7 @@ import pytest
 
 from tests.disasters.child import kill, start
 from tests.disasters.disk import disk
+from tests.refusals import refused
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log import compaction, sqlite
 from vmstore.log.commit import genesis
@@ -237,9 +238,9 @@ def test_a_killed_packing_loses_nothing(log: SqliteLog, path: Path) -> None:
 def test_a_reader_may_not_pack(log: SqliteLog, path: Path) -> None:
     """A handle for reading refuses to pack and to sweep, and may look for what would be swept."""
     reader = SqliteLog(path, readonly=True)
-    for refused in (reader.compact, lambda: reader.sweep(1 << 60)):
+    for write in (reader.compact, lambda: reader.sweep(1 << 60)):
         with refused("read-only", ReadOnlyError):
-            refused()
+            write()
     assert reader.sweep(1 << 60, dry=True) == []
     reader.close()
 

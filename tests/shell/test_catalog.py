@@ -75,7 +75,7 @@ def test_what_is_said_of_a_page(run: Run, kept: Path) -> None:
     assert "annotated" in run("history", kept, "s", "p4").out
     assert run("annotate", kept, "s", "p4", "--untag", "x", "--quiet").out == ""
     for wrong, why in (
-        (["p4"], "nothing is said"),
+        (["p4"], "nothing is given"),
         (["p4", "--anchor", "name"], "give NAME=VALUE"),
         (["p4", "--importance", "7"], "no share"),
         (["p4@call:1", "--tag", "x"], "holds from now on"),
