@@ -111,7 +111,7 @@ def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, new: frozenset
     """The pages that are worth bringing back, each with what may have changed it since.
 
     Where the message asks, what was decided of each thing it names comes too, and a claim in the prompt that something
-    later may say otherwise of gives way to what it was found in, and that: the prompt after it is cached again.
+    later may say otherwise of gives way to what it was found in, and that: what stood behind it is written again.
     """
     telling = [match for match in ranked if act.index.tells(match.page)]
     best = _best(act, telling, asks)
