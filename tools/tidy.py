@@ -25,7 +25,7 @@ FOLDER_FILES_MAX = 20
 
 # Names of public classes that stand for two things. It may only become shorter: what is taken off does not come back.
 # The moment `vmstore.Turn` and what a projector is told; and the mutations, whose names are in every log's answers.
-SHARED_CLASSES = frozenset(["Fact", "Turn"])
+SHARED_CLASSES = frozenset(["Turn"])
 
 # Words that point to papers which are not in the repository; in halves, as above.
 PAPERS = re.compile(

@@ -24,7 +24,7 @@ from vmstore.log.port import Log
 from vmstore.views.branch import Branch
 from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.dispatch import Dispatcher, Moment, decoded, hash_at, parent_of, uncollected
-from vmstore.views.projector import Fact
+from vmstore.views.projector import PlacedMutation
 from vmstore.views.reads.resolve_asof import moment_at
 
 READ = 256  # commits at a time
@@ -77,8 +77,8 @@ class SegmentWriter:
             raise CorruptError(f"commit {self.ordinal + 1} cannot be cut ({error}); run `vmstore verify`") from error
 
     def _commit(self, walk: Dispatcher, commit: Commit) -> None:
-        fact = walk.through(commit, decoded(commit))
-        self._standing[commit.session] = fact.turn, fact.call, commit.hash
+        placed = walk.through(commit, decoded(commit))
+        self._standing[commit.session] = placed.turn, placed.call, commit.hash
         self.ordinal, self.last = commit.ordinal, commit.hash
         self.chain.update(commit.hash)
         self.mutations = len(self._kinds)
@@ -98,29 +98,29 @@ class SegmentWriter:
 
     # ---- the handlers
 
-    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
+    def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Takes down where the commit stands, and of which kinds its mutations are."""
-        c, row = fact.commit, len(self._kinds)
+        c, row = placed.commit, len(self._kinds)
         self._shift = row - c.first
         self._commits.extend((c.ordinal, c.session, c.first, len(mutations), c.at, c.logged_at))
-        self._moments.extend((row, fact.turn, fact.call))
+        self._moments.extend((row, placed.turn, placed.call))
         self._kinds.extend([m.number if type(m) is Unknown else m.NUMBER for m in mutations])
 
-    def on_turn(self, fact: Fact, m: Turn) -> None:
+    def on_turn(self, placed: PlacedMutation, m: Turn) -> None:
         """Takes down from where on the turn is in force."""
-        self._moments.extend((self._shift + fact.position, fact.turn, fact.call))
+        self._moments.extend((self._shift + placed.position, placed.turn, placed.call))
 
-    def on_pack(self, fact: Fact, m: Pack) -> None:
+    def on_pack(self, placed: PlacedMutation, m: Pack) -> None:
         """Takes down the call, what it brought in and what it let go."""
-        row, move = self._shift + fact.position, self._moves.extend
-        self._moments.extend((row, fact.turn, fact.call))
-        self._pack(fact, m)
+        row, move = self._shift + placed.position, self._moves.extend
+        self._moments.extend((row, placed.turn, placed.call))
+        self._pack(placed, m)
         for page in m.left:
             move((row, page, NULL, NULL, NULL))
         for page, content, level, rank in m.entered:
             move((row, page, content, level, rank))
 
-    def _taking(self, kind: type) -> Callable[[Fact, Any], None]:
+    def _taking(self, kind: type) -> Callable[[PlacedMutation, Any], None]:
         """A handler that takes down the fields of a kind."""
         row, extend = self._rows[kind].append, self._fields[kind].extend
         names = [field for field, _ in FIELDS[kind]]
@@ -128,8 +128,8 @@ class SegmentWriter:
             attrgetter(*names) if names[1:] else lambda m: (getattr(m, names[0]),)  # which gives no tuple for one
         )
 
-        def take(fact: Fact, m: Any) -> None:
-            row(self._shift + fact.position)
+        def take(placed: PlacedMutation, m: Any) -> None:
+            row(self._shift + placed.position)
             values = read(m)
             extend([NULL if value is None else value for value in values] if None in values else values)
 

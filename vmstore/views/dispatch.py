@@ -21,10 +21,10 @@ from vmstore.log.port import Log
 from vmstore.views.branch import Branch
 from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.log_reader import LogReader
-from vmstore.views.projector import Fact, Projector, check_handlers
+from vmstore.views.projector import PlacedMutation, Projector, check_handlers
 
 GIVEN_MAX = 8 << 20  # bytes of names and labels that listeners may hold before they are written
-Handler = Callable[[Fact, Any], None]
+Handler = Callable[[PlacedMutation, Any], None]
 Moment = tuple[int, int, bytes]
 """Where a session stands: turn, call, and the hash its next commit follows."""
 
@@ -59,7 +59,7 @@ class Dispatcher:
             for kind, name in names.items()
         }
 
-    def through(self, commit: Commit, mutations: Sequence[AnyMutation]) -> Fact:
+    def through(self, commit: Commit, mutations: Sequence[AnyMutation]) -> PlacedMutation:
         """Walks through one commit; the moment at its end. Raises CorruptError where it breaks the chain."""
         try:
             assert mutations, "`decoded` refuses a commit that holds nothing"
@@ -69,30 +69,30 @@ class Dispatcher:
         if not follows(previous, commit):
             raise CorruptError(f"commit {commit.ordinal} does not match its hash; run `vmstore verify`")
         self._cellar.note(commit)
-        fact = Fact(commit, turn, call, self._cellar)
+        placed = PlacedMutation(commit, turn, call, self._cellar)
         for see in self._whole:
-            see(fact, mutations)
+            see(placed, mutations)
         position = commit.first
         handlers, cellar, spill = self._handlers, self._cellar, self._spill
         for mutation in mutations:
-            fact.position = position
+            placed.position = position
             position += 1
             for handler in handlers.get(type(mutation), ()):
-                handler(fact, mutation)
+                handler(placed, mutation)
             if cellar.given > GIVEN_MAX and spill is not None:
                 spill()
                 cellar.given = 0
-        return fact
+        return placed
 
 
-def _turned(fact: Fact, m: Turn) -> None:
+def _turned(placed: PlacedMutation, m: Turn) -> None:
     """A turn begins with the mutation that says so."""
-    fact.turn = m.number
+    placed.turn = m.number
 
 
-def _called(fact: Fact, m: Pack) -> None:
+def _called(placed: PlacedMutation, m: Pack) -> None:
     """A call is made by its pack."""
-    fact.call = m.call
+    placed.call = m.call
 
 
 _MOVES: dict[type, tuple[Handler, ...]] = {Turn: (_turned,), Pack: (_called,)}

@@ -25,7 +25,7 @@ Row = tuple[Any, ...]
 VALUES_MAX = 2000  # bound at once: longer statements save no more
 
 
-class Fact:
+class PlacedMutation:
     """One mutation with its moment: where it stands and in which turn and call.
 
     One object serves a whole commit; the fold moves it from mutation to mutation.
@@ -132,7 +132,7 @@ class Projector:
         """The kinds of mutation it follows."""
         return [name[3:] for name in dir(cls) if name.startswith("on_") and name != "on_commit"]
 
-    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
+    def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Sees a whole commit; `fact` is the moment before its first mutation."""
 
     def flush(self) -> None:

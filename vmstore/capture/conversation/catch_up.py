@@ -20,7 +20,7 @@ from vmstore.core.page import Role, Slot, Status
 from vmstore.core.text.json_text import plain
 from vmstore.core.text.skeleton import fill, loads
 from vmstore.log.port import Log
-from vmstore.views.projector import Fact
+from vmstore.views.projector import PlacedMutation
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import read_cells
 
@@ -64,22 +64,22 @@ class CatchUp:
         self._replies: dict[int, Sealed] = {}  # what each keeps beside its messages, by call
         self._last: MessageState | None = None  # what was said last, where that may have ended the turn
 
-    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
+    def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Notes where the conversation will stand."""
-        self.position, self.hash = fact.commit.last, fact.commit.hash
+        self.position, self.hash = placed.commit.last, placed.commit.hash
 
-    def on_turn(self, fact: Fact, m: Turn) -> None:
+    def on_turn(self, placed: PlacedMutation, m: Turn) -> None:
         """A turn that opened has not had its last word."""
         self._conversation.final, self._last = False, None
 
-    def on_configure(self, fact: Fact, m: Configure) -> None:
+    def on_configure(self, placed: PlacedMutation, m: Configure) -> None:
         """Notes the factor."""
         self._conversation.factor_ppm = m.factor_ppm
 
-    def on_message(self, fact: Fact, m: Message) -> None:
+    def on_message(self, placed: PlacedMutation, m: Message) -> None:
         """Adds the message; its pages follow."""
-        state = MessageState(fact.position, Role(m.role), Slot(m.slot), b"")
-        self._skeletons[state] = _sealed(fact, m.envelope)
+        state = MessageState(placed.position, Role(m.role), Slot(m.slot), b"")
+        self._skeletons[state] = _sealed(placed, m.envelope)
         self._conversation.messages.append(state)
         self._changed[state] = None
         if m.reply_to is not None:
@@ -87,16 +87,18 @@ class CatchUp:
         elif m.role == Role.ASSISTANT:
             self._last = state
 
-    def on_create(self, fact: Fact, m: Create) -> None:
+    def on_create(self, placed: PlacedMutation, m: Create) -> None:
         """Adds a page to its message, where it has one."""
         if m.labels is not None:
-            self._labels[fact.position] = Labels(not m.message and m.content is None, m.tokens, _sealed(fact, m.labels))
+            self._labels[placed.position] = Labels(
+                not m.message and m.content is None, m.tokens, _sealed(placed, m.labels)
+            )
         state = self._held(m.message)
         if state is None:
             return
-        page = PageState(fact.position, b"", PageIdentity(m.modality), state)
+        page = PageState(placed.position, b"", PageIdentity(m.modality), state)
         self._conversation.pages.add(page)
-        self._made[page.page] = [CreatedContent(fact.position, 0, _sealed(fact, m.content))]
+        self._made[page.page] = [CreatedContent(placed.position, 0, _sealed(placed, m.content))]
         self._changed[state] = None
         if not state.seen:  # else the pack that shows it brings it in
             state.pages.append(page)
@@ -108,33 +110,33 @@ class CatchUp:
         at = bisect_left(messages, message, key=number_of)
         return messages[at] if at < len(messages) and messages[at].message == message else None
 
-    def on_update(self, fact: Fact, m: Update) -> None:
+    def on_update(self, placed: PlacedMutation, m: Update) -> None:
         """Has the page show its new content, as its writer did."""
         page = self._conversation.pages.get(m.page)
         if page is None:
             return
-        page.version, page.full, page.position, page.level = m.version, fact.position, fact.position, 0
-        self._made[m.page] = [CreatedContent(fact.position, 0, _sealed(fact, m.content))]
+        page.version, page.full, page.position, page.level = m.version, placed.position, placed.position, 0
+        self._made[m.page] = [CreatedContent(placed.position, 0, _sealed(placed, m.content))]
         self._conversation.unshown.add(m.page)
         self._changed[page.of] = None
 
-    def on_compress(self, fact: Fact, m: Compress) -> None:
+    def on_compress(self, placed: PlacedMutation, m: Compress) -> None:
         """Adds a representation, which a pack may show."""
         page = self._conversation.pages.get(m.page)
         if page is not None:
-            made = CreatedContent(fact.position, m.level, _sealed(fact, m.content))
+            made = CreatedContent(placed.position, m.level, _sealed(placed, m.content))
             self._made.setdefault(m.page, []).append(made)
             self._changed[page.of] = None
 
-    def on_pack(self, fact: Fact, m: Pack) -> None:
+    def on_pack(self, placed: PlacedMutation, m: Pack) -> None:
         """Has the pages stand where the call put them."""
         self._conversation.own = False
         for message, ref in m.envelopes:
             if (state := self._held(message)) is not None:
-                self._skeletons[state] = _sealed(fact, ref)
+                self._skeletons[state] = _sealed(placed, ref)
                 self._changed[state] = None
         if m.rest is not None:
-            self._rest = _sealed(fact, m.rest)
+            self._rest = _sealed(placed, m.rest)
         if m.shape is not None:
             self._conversation.shape = m.shape
         for state, pages in self._conversation.place(m.entered, m.left).items():
@@ -146,9 +148,9 @@ class CatchUp:
             if (shown := self._conversation.pages.get(page)) is not None:
                 shown.position, shown.level = content, level
 
-    def on_reply(self, fact: Fact, m: Reply) -> None:
+    def on_reply(self, placed: PlacedMutation, m: Reply) -> None:
         """Notes whether that was the final answer, that usage was reported, and what came back."""
-        self._replies[m.call] = _sealed(fact, m.aside)
+        self._replies[m.call] = _sealed(placed, m.aside)
         if m.status == Status.OK:
             self._conversation.final, self._last = bool(m.final), None
         if m.tokens_in and self._conversation.opaque is None:
@@ -253,6 +255,6 @@ def _filled(state: MessageState, contents: Sequence[bytes]) -> Any:
         return object()
 
 
-def _sealed(fact: Fact, ref: CellRef | None) -> Sealed:
-    number, commitment = fact.sealed(ref)
+def _sealed(placed: PlacedMutation, ref: CellRef | None) -> Sealed:
+    number, commitment = placed.sealed(ref)
     return number or 0, commitment

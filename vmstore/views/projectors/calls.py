@@ -12,7 +12,7 @@ from vmstore.core.mutation import Configure, Open, Pack, Reply
 from vmstore.core.page import Origin, Status
 from vmstore.core.text.json_text import plain
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector, columns
+from vmstore.views.projector import PlacedMutation, Projector, columns
 from vmstore.views.projectors.pages import object_of
 
 
@@ -94,39 +94,39 @@ class CallsProjector(Projector):
         self._made: dict[tuple[int, int], list[Any]] = {}  # calls the table does not hold yet
         self._replies: list[tuple[Any, ...]] = []  # to calls it holds
 
-    def in_force(self, fact: Fact) -> CallSettings:
+    def in_force(self, placed: PlacedMutation) -> CallSettings:
         """What holds of a session's requests before a fact."""
-        found = self._inforce.get(fact.session)
+        found = self._inforce.get(placed.session)
         if found is None:
-            lane = Branch(self.db, fact.session)
-            settings = before(lane, fact.position) or (None, None, None, None)
-            found = self._inforce[fact.session] = CallSettings(*settings, factor(lane, fact.position))
+            lane = Branch(self.db, placed.session)
+            settings = before(lane, placed.position) or (None, None, None, None)
+            found = self._inforce[placed.session] = CallSettings(*settings, factor(lane, placed.position))
         return found
 
-    def on_open(self, fact: Fact, m: Open) -> None:
+    def on_open(self, placed: PlacedMutation, m: Open) -> None:
         """Nothing is in force in a session that inherits nothing."""
         if m.origin != Origin.FORK:
-            self._inforce[fact.session] = CallSettings()
+            self._inforce[placed.session] = CallSettings()
 
-    def on_configure(self, fact: Fact, m: Configure) -> None:
+    def on_configure(self, placed: PlacedMutation, m: Configure) -> None:
         """Notes the factor from here on."""
-        self.in_force(fact).factor_ppm = m.factor_ppm
-        self.rows["settings"].append((fact.session, fact.position, m.estimator, m.factor_ppm))
+        self.in_force(placed).factor_ppm = m.factor_ppm
+        self.rows["settings"].append((placed.session, placed.position, m.estimator, m.factor_ppm))
 
-    def on_pack(self, fact: Fact, m: Pack) -> None:
+    def on_pack(self, placed: PlacedMutation, m: Pack) -> None:
         """Adds the call; what the pack leaves unsaid holds from the call before."""
-        now = self.in_force(fact)
+        now = self.in_force(placed)
         if m.rest is not None:
-            now.rest, now.commitment = fact.sealed(m.rest)
-            now.model = plain(object_of(fact.content(m.rest)).get("model"))
+            now.rest, now.commitment = placed.sealed(m.rest)
+            now.model = plain(object_of(placed.content(m.rest)).get("model"))
         if m.shape is not None:
             now.shape = m.shape
-        self._made[fact.session, m.call] = [
-            fact.session,
+        self._made[placed.session, m.call] = [
+            placed.session,
             m.call,
-            fact.turn,
-            fact.position,
-            fact.at,
+            placed.turn,
+            placed.position,
+            placed.at,
             m.fidelity,
             now.shape,
             now.model,
@@ -142,16 +142,16 @@ class CallsProjector(Projector):
             *_OPEN,
         ]
 
-    def on_reply(self, fact: Fact, m: Reply) -> None:
+    def on_reply(self, placed: PlacedMutation, m: Reply) -> None:
         """Completes the call."""
         values = (m.status, m.final, m.tokens_in, m.tokens_cached, m.tokens_out, m.cost, m.latency)
-        ended = (*values, *fact.sealed(m.aside), fact.position)
+        ended = (*values, *placed.sealed(m.aside), placed.position)
         assert len(ended) == len(_ENDED), "it replaces as much of the row as a reply says"
-        made = self._made.get((fact.session, m.call))
+        made = self._made.get((placed.session, m.call))
         if made is None:
-            self._replies.append((*ended, fact.session, m.call))
+            self._replies.append((*ended, placed.session, m.call))
             return
-        self._replaced(fact.session, m.call, made[-len(ended) :])
+        self._replaced(placed.session, m.call, made[-len(ended) :])
         made[-len(ended) :] = ended
 
     def _replaced(self, session: int, call: int, ended: Sequence[Any]) -> None:

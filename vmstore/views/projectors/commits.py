@@ -11,7 +11,7 @@ from vmstore.core.mutation import Open
 from vmstore.core.page import Origin
 from vmstore.log.commit import NO_REQUEST
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class CommitsProjector(Projector):
@@ -29,9 +29,9 @@ class CommitsProjector(Projector):
         super().__init__(db)
         self._maxima: dict[int, tuple[int, int]] = {}  # of both clocks, by session
 
-    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
+    def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Adds the commit's row."""
-        commit = fact.commit
+        commit = placed.commit
         session, at, logged_at = commit.session, commit.at, commit.at + commit.lag
         first = mutations[0]
         known = self._maxima.get(session)
@@ -39,7 +39,7 @@ class CommitsProjector(Projector):
             known = _before(Branch(self.db, session), commit.first)
         at_max, logged_max = known or (at, logged_at)
         self._maxima[session] = at_max, logged_max = max(at_max, at), max(logged_max, logged_at)
-        request = None if commit.request == NO_REQUEST else fact.text(commit.request)
+        request = None if commit.request == NO_REQUEST else placed.text(commit.request)
         self.rows["commits"].append(
             (
                 session,

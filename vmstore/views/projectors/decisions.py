@@ -30,7 +30,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Origin
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector, columns
+from vmstore.views.projector import PlacedMutation, Projector, columns
 from vmstore.views.projectors.pages import object_of, strict_object_of
 
 ASKS = frozenset((Reference.NUMBER, Cite.NUMBER, Recall.NUMBER))
@@ -87,91 +87,91 @@ class DecisionsProjector(Projector):
         self._rows, self._pins, self._choices = (self.rows[table] for table in self.schema)
         self._settings: dict[int, str | None] = {}  # the settings in force, by session
 
-    def on_open(self, fact: Fact, m: Open) -> None:
+    def on_open(self, placed: PlacedMutation, m: Open) -> None:
         """A fork works as its parent did; another session begins with no settings."""
-        inherited = in_force(Branch(self.db, fact.session), m.parent_position) if m.origin == Origin.FORK else None
-        self._settings[fact.session] = inherited
+        inherited = in_force(Branch(self.db, placed.session), m.parent_position) if m.origin == Origin.FORK else None
+        self._settings[placed.session] = inherited
         if inherited is not None:
-            self._choose(fact, inherited)
+            self._choose(placed, inherited)
 
-    def on_settings(self, fact: Fact, m: Settings) -> None:
+    def on_settings(self, placed: PlacedMutation, m: Settings) -> None:
         """Adds the settings that are in force from here on."""
-        if fact.session not in self._settings:
-            self._settings[fact.session] = in_force(Branch(self.db, fact.session), fact.position - 1)
-        before = object_of(self._settings[fact.session])
-        settings = self._settings[fact.session] = json.dumps(before | strict_object_of(fact.content(m.told)))
-        self._choose(fact, settings)
+        if placed.session not in self._settings:
+            self._settings[placed.session] = in_force(Branch(self.db, placed.session), placed.position - 1)
+        before = object_of(self._settings[placed.session])
+        settings = self._settings[placed.session] = json.dumps(before | strict_object_of(placed.content(m.told)))
+        self._choose(placed, settings)
 
-    def _choose(self, fact: Fact, settings: str) -> None:
+    def _choose(self, placed: PlacedMutation, settings: str) -> None:
         budget = object_of(settings).get(BUDGET)
         counted = type(budget) is int and 0 <= budget < 1 << 40
-        self._choices.append((fact.session, fact.position, budget if counted else None, settings))
+        self._choices.append((placed.session, placed.position, budget if counted else None, settings))
 
-    def on_reference(self, fact: Fact, m: Reference) -> None:
+    def on_reference(self, placed: PlacedMutation, m: Reference) -> None:
         """Adds what was used or wanted."""
-        self._add(fact, m.NUMBER, m.page, level=m.level, word=m.use, reason=m.reason, signal=m.signal)
+        self._add(placed, m.NUMBER, m.page, level=m.level, word=m.use, reason=m.reason, signal=m.signal)
 
-    def on_cite(self, fact: Fact, m: Cite) -> None:
+    def on_cite(self, placed: PlacedMutation, m: Cite) -> None:
         """Adds the citation, brought about by the page that cites."""
-        self._add(fact, m.NUMBER, m.page, cause=m.by)
+        self._add(placed, m.NUMBER, m.page, cause=m.by)
 
-    def on_recall(self, fact: Fact, m: Recall) -> None:
+    def on_recall(self, placed: PlacedMutation, m: Recall) -> None:
         """Adds whether it was right."""
-        self._add(fact, m.NUMBER, m.page, word=m.corrected)
+        self._add(placed, m.NUMBER, m.page, word=m.corrected)
 
-    def on_delete(self, fact: Fact, m: Delete) -> None:
+    def on_delete(self, placed: PlacedMutation, m: Delete) -> None:
         """Adds that somebody took the page away."""
-        self._add(fact, m.NUMBER, m.page)
+        self._add(placed, m.NUMBER, m.page)
 
-    def on_search(self, fact: Fact, m: Search) -> None:
+    def on_search(self, placed: PlacedMutation, m: Search) -> None:
         """Adds each page the agent found, by its place; 0 where it found none; how it asked, and what it was given."""
         for place, page in enumerate(dict.fromkeys(m.found or (0,)), 1):
-            self._add(fact, m.NUMBER, page, word=place, tokens=m.tokens or None, reason=m.recaller or None)
+            self._add(placed, m.NUMBER, page, word=place, tokens=m.tokens or None, reason=m.recaller or None)
 
-    def on_segment(self, fact: Fact, m: Segment) -> None:
+    def on_segment(self, placed: PlacedMutation, m: Segment) -> None:
         """Adds the page that stands for what ended."""
-        self._add(fact, m.NUMBER, m.summary or 0, word=m.number)
+        self._add(placed, m.NUMBER, m.summary or 0, word=m.number)
 
-    def on_pressure(self, fact: Fact, m: Pressure) -> None:
+    def on_pressure(self, placed: PlacedMutation, m: Pressure) -> None:
         """Adds how full the prompt is."""
-        self._add(fact, m.NUMBER, 0, word=m.level, tokens=m.used)
+        self._add(placed, m.NUMBER, 0, word=m.level, tokens=m.used)
 
-    def on_fault_in(self, fact: Fact, m: FaultIn) -> None:
+    def on_fault_in(self, placed: PlacedMutation, m: FaultIn) -> None:
         """Adds what came."""
-        self._came(fact, m, m.tier)
+        self._came(placed, m, m.tier)
 
-    def on_prefetch(self, fact: Fact, m: Prefetch) -> None:
+    def on_prefetch(self, placed: PlacedMutation, m: Prefetch) -> None:
         """Adds what came unasked."""
-        self._came(fact, m, None)
+        self._came(placed, m, None)
 
-    def _came(self, fact: Fact, m: FaultIn | Prefetch, word: int | None) -> None:
+    def _came(self, placed: PlacedMutation, m: FaultIn | Prefetch, word: int | None) -> None:
         shown = {"content": m.content, "level": m.level, "tokens": m.tokens}
-        self._add(fact, m.NUMBER, m.page, **shown, cause=m.reference, word=word, why=m.why)
+        self._add(placed, m.NUMBER, m.page, **shown, cause=m.reference, word=word, why=m.why)
 
-    def on_fault_denied(self, fact: Fact, m: FaultDenied) -> None:
+    def on_fault_denied(self, placed: PlacedMutation, m: FaultDenied) -> None:
         """Adds what did not come."""
-        self._add(fact, m.NUMBER, m.page, cause=m.reference, word=m.because, why=m.why)
+        self._add(placed, m.NUMBER, m.page, cause=m.reference, word=m.because, why=m.why)
 
-    def on_evict(self, fact: Fact, m: Evict) -> None:
+    def on_evict(self, placed: PlacedMutation, m: Evict) -> None:
         """Adds what gave way, brought about by the first of those that went together."""
         shown = {"content": m.content, "level": m.level, "tokens": m.tokens}
-        self._add(fact, m.NUMBER, m.page, **shown, cause=m.first or None, word=m.cause, score=m.score, why=m.why)
+        self._add(placed, m.NUMBER, m.page, **shown, cause=m.first or None, word=m.cause, score=m.score, why=m.why)
 
-    def on_pin(self, fact: Fact, m: Pin) -> None:
+    def on_pin(self, placed: PlacedMutation, m: Pin) -> None:
         """Adds who holds the page."""
-        self._pinned(fact, m, None)
+        self._pinned(placed, m, None)
 
-    def on_unpin(self, fact: Fact, m: Unpin) -> None:
+    def on_unpin(self, placed: PlacedMutation, m: Unpin) -> None:
         """Adds who holds it no more."""
-        self._pinned(fact, m, m.why)
+        self._pinned(placed, m, m.why)
 
-    def _pinned(self, fact: Fact, m: Pin | Unpin, why: Why | None) -> None:
-        self._add(fact, m.NUMBER, m.page, word=m.holder, why=why)
-        self._pins.append((fact.session, m.page, m.holder, fact.position, int(type(m) is Pin)))
+    def _pinned(self, placed: PlacedMutation, m: Pin | Unpin, why: Why | None) -> None:
+        self._add(placed, m.NUMBER, m.page, word=m.holder, why=why)
+        self._pins.append((placed.session, m.page, m.holder, placed.position, int(type(m) is Pin)))
 
     def _add(
         self,
-        fact: Fact,
+        placed: PlacedMutation,
         kind: int,
         page: int,
         *,
@@ -187,7 +187,7 @@ class DecisionsProjector(Projector):
     ) -> None:
         contest = None if why is None else json.dumps(why, separators=(",", ":"))
         about = (content, level, tokens, cause, word, reason, signal, score, contest)
-        self._rows.append((fact.session, fact.position, kind, page, *about))
+        self._rows.append((placed.session, placed.position, kind, page, *about))
 
     def forget(self) -> None:
         """Drops the settings too."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import apsw
 
 from vmstore.core.mutation import Erase
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class ErasuresProjector(Projector):
@@ -29,9 +29,9 @@ class ErasuresProjector(Projector):
         super().__init__(db)
         self._unwritten: list[tuple[tuple[int, int, int, int, int], Erase]] = []
 
-    def on_erase(self, fact: Fact, m: Erase) -> None:
+    def on_erase(self, placed: PlacedMutation, m: Erase) -> None:
         """Takes down what is erased; which cells those are is looked up when the commits are written."""
-        self._unwritten.append(((fact.commit.ordinal, fact.position, fact.session, fact.at, m.reason), m))
+        self._unwritten.append(((placed.commit.ordinal, placed.position, placed.session, placed.at, m.reason), m))
 
     def flush(self) -> None:
         """Writes the erasures and the cells they name."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from vmstore.core.facts import Fact as StatedFact
-from vmstore.views.projector import Fact, Projector
+from vmstore.core.facts import Fact
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class FactsProjector(Projector):
@@ -24,14 +24,14 @@ class FactsProjector(Projector):
     }
     indexes = ("CREATE INDEX facts_page ON facts(session, page)",)
 
-    def on_fact(self, fact: Fact, m: StatedFact) -> None:
+    def on_fact(self, placed: PlacedMutation, m: Fact) -> None:
         """Adds a row; none where what it says was erased."""
-        if any(map(fact.erased, (m.subject, m.verb, m.what))):
+        if any(map(placed.erased, (m.subject, m.verb, m.what))):
             return
-        subject, verb, what, method = map(fact.text, (m.subject, m.verb, m.what, m.method))
-        attribute = None if m.attribute is None else fact.text(m.attribute)
-        begins = fact.at if m.valid_from is None else m.valid_from
+        subject, verb, what, method = map(placed.text, (m.subject, m.verb, m.what, m.method))
+        attribute = None if m.attribute is None else placed.text(m.attribute)
+        begins = placed.at if m.valid_from is None else m.valid_from
         stated = (m.type, m.status, m.one and attribute is not None, begins, m.valid_from, m.valid_to, m.precision)
-        weighed = (m.confidence, m.strength, method, fact.turn, fact.at)
-        row = (fact.session, fact.position, m.page, subject, verb, what, attribute, *stated, *weighed)
+        weighed = (m.confidence, m.strength, method, placed.turn, placed.at)
+        row = (placed.session, placed.position, m.page, subject, verb, what, attribute, *stated, *weighed)
         self.rows["facts"].append(row)

@@ -12,7 +12,7 @@ import apsw
 from vmstore.core.mutation import Create, Flush, Link, Unlink
 from vmstore.core.page import LinkKind
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class Edge(NamedTuple):
@@ -49,23 +49,23 @@ class LineageProjector(Projector):
         super().__init__(db)
         self._links = self.rows["links"]
 
-    def on_create(self, fact: Fact, m: Create) -> None:
+    def on_create(self, placed: PlacedMutation, m: Create) -> None:
         """Adds the provenance a page is born with."""
         for kind, target in m.links:
-            self._links.append((fact.session, fact.position, target, kind, fact.position, None, None))
+            self._links.append((placed.session, placed.position, target, kind, placed.position, None, None))
 
-    def on_link(self, fact: Fact, m: Link) -> None:
+    def on_link(self, placed: PlacedMutation, m: Link) -> None:
         """Adds a link made later."""
-        row = (m.source, m.target, m.link, fact.position, m.valid_from, m.valid_to)
-        self._links.append((fact.session, *row))
+        row = (m.source, m.target, m.link, placed.position, m.valid_from, m.valid_to)
+        self._links.append((placed.session, *row))
 
-    def on_unlink(self, fact: Fact, m: Unlink) -> None:
+    def on_unlink(self, placed: PlacedMutation, m: Unlink) -> None:
         """Adds the end of the links there were."""
-        self.rows["unlinks"].append((fact.session, m.source, m.target, m.link, fact.position))
+        self.rows["unlinks"].append((placed.session, m.source, m.target, m.link, placed.position))
 
-    def on_flush(self, fact: Fact, m: Flush) -> None:
+    def on_flush(self, placed: PlacedMutation, m: Flush) -> None:
         """Adds that a page is up to date."""
-        self.rows["flushes"].append((fact.session, m.page, fact.position, fact.at))
+        self.rows["flushes"].append((placed.session, m.page, placed.position, placed.at))
 
 
 Ended = dict[tuple[int, int, int], int]

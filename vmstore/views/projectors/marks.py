@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from vmstore.core.mutation import Mark
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class MarksProjector(Projector):
@@ -17,7 +17,7 @@ class MarksProjector(Projector):
             note INTEGER, PRIMARY KEY(session, position)"""
     }
 
-    def on_mark(self, fact: Fact, m: Mark) -> None:
+    def on_mark(self, placed: PlacedMutation, m: Mark) -> None:
         """Adds the mark."""
-        row = (m.reason, m.records, m.digest, fact.text(m.name), fact.number(m.note))
-        self.rows["marks"].append((fact.session, fact.position, *row))
+        row = (m.reason, m.records, m.digest, placed.text(m.name), placed.number(m.note))
+        self.rows["marks"].append((placed.session, placed.position, *row))

@@ -7,7 +7,7 @@ from typing import ClassVar
 import apsw
 
 from vmstore.core.mutation import Message, Pack
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class MessagesProjector(Projector):
@@ -33,28 +33,28 @@ class MessagesProjector(Projector):
         super().__init__(db)
         self._messages, self._skeletons = self.rows["messages"], self.rows["skeletons"]
 
-    def on_message(self, fact: Fact, m: Message) -> None:
+    def on_message(self, placed: PlacedMutation, m: Message) -> None:
         """Adds the message and its first envelope."""
-        cell, commitment = fact.sealed(m.envelope)
-        aside = None if m.aside is None else fact.number(m.aside)
+        cell, commitment = placed.sealed(m.envelope)
+        aside = None if m.aside is None else placed.number(m.aside)
         self._messages.append(
             (
-                fact.session,
-                fact.position,
+                placed.session,
+                placed.position,
                 m.role,
                 m.slot,
                 m.human,
                 m.reply_to,
-                fact.turn,
-                fact.call,
-                fact.at,
+                placed.turn,
+                placed.call,
+                placed.at,
                 aside,
                 cell,
                 commitment,
             )
         )
 
-    def on_pack(self, fact: Fact, m: Pack) -> None:
+    def on_pack(self, placed: PlacedMutation, m: Pack) -> None:
         """Adds the envelopes that changed."""
         for message, ref in dict(m.envelopes).items():  # an earlier version let in two of one message
-            self._skeletons.append((fact.session, message, fact.position, *fact.sealed(ref)))
+            self._skeletons.append((placed.session, message, placed.position, *placed.sealed(ref)))

@@ -10,7 +10,7 @@ from vmstore.core.mutation import Annotate, Compress, Create, Delete, Tag, Updat
 from vmstore.core.page import IMPORTANCE, PageType, Standing
 from vmstore.core.redaction import TAG, Redact
 from vmstore.core.text.json_text import loads, plain, strict
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 # Most pages are transcript and weighed by nobody: an index holds the others, where a question says so.
 TYPED = f"type <> {int(PageType.TRANSCRIPT)}"
@@ -61,19 +61,19 @@ class PagesProjector(Projector):
         self._pages, self._changes = self.rows["pages"], self.rows["changes"]
         self._notes, self._tags = self.rows["notes"], self.rows["tags"]
 
-    def on_create(self, fact: Fact, m: Create) -> None:
+    def on_create(self, placed: PlacedMutation, m: Create) -> None:
         """Adds the page with its first version."""
         hint = labels = None
         if m.labels is not None:
-            described = strict_object_of(fact.content(m.labels))
-            labels, hint = (fact.text(m.labels), plain(described.get("hint"))) if described else (None, None)
+            described = strict_object_of(placed.content(m.labels))
+            labels, hint = (placed.text(m.labels), plain(described.get("hint"))) if described else (None, None)
             if "tags" in described:
-                self._tag(fact, fact.position, dict.fromkeys(born_tags(described), 1))
-        cell, commitment = fact.sealed(m.content)
+                self._tag(placed, placed.position, dict.fromkeys(born_tags(described), 1))
+        cell, commitment = placed.sealed(m.content)
         self._pages.append(
             (
-                fact.session,
-                fact.position,
+                placed.session,
+                placed.position,
                 m.message,
                 m.part,
                 m.type,
@@ -81,9 +81,9 @@ class PagesProjector(Projector):
                 m.role,
                 m.mime,
                 m.importance,
-                fact.turn,
-                fact.call,
-                fact.at,
+                placed.turn,
+                placed.call,
+                placed.at,
                 hint,
                 labels,
                 m.size,
@@ -93,42 +93,42 @@ class PagesProjector(Projector):
             )
         )
 
-    def on_update(self, fact: Fact, m: Update) -> None:
+    def on_update(self, placed: PlacedMutation, m: Update) -> None:
         """Adds a version."""
-        row = (m.page, m.version, 0, m.size, m.tokens, *fact.sealed(m.content), None, 0)
-        self._changes.append((fact.session, fact.position, *row))
+        row = (m.page, m.version, 0, m.size, m.tokens, *placed.sealed(m.content), None, 0)
+        self._changes.append((placed.session, placed.position, *row))
 
-    def on_compress(self, fact: Fact, m: Compress) -> None:
+    def on_compress(self, placed: PlacedMutation, m: Compress) -> None:
         """Adds a representation."""
-        row = (m.page, m.version, m.level, m.size, m.tokens, *fact.sealed(m.content), m.method, m.lossy)
-        self._changes.append((fact.session, fact.position, *row))
+        row = (m.page, m.version, m.level, m.size, m.tokens, *placed.sealed(m.content), m.method, m.lossy)
+        self._changes.append((placed.session, placed.position, *row))
 
-    def on_annotate(self, fact: Fact, m: Annotate) -> None:
+    def on_annotate(self, placed: PlacedMutation, m: Annotate) -> None:
         """Adds what was said, and a row for each tag gained or lost; one that is both is lost."""
-        anchors = fact.text(m.anchors) if strict_object_of(fact.content(m.anchors)) else None
+        anchors = placed.text(m.anchors) if strict_object_of(placed.content(m.anchors)) else None
         values = (m.importance, m.status, m.valid_from, m.valid_to, anchors)
-        self._notes.append((fact.session, m.page, fact.position, *values))
-        gained, lost = (texts_of(fact.content(ref)) for ref in (m.tags, m.untags))
-        self._tag(fact, m.page, dict.fromkeys(gained, 1) | dict.fromkeys(lost, 0))
+        self._notes.append((placed.session, m.page, placed.position, *values))
+        gained, lost = (texts_of(placed.content(ref)) for ref in (m.tags, m.untags))
+        self._tag(placed, m.page, dict.fromkeys(gained, 1) | dict.fromkeys(lost, 0))
 
-    def on_delete(self, fact: Fact, m: Delete) -> None:
+    def on_delete(self, placed: PlacedMutation, m: Delete) -> None:
         """Notes that the page holds no more, as what is superseded."""
-        self._notes.append((fact.session, m.page, fact.position, None, int(Standing.SUPERSEDED), None, None, None))
+        self._notes.append((placed.session, m.page, placed.position, None, int(Standing.SUPERSEDED), None, None, None))
 
-    def on_redact(self, fact: Fact, m: Redact) -> None:
+    def on_redact(self, placed: PlacedMutation, m: Redact) -> None:
         """Tags the page in which something was masked."""
         if m.page and m.count:
-            self._tag(fact, m.page, {TAG: 1})
+            self._tag(placed, m.page, {TAG: 1})
 
-    def on_tag(self, fact: Fact, m: Tag) -> None:
+    def on_tag(self, placed: PlacedMutation, m: Tag) -> None:
         """Adds a row; none where the tag was erased."""
-        tag = plain(fact.text(m.tag))
+        tag = plain(placed.text(m.tag))
         if tag is not None:
-            self._tags.append((tag, fact.session, m.page, fact.position, m.held, m.method))
+            self._tags.append((tag, placed.session, m.page, placed.position, m.held, m.method))
 
-    def _tag(self, fact: Fact, page: int, tags: dict[str, int]) -> None:
+    def _tag(self, placed: PlacedMutation, page: int, tags: dict[str, int]) -> None:
         for tag, is_held in tags.items():
-            self._tags.append((tag, fact.session, page, fact.position, is_held, None))
+            self._tags.append((tag, placed.session, page, placed.position, is_held, None))
 
 
 def object_of(content: bytes | str | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from vmstore.core.page import WordEnum
 from vmstore.core.redaction import Approve, Artifact, HiddenKind, Reason, Redact, Redaction
 from vmstore.log.port import Log
 from vmstore.views.branch import NEVER, Branch
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 from vmstore.views.stored_cells import read_cells
 
 READ_AT_ONCE = 200  # contents
@@ -33,18 +33,18 @@ class RedactionsProjector(Projector):
     }
     indexes = ("CREATE INDEX redactions_page ON redactions(session, page)",)
 
-    def on_redact(self, fact: Fact, m: Redact) -> None:
+    def on_redact(self, placed: PlacedMutation, m: Redact) -> None:
         """Adds the record, or the policy, or both."""
         if m.policy is not None:
-            self.rows["policies"].append((fact.session, fact.position, m.policy))
+            self.rows["policies"].append((placed.session, placed.position, m.policy))
         if m.count:
             row = (m.page, m.type, m.reason, m.count, m.by, json.dumps(m.found, separators=(",", ":")))
-            self.rows["redactions"].append((fact.session, fact.position, *row, m.tokens_before, m.tokens_after))
+            self.rows["redactions"].append((placed.session, placed.position, *row, m.tokens_before, m.tokens_after))
 
-    def on_approve(self, fact: Fact, m: Approve) -> None:
+    def on_approve(self, placed: PlacedMutation, m: Approve) -> None:
         """Adds what was lifted or put back."""
-        row = (m.artifact, m.granted, m.until, fact.text(m.who), fact.at, m.page)
-        self.rows["approvals"].append((fact.session, fact.position, *row, m.session))
+        row = (m.artifact, m.granted, m.until, placed.text(m.who), placed.at, m.page)
+        self.rows["approvals"].append((placed.session, placed.position, *row, m.session))
 
 
 class Approval(NamedTuple):

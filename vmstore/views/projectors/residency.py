@@ -17,7 +17,7 @@ import msgspec
 from vmstore.core.mutation import Open, Pack
 from vmstore.core.page import Origin
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class ResidentRow(NamedTuple):
@@ -72,14 +72,14 @@ class ResidencyProjector(Projector):
         self._spans = self.rows["spans"]
         self.size = 0  # open stays at hand
 
-    def on_open(self, fact: Fact, m: Open) -> None:
+    def on_open(self, placed: PlacedMutation, m: Open) -> None:
         """A session that inherits nothing starts with nothing."""
         if m.origin != Origin.FORK:
-            self._here[fact.session] = OpenStays({})
+            self._here[placed.session] = OpenStays({})
 
-    def on_pack(self, fact: Fact, m: Pack) -> None:
+    def on_pack(self, placed: PlacedMutation, m: Pack) -> None:
         """Closes what left or changed and opens what entered."""
-        session, position = fact.session, fact.position
+        session, position = placed.session, placed.position
         here = self._here.get(session) or self._load(session, position)
         if here.stored == NOT_STARTED:
             self._start(here, session, position)

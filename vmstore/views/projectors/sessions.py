@@ -12,7 +12,7 @@ from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Reda
 from vmstore.core.page import Fidelity, Origin, PageType, Standing
 from vmstore.core.text.json_text import plain
 from vmstore.views.branch import Branch
-from vmstore.views.projector import Fact, Projector, columns, put
+from vmstore.views.projector import PlacedMutation, Projector, columns, put
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import policy_at
 
@@ -104,11 +104,11 @@ class SessionsProjector(Projector):
         found: int | None = opened or self.db.execute("SELECT session FROM sessions WHERE uid = ?", (uid,)).get
         return found
 
-    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
+    def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Opens the row where the commit opens a session, then adds the commit's counts."""
-        commit, first = fact.commit, mutations[0]
+        commit, first = placed.commit, mutations[0]
         opens = type(first) is Open
-        standing = self._open(fact, first) if opens else self.at_hand[commit.session]
+        standing = self._open(placed, first) if opens else self.at_hand[commit.session]
         assert standing.session == commit.session, "a session is at hand under its own key"
         if standing.uid not in self._opened:
             self._moved[commit.session] = standing
@@ -124,7 +124,7 @@ class SessionsProjector(Projector):
             elif kind is Message:
                 standing.messages += 1
                 if standing.status:
-                    self._stand(fact, standing, position, Standing.ACTIVE)
+                    self._stand(placed, standing, position, Standing.ACTIVE)
             elif kind not in _COUNTED:
                 continue
             elif kind is Pack:
@@ -140,21 +140,23 @@ class SessionsProjector(Projector):
                 if m.reason == Mark.COMPLETE:
                     standing.hidden = 0
             elif kind is Close:
-                self._stand(fact, standing, position, m.status, fact.text(m.reason))
+                self._stand(placed, standing, position, m.status, placed.text(m.reason))
         if opens and standing.origin == Origin.FORK:
             self.flush()  # a lane is read from the table
 
-    def _stand(self, fact: Fact, standing: SessionRow, position: int, status: int, reason: str | None = None) -> None:
+    def _stand(
+        self, placed: PlacedMutation, standing: SessionRow, position: int, status: int, reason: str | None = None
+    ) -> None:
         standing.status = status
-        self.rows["closings"].append((standing.session, position, status, fact.at, reason))
+        self.rows["closings"].append((standing.session, position, status, placed.at, reason))
 
-    def _open(self, fact: Fact, m: Open) -> SessionRow:
+    def _open(self, placed: PlacedMutation, m: Open) -> SessionRow:
         parent = self.key(m.parent)
-        meta = object_of(fact.content(m.meta))
+        meta = object_of(placed.content(m.meta))
         standing = SessionRow(
-            session=fact.session,
+            session=placed.session,
             uid=m.uid,
-            name=fact.text(m.name) or erased_name(m.uid),
+            name=placed.text(m.name) or erased_name(m.uid),
             origin=m.origin,
             parent=parent,
             fork_position=m.parent_position,
@@ -162,21 +164,21 @@ class SessionsProjector(Projector):
             user=plain(meta.get("user")),
             agent=plain(meta.get("agent")),
             title=plain(meta.get("title")),
-            source=fact.text(m.source),
-            key=fact.content(m.key),
-            turn_before=fact.turn,
-            call_before=fact.call,
+            source=placed.text(m.source),
+            key=placed.content(m.key),
+            turn_before=placed.turn,
+            call_before=placed.call,
             hidden=m.hidden,
-            opened_at=fact.at,
-            turns=fact.turn,
-            calls=fact.call,
+            opened_at=placed.at,
+            turns=placed.turn,
+            calls=placed.call,
         )
         if m.origin == Origin.FORK and parent is not None:
             lane = Branch(self.db, parent)
             standing.derived = int(_any_derived(lane, m.parent_position))
             standing.redaction = policy_at(lane, m.parent_position)
-        self.at_hand[fact.session] = standing
-        self._opened[m.uid] = fact.session
+        self.at_hand[placed.session] = standing
+        self._opened[m.uid] = placed.session
         return standing
 
     def flush(self) -> None:

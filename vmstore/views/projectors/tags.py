@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from vmstore.core.mutation import Alias, Depth
 from vmstore.core.text.json_text import plain
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class TagsProjector(Projector):
@@ -19,15 +19,15 @@ class TagsProjector(Projector):
         "depths": "session INTEGER, tag TEXT, position INTEGER, depth INTEGER, PRIMARY KEY(session, tag, position)",
     }
 
-    def on_alias(self, fact: Fact, m: Alias) -> None:
+    def on_alias(self, placed: PlacedMutation, m: Alias) -> None:
         """Adds what a name counts as; nothing where one of the two was erased."""
-        alias = plain(fact.text(m.alias))
-        canonical = None if m.canonical is None else plain(fact.text(m.canonical))
+        alias = plain(placed.text(m.alias))
+        canonical = None if m.canonical is None else plain(placed.text(m.canonical))
         if alias is not None and (canonical is not None or m.canonical is None):
-            self.rows["aliases"].append((fact.session, alias, fact.position, canonical))
+            self.rows["aliases"].append((placed.session, alias, placed.position, canonical))
 
-    def on_depth(self, fact: Fact, m: Depth) -> None:
+    def on_depth(self, placed: PlacedMutation, m: Depth) -> None:
         """Adds a row; none where the tag was erased."""
-        tag = plain(fact.text(m.tag))
+        tag = plain(placed.text(m.tag))
         if tag is not None:
-            self.rows["depths"].append((fact.session, tag, fact.position, m.depth))
+            self.rows["depths"].append((placed.session, tag, placed.position, m.depth))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from vmstore.core.mutation import Turn
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class TurnsProjector(Projector):
@@ -17,6 +17,6 @@ class TurnsProjector(Projector):
     }
     indexes = ("CREATE INDEX turns_position ON turns(session, position)",)
 
-    def on_turn(self, fact: Fact, m: Turn) -> None:
+    def on_turn(self, placed: PlacedMutation, m: Turn) -> None:
         """Opens the turn."""
-        self.rows["turns"].append((fact.session, m.number, fact.position, fact.at))
+        self.rows["turns"].append((placed.session, m.number, placed.position, placed.at))

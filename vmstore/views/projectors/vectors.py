@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from vmstore.core.mutation import Embed
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import PlacedMutation, Projector
 
 
 class VectorsProjector(Projector):
@@ -23,11 +23,11 @@ class VectorsProjector(Projector):
     }
     indexes = ("CREATE INDEX vectors_content ON vectors(session, content)",)
 
-    def on_embed(self, fact: Fact, m: Embed) -> None:
+    def on_embed(self, placed: PlacedMutation, m: Embed) -> None:
         """Adds a row for each chunk; none where the vectors were left out or erased."""
-        if m.vectors is None or fact.erased(m.vectors):
+        if m.vectors is None or placed.erased(m.vectors):
             return
-        model, sealed, chunks = fact.text(m.model), fact.sealed(m.vectors), len(m.chunks)
+        model, sealed, chunks = placed.text(m.model), placed.sealed(m.vectors), len(m.chunks)
         for chunk, (begins, ends) in enumerate(m.chunks, 1):
-            place = (fact.session, fact.position, chunk, m.page, m.content, model, m.dimension, m.quantisation)
-            self.rows["vectors"].append((*place, begins, ends, chunks, fact.at, *sealed))
+            place = (placed.session, placed.position, chunk, m.page, m.content, model, m.dimension, m.quantisation)
+            self.rows["vectors"].append((*place, begins, ends, chunks, placed.at, *sealed))
