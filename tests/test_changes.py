@@ -104,7 +104,7 @@ def test_a_room_is_a_folder_or_a_file_of_the_tests() -> None:
     """A room is named as its folder or file is, and one that is not there is refused with those that are."""
     assert check.room("vmql") == ["tests/vmql"]
     assert check.room("laws") == ["tests/test_laws.py"]
-    with pytest.raises(bootstrap.RefusedError, match=r"no room 'vmqi'; there are aio, bench, .*vmql"):
+    with pytest.raises(bootstrap.RefusedError, match=r"no room 'vmqi'; there are adversarial, aio, bench, .*vmql"):
         check.room("vmqi")
 
 

@@ -66,7 +66,7 @@ def test_the_model_stays_small_and_alone() -> None:
     assert len(decided.splitlines()) <= 200
     assert decided.count("vmstore") == decided.count("\nfrom vmstore.core.") + decided.count("\nfrom vmstore.core ")
     text = MODEL.read_text()
-    assert len(text.splitlines()) <= 220
+    assert len(text.splitlines()) <= 240
     known: list[Any] = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
     ours = {
         f"{node.module}.{name.name}" if isinstance(node, ast.ImportFrom) else name.name

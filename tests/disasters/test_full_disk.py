@@ -42,7 +42,7 @@ def whole(store: vmstore.Store, acknowledged: int) -> int:
     return len(calls)
 
 
-@pytest.mark.parametrize("size", ["600k", "1m"])
+@pytest.mark.parametrize("size", ["700k", "1m"])
 def test_a_full_disk_is_a_clear_error(tmp_path: Path, size: str) -> None:
     """The call that finds the disk full raises StoreError naming the file, and all before it are there."""
     with small_disk(tmp_path / "disk", size) as folder:

@@ -79,7 +79,7 @@ def test_a_what_if_is_stopped_and_not_kept(store: str, capsys: pytest.CaptureFix
     ("more", "says"),
     [
         (["--until", "tokenz > 1"], "did you mean tokens?\nline 1: tokenz > 1\n        ^^^^^^\n"),
-        (["--after", "3"], "--after says where --until goes on"),
+        (["--after", "3"], "--after says where --until resumes"),
         (["--until", "call = 1", "--check"], "--until stops one replay, and --check is of whole ones"),
         (["--until", "call = 1", "--keep", "x"], "--until stops one replay, and --keep"),
         (["--until", "call = 1", "--budget", "1000,2000"], "one policy and one budget at most"),

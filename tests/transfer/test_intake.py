@@ -302,7 +302,7 @@ def test_who_is_second_takes_the_others_copy(store_path: Path, tmp_path: Path, m
                 others[0] = take(other, tmp_path, found).new
             return rewrite_session(*told)
 
-        monkeypatch.setattr(bundle_import, "tell_anew", late)
+        monkeypatch.setattr(bundle_import, "rewrite_session", late)
         assert (take(one, tmp_path, found).new, others[0] > 0) == (0, True)
         assert [info.session for info in one.sessions()] == [info.session for info in store.sessions()]
         assert one.verify().ok

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from vmstore.shell.terminal.format import number
 from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, table
-from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
+
+if TYPE_CHECKING:
+    from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
 
 LEFT_MAX = 10
 PAGES_MAX = 3

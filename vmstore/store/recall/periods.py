@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from vmstore.core.text.suggest import suggest
-from vmstore.core.times import iso, microseconds
+from vmstore.core.times import iso, microseconds, moment_of
 from vmstore.errors import InputError
 from vmstore.relevance.time.times import times_in
 
@@ -22,7 +22,6 @@ Bound = str | int | datetime
 """Microseconds, a moment, ISO 8601, or an expression of time."""
 
 
-_EPOCH = datetime(1970, 1, 1)
 _STATED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\s*$")  # a moment that says its own zone
 
 
@@ -62,7 +61,7 @@ def _there(at_us: int, zone: tzinfo) -> int:
 
 def _moment(shown_us: int, zone: tzinfo) -> int:
     """The moment at which a clock of a zone shows a time; the first of two where it is put back."""
-    local = (_EPOCH + timedelta(microseconds=shown_us)).replace(tzinfo=zone)
+    local = moment_of(shown_us).replace(tzinfo=zone)
     return microseconds(local)
 
 

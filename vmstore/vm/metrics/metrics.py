@@ -394,6 +394,7 @@ class Metrics:
             prefix_voided=voided,
             prefix_voided_a_call=share(voided, self.calls),
             invalidated=self.invalidated,
+            call_cost=share(self.cost, 100 * self.calls),
             **self._recalled(),
             prefix_cost=None if price is None else voided * price / 1e9,
             forms=self.forms,

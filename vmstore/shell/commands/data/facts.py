@@ -68,7 +68,6 @@ COMMANDS = (
             "vmstore facts agent.vms planning-220",
             "vmstore facts agent.vms planning-220 --find",
             "vmstore facts agent.vms --user ada --verb likes",
-            "vmstore facts agent.vms planning-220 --ever --turn 12",
         ),
         facts,
         (add_store, add_session, _add_facts, add_moment),

@@ -70,8 +70,6 @@ COMMANDS = (
         (
             "vmstore tags agent.vms planning-220",
             "vmstore tags agent.vms planning-220 --page m4 --add storage",
-            "vmstore tags agent.vms planning-220 --keyword",
-            "vmstore tags agent.vms planning-220 --suggest",
             "vmstore tags agent.vms planning-220 --alias db=database --turn 12",
         ),
         tags,
