@@ -11,8 +11,8 @@ from vmstore.views.projector import PlacedMutation, Projector
 class FactsProjector(Projector):
     """One row a fact as it was stated; which value ended which is worked out as of the moment that is asked.
 
-    `begins` is since when it holds, else when it was stated. A fold that meets an erasure starts over, and holds no
-    row of a fact whose words are erased.
+    `begins` is since when it holds, else when it was stated, or its end where that is earlier. A fold that meets an
+    erasure starts over, and holds no row of a fact whose words are erased.
     """
 
     name = "facts"
@@ -30,7 +30,8 @@ class FactsProjector(Projector):
             return
         subject, verb, what, method = map(placed.text, (m.subject, m.verb, m.what, m.method))
         attribute = None if m.attribute is None else placed.text(m.attribute)
-        begins = placed.at if m.valid_from is None else m.valid_from
+        stated_by = placed.at if m.valid_to is None else min(placed.at, m.valid_to)  # what is over held until then
+        begins = stated_by if m.valid_from is None else m.valid_from
         stated = (m.type, m.status, m.one and attribute is not None, begins, m.valid_from, m.valid_to, m.precision)
         weighed = (m.confidence, m.strength, method, placed.turn, placed.at)
         row = (placed.session, placed.position, m.page, subject, verb, what, attribute, *stated, *weighed)
