@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from vmstore.core.facts import FactType
 from vmstore.core.page import Standing
-from vmstore.core.text.stems import terms
 from vmstore.facts.fact import StatedFact
 from vmstore.facts.find import same
+from vmstore.facts.reversal import ended
 
-SHARED_MIN = 0.3  # of the telling terms of the shorter fact, that one which is taken back shares
 KNOWN_MAX = 4_000  # facts at hand, the newest
-TAKES_BACK = re.compile(
-    r"\b(?:no longer|any ?more|not .{0,40}after all|instead|actually|scratch that|correction|changed my mind"
-    r"|stopp?(?:ed)?|quit|gave up|given up|dropped|cancel(?:led|ed)?|switched|moved|replaced|used to"
-    r"|don't .{0,30}(?:any ?more|now)|isn't|aren't|broke up|split up|left|sold|lost|handed in|forget what)\b",
-    re.IGNORECASE,
-)
-"""What a sentence has that takes back what was said before."""
 
 
 class HeldFact(NamedTuple):
@@ -54,10 +46,11 @@ def additions(known: Sequence[HeldFact], found: Iterable[StatedFact]) -> list[Ad
                 sources = tuple(dict.fromkeys((*first.sources, *fact.sources)))
                 made[again.place] = made[again.place]._replace(fact=msgspec.structs.replace(first, sources=sources))
             continue
-        old = taken_back(fact, held)
+        place = ended(fact, [other.fact for other in held])
+        if place is None and fact.ends and fact.status is Standing.ABANDONED and fact.type is FactType.DECISION:
+            continue  # an order to drop what nobody knows of
+        old = None if place is None else held.pop(place)
         made.append(Addition(fact, old))
-        if old is not None:
-            held.remove(old)
         held.append(HeldFact(fact, 0, len(made) - 1))
     return made
 
@@ -68,17 +61,3 @@ def _still(other: HeldFact, held: Sequence[HeldFact]) -> bool:
         return True
     address = other.fact.subject.casefold(), other.fact.attribute
     return [one for one in held if (one.fact.subject.casefold(), one.fact.attribute) == address][-1] is other
-
-
-def taken_back(fact: StatedFact, held: Sequence[HeldFact]) -> HeldFact | None:
-    """The fact that a sentence takes back or replaces without an address: the newest of the same subject it names."""
-    if fact.one or TAKES_BACK.search(fact.text) is None:
-        return None
-    mine = frozenset(terms(f"{fact.verb} {fact.what}"))
-    for other in reversed(held):
-        if other.fact.subject.casefold() != fact.subject.casefold() or other.fact.status is Standing.COMPLETED:
-            continue
-        theirs = frozenset(terms(f"{other.fact.verb} {other.fact.what}"))
-        if len(mine & theirs) >= max(1, SHARED_MIN * min(len(mine), len(theirs))):
-            return other
-    return None

@@ -17,7 +17,8 @@ BY_HAND = "hand@1"
 class StatedFact(msgspec.Struct, frozen=True, kw_only=True):
     """What a sentence states. `sources` are the pages it was found on; shares are in parts per million.
 
-    `links` are (kind, page) pairs beside the sources; `one` None leaves it to the attribute.
+    `links` are (kind, page) pairs beside the sources; `one` None leaves it to the attribute. `ends` are the words of
+    what is no more since then, by which `vmstore/facts/reversal.py` looks for the fact it replaces.
     """
 
     subject: str
@@ -37,6 +38,7 @@ class StatedFact(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[int, ...] = ()
     links: tuple[tuple[int, int], ...] = ()
     tags: tuple[str, ...] = ()
+    ends: str = ""
 
     @property
     def sentence(self) -> str:

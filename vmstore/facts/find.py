@@ -15,6 +15,7 @@ from vmstore.core.page import Standing
 from vmstore.core.text.stems import terms
 from vmstore.facts.address import attribute_name, has_one
 from vmstore.facts.fact import WORD_CHARS_MAX, StatedFact
+from vmstore.facts.reversal import is_against
 from vmstore.facts.rule import FactRule, RuleSet, rules_of
 from vmstore.relevance.time.times import TimeSpan, times_in
 
@@ -55,6 +56,8 @@ def find(said: Utterance, language: str = "en") -> tuple[StatedFact, ...]:
 def same(one: StatedFact, other: StatedFact) -> bool:
     """Whether two facts state the same of the same subject."""
     if one.subject.casefold() != other.subject.casefold():
+        return False
+    if is_against(one) is not is_against(other):
         return False
     if one.attribute and one.attribute == other.attribute and one.one:
         return one.what.casefold() == other.what.casefold()
@@ -97,11 +100,11 @@ def _fact(
     said: Utterance, clause: SpokenClause, rule: FactRule, match: re.Match[str], rules: RuleSet
 ) -> StatedFact | None:
     groups = {name: (value or "").strip() for name, value in match.groupdict().items()}
-    what = _object(match.groupdict().get("what") or "", rules)
+    what = _object(groups.get("what") or groups.get("what2") or "", rules)
     if not _says_something(what, rules) or len(what) > WORD_CHARS_MAX:
         return None
-    words = {**groups, "self": said.speaker, "verb": groups.get("verb", "").lower()}
-    verb, subject = (" ".join(form.format_map(words).split()) for form in (rule.verb, rule.subject))
+    words = {**groups, "self": said.speaker, "verb": groups.get("verb", "").lower(), "what": what}
+    verb, subject, gone = (" ".join(form.format_map(words).split()) for form in (rule.verb, rule.subject, rule.ends))
     attribute = attribute_name(rule.attribute.format_map(words)) if rule.attribute else None
     recurring = rule.status is Standing.ACTIVE and rules.guards["recurring"].search(clause.text) is not None
     status = Standing.RECURRING if recurring else rule.status
@@ -111,7 +114,7 @@ def _fact(
         subject=subject, verb=verb or rule.name, what=what, text=clause.text, attribute=attribute,
         one=bool(attribute) and (rule.one or has_one(attribute)), type=rule.type, status=status, valid_from=begins,
         valid_to=ends, precision=precision, confidence=CONFIDENCE, strength=rule.strength * CERTAIN // 1_000,
-        method=rules.method, sources=(said.page,),
+        method=rules.method, sources=(said.page,), ends=gone,
     )  # fmt: skip
 
 

@@ -15,7 +15,10 @@ LANGUAGES = ("en",)
 
 
 class FactRule(NamedTuple):
-    """A pattern over a clause and what a match states; `verb`, `subject` and `attribute` may quote its groups."""
+    """A pattern over a clause and what a match states; `verb`, `subject`, `attribute` and `ends` may quote its groups.
+
+    `ends` is what is no more by it.
+    """
 
     name: str
     pattern: re.Pattern[str]
@@ -26,6 +29,7 @@ class FactRule(NamedTuple):
     attribute: str
     one: bool
     strength: int  # in parts per thousand
+    ends: str
 
 
 class RuleSet(NamedTuple):
@@ -64,6 +68,7 @@ def _rule(written: dict[str, Any], words: dict[str, str]) -> FactRule:
         written.get("attribute", ""),
         written.get("one", False),
         written.get("strength", 0),
+        written.get("ends", ""),
     )
 
 

@@ -1,0 +1,106 @@
+"""Statements that end an earlier one: which they end, and what they leave alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.facts.addition import additions
+from vmstore.facts.fact import StatedFact
+from vmstore.facts.find import Utterance, find
+from vmstore.store.store import memory_store
+
+DAY = 86_400_000_000
+AT = 20_000 * DAY
+
+
+def facts_of(said: list[str], speaker: str = "user") -> list[StatedFact]:
+    """What some utterances state, a day after another."""
+    return [f for n, text in enumerate(said) for f in find(Utterance(n + 1, speaker, text, AT + n * DAY))]
+
+
+def over(*said: str) -> list[str]:
+    """The objects of what was said before the last utterance that are no more after it."""
+    added = [one for one in additions([], facts_of(list(said))) if one.fact is not None]
+    held: dict[tuple[str, str | None], str] = {}
+    gone = [one.old.fact.what for one in added if one.old is not None]
+    for fact in (one.fact for one in added if one.fact is not None and one.fact.one):
+        address = fact.subject.casefold(), fact.attribute
+        if address in held and held[address].casefold() != fact.what.casefold():
+            gone.append(held[address])
+        held[address] = fact.what
+    return gone
+
+
+ENDED = [
+    ("I use Vim for everything", "I switched from Vim to Helix", "Vim for everything"),
+    ("I play the cello", "I gave up the cello", "the cello"),
+    ("I drink coffee", "I no longer drink coffee", "coffee"),
+    ("I eat fish", "I don't eat fish", "fish"),
+    ("Cache: memcached, agreed on Monday", "memcached fell through, ops said no", "memcached"),
+    ("Our summer trip is settled: Corfu in June", "We are not going to Corfu after all", "Corfu in June"),
+    ("I'm a nurse at Brandt Clinic", "I handed in my notice at Brandt Clinic yesterday", "a nurse at Brandt Clinic"),
+    ("I take 20 mg of zinc every night", "the zinc is down to 10 now", "20 mg of zinc every night"),
+    ("my commute is 40 minutes", "my commute is actually 55 minutes", "40 minutes"),
+    ("My aunt lives in Bergen", "My aunt moved to Tromsø", "Bergen"),
+    ("I live in Ghent", "We moved from Ghent to Turin last week", "Ghent"),
+    ("I want to repaint the shed in May", "Please cancel the shed, no time", "repaint the shed in May"),
+    ("never deploy on fridays", "Forget what I said about fridays", "never deploy on fridays"),
+    ("I use Slack at work", "We dropped Slack for Zulip", "Slack at work"),
+    ("I'm allergic to walnuts", "Turns out I'm fine with walnuts", "walnuts"),
+    ("I have a motorbike", "I sold the motorbike", "a motorbike"),
+    ("My deadline is June 3", "Update: my deadline isn't June 3 any more", "June 3"),
+    ("I use spaces for indentation", "I use tabs instead of spaces", "spaces for indentation"),
+]
+KEPT = [
+    ("I love rowing", "I gave up the cello"),
+    ("I have a new job", "I lost my keys"),
+    ("I enjoy our camping trips", "Our trip got off to a bad start"),
+    ("I live in Ghent", "I moved the sofa from the hall to the attic"),
+    ("I bought a motorbike", "I love my motorbike now"),
+    ("I visited Corfu", "We are not going to Corfu after all"),
+    ("I don't eat fish", "I no longer eat fish"),
+    ("My aunt lives in Bergen", "My uncle moved to Tromsø"),
+    ("I take 20 mg of zinc every night", "I ran 10 km now"),
+    ("I work at Brandt Clinic", "I left the party early"),
+    ("I want to repaint the shed in May", "Never mind the rain"),
+    ("my commute is 40 minutes", "my commute is 40 minutes, still, and I wait 5 more"),
+]
+
+
+@pytest.mark.parametrize(("first", "then", "gone"), ENDED, ids=[then[:24] for _, then, _ in ENDED])
+def test_a_reversal_ends_what_it_names(first: str, then: str, gone: str) -> None:
+    """A statement that changes or takes back an earlier one ends that, and nothing else that was said."""
+    assert over("I love sailing", first, "My brother has two cats", then) == [gone]
+
+
+@pytest.mark.parametrize(("first", "then"), KEPT, ids=[then[:24] for _, then in KEPT])
+def test_what_only_sounds_like_a_reversal_ends_nothing(first: str, then: str) -> None:
+    """A statement about something else, or of an event that stays true, ends nothing."""
+    assert facts_of([first]) and over(first, then) == []
+
+
+def test_one_person_does_not_take_back_what_another_said() -> None:
+    """A fact of one speaker goes on where another says the opposite of themselves."""
+    said = [*facts_of(["I play the cello"], "Ann"), *facts_of(["I gave up the cello"], "Ben")]
+    assert [one.old for one in additions([], said)] == [None, None]
+
+
+def test_an_order_to_drop_what_nobody_knows_is_no_fact() -> None:
+    """Where nothing is known of what is to be forgotten, nothing is stated."""
+    assert additions([], facts_of(["Forget what I said about fridays"])) == []
+
+
+def test_what_is_over_stands_with_its_end_in_the_session() -> None:
+    """The earlier fact leaves FACTS with a link to what ended it, and is known as of before."""
+    store = memory_store(clock=ManualClock(AT, 1_000), ids=SeededIds(1))
+    live = store.live_session("talk", l0_tokens_max=8_000, facts=True)
+    live.user("I play the cello")
+    before = live.info().position
+    live.user("I gave up the cello")
+    (now,) = live.memory.facts()
+    assert (now.verb, now.what) == ("gave up", "the cello")
+    assert [fact.what for fact in live.memory.facts(position=before)] == ["the cello"]
+    (old, _) = live.memory.facts(ever=True)
+    assert old.superseded_by == now.page and old.valid_to_us is not None
+    assert live.debug.check().ok and store.verify().ok

@@ -1,0 +1,116 @@
+"""Which earlier fact a statement ends: the one of the same subject that it names, speaks against or counts again.
+
+It is said by a fact's `ends` ("gave up the violin"), by the opposite verb of the same object ("I eat fish", "I don't
+eat fish"), or by another number of the same thing where the sentence says that it changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from vmstore.core.page import Standing
+from vmstore.core.text.stems import terms
+from vmstore.facts.fact import StatedFact
+
+NAMED_MIN = 2 / 3  # of the terms that a sentence says are no more, which the fact that it ends must have
+CHANGED = re.compile(
+    r"\b(?:now|actually|up to|down to|instead|correction|any ?more|no longer|since|from (?:now|today|\w+) on|changed?"
+    r"|moved|raised|went up|went down|jetzt|inzwischen|nun|doch)\b",
+    re.IGNORECASE,
+)
+BEGINS = re.compile(
+    r"\b(?:start|beg[aiu]n|join|sign|adopt|enrol|engage|took up|take up|becam?e|mov|switch|got|bought|chose|decid)\w*",
+    re.IGNORECASE,
+)
+"""Verbs of an event after which something goes on."""
+AGAINST = re.compile(
+    r"\b(?:not|never|no longer|\w+n't|hate[sd]?|dislikes?|avoids?|detests?|loathes?|nicht|keine?n?|nie|hasse)\b",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(r"[,;:(]| (?:because|since|until|for now|yesterday|today|last|next|this)\b")
+_OF = re.compile(r" (?:at|with|in|on|for|from|to|of)\b")
+_IS = re.compile(
+    r"(?:is|are|was|costs?|goes|went|has|had|runs|starts?|ends?|ist|sind|kostet|liegt|beginnt)\b", re.IGNORECASE
+)
+_NUMBER = re.compile(r"\d")
+_IDLE = frozenset(
+    terms(
+        "thing idea plan plans entire whole current said mention new old change changes instead please now again whole"
+    )
+)
+
+
+def ended(fact: StatedFact, held: Sequence[StatedFact]) -> int | None:
+    """The place of the earlier fact that a statement ends, of several the one it names most and then the newest."""
+    whole = _BEHIND.split(fact.ends, maxsplit=1)[0]
+    named = [frozenset(terms(words)) - _IDLE for words in (whole, _OF.split(whole, maxsplit=1)[0])]
+    best: tuple[float, int] | None = None
+    for place, other in enumerate(held):
+        if not _goes_on(other) or (fact.one and fact.attribute == other.attribute):
+            continue
+        share = _named(fact, other, named[0]) or _named(fact, other, named[1])
+        if not share and (_against(fact, other) or _counted_again(fact, other)):
+            share = 1.0
+        if share and (best is None or (share, place) > best):
+            best = share, place
+    return None if best is None else best[1]
+
+
+def _goes_on(fact: StatedFact) -> bool:
+    """Whether a fact held on until something ended it; an event that is over stays what it was."""
+    if fact.status is Standing.COMPLETED:
+        return BEGINS.match(fact.verb) is not None
+    return fact.status is not Standing.ABANDONED
+
+
+def _named(fact: StatedFact, other: StatedFact, wanted: frozenset[str]) -> float:
+    """How far a statement names an earlier fact as no more: 0 where it does not."""
+    if not wanted:
+        return 0.0
+    theirs = frozenset(terms(f"{other.subject} {other.verb} {other.what}"))
+    share = len(wanted & theirs) / len(wanted)
+    if share < NAMED_MIN or not (_of_one(fact, other) or wanted >= frozenset(terms(_thing(other)))):
+        return 0.0
+    if wanted <= frozenset(terms(fact.what)) and is_against(other):
+        return 0.0  # it was against it before
+    return share + len(wanted & theirs) / (1 + len(theirs))
+
+
+def _of_one(fact: StatedFact, other: StatedFact) -> bool:
+    """Whether two facts are about one subject, or the later one's subject and something of its own."""
+    mine, theirs = fact.subject.casefold(), other.subject.casefold()
+    return mine == theirs or theirs.startswith(f"{mine}'s ")
+
+
+def _against(fact: StatedFact, other: StatedFact) -> bool:
+    """Whether two facts say the opposite of one object."""
+    if fact.subject.casefold() != other.subject.casefold() or fact.type is not other.type:
+        return False
+    mine, theirs = frozenset(terms(fact.what)), frozenset(terms(other.what))
+    return mine == theirs and bool(mine) and is_against(fact) is not is_against(other)
+
+
+def is_against(fact: StatedFact) -> bool:
+    """Whether a fact denies what its object names."""
+    return AGAINST.search(fact.verb) is not None
+
+
+def _thing(fact: StatedFact) -> str:
+    """What a fact is about, without whose it is."""
+    return fact.subject.rpartition("'s ")[2]
+
+
+def _counted_again(fact: StatedFact, other: StatedFact) -> bool:
+    """Whether a statement gives another number of the thing that an earlier one counts, and says that it changed."""
+    if not (_NUMBER.search(fact.what) and _NUMBER.search(other.what)) or CHANGED.search(fact.text) is None:
+        return False
+    if _IS.match(fact.verb) is None:
+        return False
+    thing = frozenset(terms(_thing(fact))) - _IDLE
+    theirs = frozenset(terms(f"{other.subject} {other.what}"))
+    return bool(thing) and thing <= theirs and _numbers(fact.what) != _numbers(other.what)
+
+
+def _numbers(text: str) -> list[str]:
+    return re.findall(r"\d[\d.,:]*", text)
