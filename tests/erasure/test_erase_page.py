@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.erasure.found import found_in
+from tests.refusals import refused
 from vmstore.core.mutation import Mark
 from vmstore.erasure.erase import erase, plan_erasure
 from vmstore.errors import ErasedError, OvertakenError
@@ -62,6 +64,20 @@ def test_every_answer_says_where_it_was_erased(path: Path) -> None:
             assert store.search("combination violet erased position") == []
             assert store.verify().ok
             store.admin.rebuild()
+
+
+@pytest.mark.parametrize("clause", ["LIMIT 1", "ORDER BY tokens LIMIT 1", "AS OF CALL 1", "ACROSS SESSIONS"])
+def test_a_condition_stands_alone(path: Path, clause: str) -> None:
+    """A clause behind the condition is refused where it stands: a limit would leave out pages that it selects."""
+    with vmstore.open(path) as store:
+        assert store.trust.plan_erasure(where="role = user").cells > 1
+        for ask in (store.trust.plan_erasure, partial(store.trust.retain, "1d", name="said")):
+            with refused("clause-unused", vmstore.QueryError):
+                ask(where=f"role = user {clause}")
+        with refused("unknown-column", vmstore.QueryError):
+            store.trust.plan_erasure(where="rolle = user")
+        with pytest.raises(vmstore.QueryError):
+            store.trust.retain("1d", where="role = user) OR (role = tool", name="said")
 
 
 def test_nothing_is_left_in_any_file(path: Path) -> None:

@@ -40,6 +40,9 @@ from vmstore.namespace.resolve import page_named
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.erased_cells import Erasures, erasures_after
 from vmstore.views.projectors.decisions import in_force
+from vmstore.vmql.planner.predicate import page_condition
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import Statement
 
 if TYPE_CHECKING:
     from vmstore.namespace.signing_keys import SigningKey
@@ -85,7 +88,7 @@ class Erasable(Protocol):
         """The session of a name."""
         ...
 
-    def query(self, text: str, *, session: str | None = None) -> Iterable[Any]:
+    def query(self, text: str | Statement, *, session: str | None = None) -> Iterable[Any]:
         """The rows of a statement."""
         ...
 
@@ -200,15 +203,26 @@ def _key(store: Erasable, name: str) -> int:
 
 def _selected(store: Erasable, where: str, session: str | None) -> list[Owned]:
     """The pages that a condition selects, in one session or all."""
-    scope = "ACROSS SESSIONS " if session is None else ""
     found = []
-    for name, page in store.query(f"PAGES session, page {scope}WHERE {where}", session=session):
+    for name, page in pages_where(store, where, session):
         lane = store.session(name if session is None else session)._lane()
         number = int(str(page)[1:])
         found.append((lane.owner(number), number))
     if not found:
         raise UnknownError(f"no page is there WHERE {where}; ask `vmql` for PAGES first")
     return found
+
+
+def pages_where(store: Erasable, where: str, session: str | None = None) -> Iterable[tuple[str, str]]:
+    """The session and name of each page that a condition selects, in one session or all.
+
+    Raises QueryError where it is no condition on PAGES, or where another clause follows it.
+    """
+    condition = page_condition(where)
+    try:
+        return iter(store.query(condition.pages(session is None), session=session))
+    except QueryError as error:
+        raise condition.pointed(error) from None
 
 
 # ---- doing

@@ -14,7 +14,7 @@ import msgspec
 from vmstore.core.mutation import CellRef, Mark, NamespacePolicy
 from vmstore.core.namespace_policy import PolicySubject
 from vmstore.engine.batch import Batch
-from vmstore.erasure.erase import Erasable, erase_wanted
+from vmstore.erasure.erase import Erasable, erase_wanted, pages_where
 from vmstore.errors import ErasedError, InputError, UnknownError
 from vmstore.namespace import system_session
 from vmstore.namespace.namespace import session_name
@@ -73,7 +73,7 @@ def keep(
     """
     rule = RetentionRule(session_name(name), span(time), where, user)
     if where is not None:
-        list(store.query(f"PAGES page ACROSS SESSIONS WHERE ({where}) LIMIT 1"))
+        next(iter(pages_where(store, where)), None)
     if rule not in rules(store):
         _say(store, name, msgspec.json.encode(rule))
     return rule

@@ -11,7 +11,7 @@ import msgspec
 from vmstore.core.address import page_name
 from vmstore.core.decision import Holder
 from vmstore.core.page import Origin
-from vmstore.erasure.erase import Erasable
+from vmstore.erasure.erase import Erasable, pages_where
 from vmstore.erasure.plan import ErasureRequest
 from vmstore.erasure.relations import Owned
 from vmstore.errors import InputError
@@ -125,7 +125,8 @@ class _Looking:
     def pages(self, rule: RetentionRule, before: int) -> None:
         """Takes the pages for which a condition holds and that were made before a time."""
         of_user = {session for (session,) in self._db.execute(_OF_USER, (rule.user, rule.user))}
-        for name, page in self._store.query(f"PAGES session, page ACROSS SESSIONS WHERE ({rule.where})"):
+        assert rule.where is not None, "a rule without a condition is about sessions"
+        for name, page in pages_where(self._store, rule.where):
             lane = self._store.session(name)._lane()
             number = int(str(page)[1:])
             session = lane.owner(number)

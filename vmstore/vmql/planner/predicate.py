@@ -1,8 +1,8 @@
-"""The first moment at which a condition holds: from a predicate to a statement that asks for one row.
+"""Conditions that are handed over alone: from a predicate to the statement that asks for what it selects.
 
 A predicate is a VMQL condition, or a relation with one: `msg_042 LEAVES L0`, `tokens > 8000`,
 `MUTATIONS WHERE kind = evict AND tokens > 500`. A condition alone is asked of the first relation
-that has all of its columns.
+that has all of its columns. What selects pages, to erase or keep them, is a condition on PAGES.
 """
 
 from __future__ import annotations
@@ -16,7 +16,19 @@ from vmstore.vmql.planner.bind import Binder
 from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.relation import CHAIN
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import Expr, MomentNode, Param, RelationQuery, SourceSpan, Statement, Tail, Value, Word
+from vmstore.vmql.syntax.nodes import (
+    AcrossSessions,
+    Expr,
+    MomentNode,
+    Param,
+    RelationQuery,
+    SelectItem,
+    SourceSpan,
+    Statement,
+    Tail,
+    Value,
+    Word,
+)
 
 ASKED = ("CALLS", "MOVES", "MUTATIONS", "FAULTS")
 """The relations that a condition alone is asked of, in this order."""
@@ -24,6 +36,7 @@ PARTED = frozenset(name for name, relation in RELATIONS.items() if "position" in
 """The relations whose rows came at a position."""
 
 _LEAD = "CALLS WHERE "
+_PAGES_LEAD = "PAGES WHERE "
 
 
 class Predicate(NamedTuple):
@@ -39,12 +52,19 @@ class Predicate(NamedTuple):
         since = None if after is None else MomentNode(unit="position", value=Value(value=after))
         return RelationQuery(name=self.relation, tail=Tail(where=self.where, since=since, limit=Value(value=1)))
 
+    def pages(self, across: bool) -> RelationQuery:
+        """The statement whose rows are the session and name of each page for which it holds."""
+        columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("session", "page"))
+        return RelationQuery(
+            name=self.relation, columns=columns, tail=Tail(where=self.where, scope=AcrossSessions() if across else None)
+        )
+
     def pointed(self, error: QueryError) -> QueryError:
         """A mistake where the text has it."""
         start, end = (min(max(place - self.lead, 0), len(self.text)) for place in error.span)
         error.text, error.span = self.text, SourceSpan(start, end)
         if self.lead and error.hint is not None:
-            error.hint = error.hint.replace(_LEAD, "")
+            error.hint = error.hint.replace(_LEAD, "").replace(_PAGES_LEAD, "")
         return error
 
 
@@ -55,12 +75,30 @@ def predicate(text: str) -> Predicate:
         return _whole(text)
     led = Predicate(text, "", Value(value=None), len(_LEAD))
     try:
-        asked = parse(_LEAD + text)
-        assert isinstance(asked, RelationQuery) and asked.tail.where is not None, "the lead begins one"
-        _alone(asked, text)
-        return led._replace(relation=_suited(asked.tail.where), where=asked.tail.where)
+        where = _condition(_LEAD, text)
+        return led._replace(relation=_suited(where), where=where)
     except QueryError as error:
         raise led.pointed(error) from None
+
+
+def page_condition(text: str) -> Predicate:
+    """A condition on PAGES as it is written.
+
+    Raises QueryError where it is followed by another clause: a LIMIT would leave out pages that it selects.
+    """
+    led = Predicate(text, "PAGES", Value(value=None), len(_PAGES_LEAD))
+    try:
+        return led._replace(where=_condition(_PAGES_LEAD, text))
+    except QueryError as error:
+        raise led.pointed(error) from None
+
+
+def _condition(lead: str, text: str) -> Expr:
+    """The condition that stands after a lead, and nothing else."""
+    asked = parse(lead + text)
+    assert isinstance(asked, RelationQuery) and asked.tail.where is not None, "the lead begins one"
+    _alone(asked, text)
+    return asked.tail.where
 
 
 def _whole(text: str) -> Predicate:
@@ -81,7 +119,7 @@ def _alone(asked: RelationQuery, text: str) -> None:
     """Refuses what would change nothing."""
     bare = msgspec.structs.replace(asked.tail, where=None)
     if bare != Tail() or asked.columns:
-        message = "a predicate says when to stop, and nothing else: the first moment is looked for"
+        message = "a condition stands alone: no columns, order, limit, scope or moment beside it"
         raise QueryError(message, code="clause-unused", text=text, span=asked.span, hint="leave the rest out")
 
 
