@@ -34,6 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         store.import_file(SHIPPED)
         managed(store)
         hostile(store)
+        acquainted(store)
         store.live_session("empty", l0_tokens_max=3000).user("nobody answers")
     with serving.served(path) as url:
         yield url
@@ -48,6 +49,19 @@ def managed(store: vmstore.Store) -> list[dict[str, Any]]:
         sent.append(session.pack().request)
         session.assistant(f"Answer {turn}. " + f"Topic {turn} is settled, and we go on. " * 12)
     return sent
+
+
+def acquainted(store: vmstore.Store) -> None:
+    """A session of three turns in which somebody moves, and what is known of it is stated as it is said."""
+    said: list[dict[str, str]] = []
+    for home in ("Berlin", "Berlin", "Lisbon"):
+        said.append({"role": "user", "content": f"I live in {home}."})
+        store.record("acquainted", {"model": "m-1", "messages": list(said)})
+        memory = store.session("acquainted").memory
+        if home not in [fact.what for fact in memory.facts()]:
+            page = store.session("acquainted").pages()[-1].page
+            memory.state_fact("user", "lives in", home, attribute="home", sources=[page])
+            memory.tag(page, home.lower())
 
 
 def hostile(store: vmstore.Store) -> None:

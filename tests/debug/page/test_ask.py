@@ -161,3 +161,22 @@ def test_a_session_is_handed_out_as_a_file(reader: Reader, chromium: Any, tmp_pa
         field.press("Enter")
         alone.until(lambda: alone.page.locator(".hit").count() > 0)
         assert "topic" in {text.lower() for text in alone.page.locator(".hit-text mark").all_inner_texts()}
+
+
+def test_what_was_known_at_a_call(reader: Reader) -> None:
+    """Facts stand as they were known at the call; one in hand leads to its source and to what its attribute was."""
+    reader.open(session="acquainted", pane="known", call=2)
+    reader.until(lambda: "1 of 1 hold" in reader.text(".known h3"))
+    assert "Berlin" in reader.text(".fact")
+    assert reader.text(".topics").split() == ["berlin", "1", "turn"]
+    reader.open(session="acquainted", pane="known")
+    reader.until(lambda: "1 of 2 hold" in reader.text(".known h3"))
+    assert "Lisbon" in reader.text(".fact")
+    reader.page.get_by_label("those too that do not hold").check()
+    reader.until(lambda: reader.page.locator(".fact").count() == 2)
+    assert "Berlin" in reader.text(".fact.over")
+    reader.page.locator(".fact.over .fact-line").click()
+    reader.until(lambda: reader.page.locator(".fact-more tr").count() == 2)
+    assert reader.page.locator(".fact-more .page-name").first.inner_text() == "p4"
+    reader.page.locator(".topic svg").last.click(position={"x": 3, "y": 5})
+    reader.until(lambda: reader.call == 1)

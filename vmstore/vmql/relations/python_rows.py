@@ -171,6 +171,7 @@ TAGS = made(
     _field("related", LIST, "the tags that stand in its turns most often, five at most"),
     _field("methods", LIST, "how it was found: noted, or the method of a tag mutation"),
     _field("depth", TEXT, "how much of it the prompt shows: none, summary, segments or full"),
+    _field("turn_numbers", LIST, "the numbers of these turns"),
 )
 
 HISTORY = made(

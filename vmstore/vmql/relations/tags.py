@@ -19,7 +19,7 @@ def tags_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
             yield (
                 *(row.tag, own.name, row.canonical, _list(row.aliases)),
                 *counts,
-                *(_list(row.related), _list(row.methods), row.depth),
+                *(_list(row.related), _list(row.methods), row.depth, json.dumps(row.turns)),
             )
 
 

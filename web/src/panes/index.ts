@@ -8,6 +8,7 @@ import "./panes.css";
 import { compaction } from "./compaction";
 import { diff } from "./diff";
 import { history } from "./history";
+import { known } from "./known";
 import { lineage } from "./lineage";
 import { messages } from "./messages";
 import { notes } from "./notes";
@@ -37,7 +38,7 @@ export interface Pane {
   keys?: { keys: string[]; does: string; act: () => void }[];
 }
 
-export const panes: readonly Pane[] = [why, history, lineage, compaction, diff, sides, whatif, search, vmql, messages, until, notes];
+export const panes: readonly Pane[] = [why, history, lineage, compaction, diff, sides, whatif, search, known, vmql, messages, until, notes];
 
 export function paneOf(id: string): Pane {
   return panes.find((one) => one.id === id) ?? why;
