@@ -170,9 +170,16 @@ def _at_time(lane: Branch, column: str, at: int, word: str) -> int:
     return max(found)
 
 
+def logged_at(lane: Branch, position: int) -> int:
+    """When what stands at a position was logged, in microseconds; 0 where nothing was."""
+    at: int | None = lane.db.execute(_LOGGED, (lane.at(position).session, position)).get
+    return at or 0
+
+
 _TURN = "SELECT turn FROM turns WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
 _CALL = "SELECT call FROM calls WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
 _OPENED = "SELECT position FROM turns WHERE session = ? AND turn = ?"
 _PACKED = "SELECT position FROM calls WHERE session = ? AND call = ?"
 _BEGIN = "SELECT first FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"
 _END = "SELECT last FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"
+_LOGGED = "SELECT logged_max FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from vmstore.core.asof import Position
+from vmstore.core.asof import AsOf, LoggedTime, Position
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.recall.fact_reads import known
 from vmstore.store.recall.results import KnownFact
 from vmstore.views.branch import Branch
+from vmstore.views.reads.resolve_asof import logged_at
 
 Place = tuple[str, int]
 """A session by its name, and a page."""
@@ -30,7 +31,9 @@ def facts_at(ns: Namespace, lane: Branch, name: str, user: str | None, position:
     """The facts of a session at a position; with a user those of the user's sessions."""
     if ns.views.execute("SELECT 1 FROM facts LIMIT 1").get is None:
         return NO_FACTS
-    when = Position(position)
+    when: AsOf = Position(position)
+    if user is not None:  # a position is of one session: the others as they stood when it was logged
+        when = LoggedTime(logged_at(lane, position))
     own = None if user is not None else name
     ever = known(ns, own, user, when, ever=True)
     current = {_place(fact): fact for fact in known(ns, own, user, when)}
