@@ -158,13 +158,18 @@ class Analyzer:
         """A word without its ending, where it is one that can have an ending of the language."""
         return word if not 2 < len(word) <= STEM_CHARS_MAX or _DIGIT.search(word) else self._stem(word)
 
+    def lone_term(self, word: str) -> tuple[str, bool] | None:
+        """The one term of an ASCII word in one piece, and whether it is more than a stop word; None of other tokens."""
+        if word.isalpha() and word.isascii() and (word.islower() or not _HUMPED.search(word)):
+            small = word.lower()
+            return (small, False) if small in self._stops else (self.word(word), True)
+        return None
+
     def _form(self, token: str) -> TokenForm:
-        if token.isalpha() and token.isascii() and (token.islower() or not _HUMPED.search(token)):
-            small = token.lower()
-            if small in self._stops:
-                return TokenForm((), (), (small,), (small,))
-            term = self.word(token)
-            return TokenForm((term,), (), (), (term,))
+        lone = self.lone_term(token)
+        if lone is not None:
+            term, counts = lone
+            return TokenForm((term,), (), (), (term,)) if counts else TokenForm((), (), (term,), (term,))
         if not token.isascii():
             if classes().sign.search(token):
                 return self._signs(token)

@@ -46,11 +46,12 @@ class Lexicon:
     def piece(self, tokens: Iterable[str], traits: int) -> int:
         """The number of another piece, of some tokens."""
         for token in tokens:
+            if lone := self.analyzer.lone_term(token):
+                self.numbers.append(self._number(*lone))
+                continue
             form = self.analyzer.form(token)
-            for term in form.terms:
-                self.numbers.append(self._number(term, 1))
-            if form.wholes or form.stops:
-                self.numbers.extend(self._number(term, 0) for term in (*form.wholes, *form.stops))
+            self.numbers.extend(self._number(term, 1) for term in form.terms)
+            self.numbers.extend(self._number(term, 0) for term in (*form.wholes, *form.stops))
         self.ends.append(len(self.numbers))
         self.traits.append(traits)
         return len(self.traits) - 1
