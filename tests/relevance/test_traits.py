@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from vmstore.relevance.traits import Trait, traits
+from vmstore.relevance.traits import Trait, run_traits, text_traits, traits
 
 PLAIN = {
     Trait.NAME: re.compile(r"[^\W\d_a-z](?<=[^\W\d_A-Z] .|[,;:] .)[^\W\d_A-Z]"),
@@ -47,3 +47,15 @@ def test_what_is_passed_over_is_not_there() -> None:
         found = Trait(traits(text))
         for trait, pattern in PLAIN.items():
             assert (trait in found) == bool(pattern.search(text)), (text, trait)
+
+
+def test_runs_have_their_traits_wherever_they_stand() -> None:
+    """A text has the traits of its runs without white space, and those it has as a whole."""
+    chance = random.Random(9)
+    words = (*PIECES, "ValueError", "I'm", "failed.", "error:", "Monday", "don't")
+    for _ in range(300):
+        text = "".join(chance.choice(words) for _ in range(chance.randrange(12)))
+        of_runs = 0
+        for run in text.split():
+            of_runs |= run_traits(run)
+        assert traits(text) == text_traits(text) | of_runs, text

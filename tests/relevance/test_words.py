@@ -244,3 +244,15 @@ def test_marks_are_read_from_the_tables() -> None:
     for code in (0x93E, 0xE31, 0x1038, 0xFE0F):
         assert classes().mark.match(chr(code))
     assert not classes().mark.search("azАж北あ9_ ")
+
+
+def test_a_run_of_text_says_how_its_term_begins() -> None:
+    """What a run is said to begin with is what its only term begins with, irregular forms and other spellings too."""
+    from vmstore.relevance.irregular import FORMS, SPELLINGS
+    from vmstore.relevance.stops import STOP_WORDS
+
+    known = [*FORMS, *SPELLINGS, *STOP_WORDS["en"], "dying", "Skies.", "idly", "colour,", "y", "Yes!", "didn't", "x()"]
+    said = {run: first for run in known if (first := ENGLISH.first_sign(run))}
+    assert len(said) > 50
+    for run, first in said.items():
+        assert [term[0] for term in ENGLISH.every_term(run)] == [first], run

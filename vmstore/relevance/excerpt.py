@@ -129,20 +129,49 @@ class _Numbers(dict[str, tuple[int, ...]]):
                 self.wanted.setdefault(term, []).append(number)
         self._begun = [(prefix, number) for number, asked in enumerate(query.words) for prefix in asked.prefixes]
 
+        self._firsts = {term[:1] for term in self.wanted}
+        self.runs = _Runs(self)
+
     def __missing__(self, token: str) -> tuple[int, ...]:
-        form = self.analyzer.form(token)
-        known = (*form.terms, *form.wholes, *form.stops)
+        known = self.analyzer.form(token).every
         numbers = [number for term in known for number in self.wanted.get(term, ())]
         numbers += (number for prefix, number in self._begun if any(term.startswith(prefix) for term in known))
         self[token] = found = tuple(dict.fromkeys(numbers))
         return found
 
+    def answers(self, run: str) -> list[_Answer]:
+        """The words of a run without white space, all ASCII, that were asked for, and where they stand in it."""
+        if not self._begun:
+            first = self.analyzer.first_sign(run)
+            if first not in self._firsts if first else self.wanted.keys().isdisjoint(self.analyzer.every_term(run)):
+                return []
+        return [_Answer(start, end, found) for start, end, token in spans(run) if (found := self[token])]
+
+
+class _Runs(dict[str, list[_Answer]]):
+    """Runs of a text without white space to what answers in them: no token goes beyond one, and most answer nothing."""
+
+    def __init__(self, numbers: _Numbers) -> None:
+        super().__init__()
+        self._numbers = numbers
+
+    def __missing__(self, run: str) -> list[_Answer]:
+        self[run] = found = self._numbers.answers(run)
+        return found
+
 
 def _answers(text: str, query: WordQuery, numbers: _Numbers) -> Iterator[_Answer]:
     """The words and phrases of a text that were asked for; the number of a phrase comes after those of the words."""
+    no_signs = text.isascii()
+    if no_signs and not query.phrases and "\x1b" not in text:
+        known = numbers.runs
+        for run in _RUN.finditer(text):
+            if there := known[run.group()]:
+                at = run.start()
+                yield from (_Answer(at + one.start, at + one.end, one.words) for one in there)
+        return
     order: list[_Answer] = []
     terms: list[str] = []
-    no_signs = text.isascii()
     for start, end, token in spans(text):
         if not no_signs and has_signs(token):
             for place, sign in _places(start, token):
@@ -213,13 +242,26 @@ def _line(text: str, begin: int, chars: int, found: Sequence[_Answer]) -> Excerp
     """The text from a place on as one line, its white space and unprintable signs as single spaces."""
     lead = "\u2026" if text[:begin].strip() else ""
     room = chars - 1  # one is for the dots at the end
-    at, line, places = _laid(text, begin, room, lead) or _laid_by_signs(text, begin, room, lead)
+    at, line, places = (
+        _as_it_is(text, begin, room, lead) or _laid(text, begin, room, lead) or _laid_by_signs(text, begin, room, lead)
+    )
     if not text[at:].strip():
         shown = line.rstrip()
         return Excerpt(shown, _marks(found, places, len(shown)))
-    whole = next((place for place in range(len(line), len(line) - _TAIL_CHARS, -1) if line[place - 1] == " "), None)
-    shown = line[:whole].rstrip()
+    gap = line.rfind(" ", max(len(line) - _TAIL_CHARS, 0))
+    shown = (line[:gap] if gap >= 0 else line).rstrip()
     return Excerpt(shown + "\u2026", _marks(found, places, len(shown)))
+
+
+def _as_it_is(text: str, begin: int, room: int, lead: str) -> tuple[int, str, _PlaceOf] | None:
+    """The same as `_laid` of a text that stands in one line already, with single spaces, as most do; None of others."""
+    some = text[begin : begin + room + _TAIL_CHARS]
+    start = begin + len(some) - len(some.lstrip())
+    piece = text[start : start + room - len(lead)]
+    if not piece or not piece.isprintable() or "  " in piece or "\u2026 " in piece:
+        return None
+    end, shift = start + len(piece.rstrip()), len(lead) - start
+    return start + len(piece), lead + piece, lambda place: place + shift if start <= place < end else None
 
 
 def _laid(text: str, begin: int, room: int, lead: str) -> tuple[int, str, _PlaceOf] | None:
@@ -290,3 +332,4 @@ _AGAIN = 0.01  # what an asked word is worth that is there already
 _CLOSE = 1e-9  # sums of the same numbers in another order differ by less
 _TAIL_CHARS = 24  # given up so that a line does not end within a word
 _WORD = re.compile(r"\S{1,256}")
+_RUN = re.compile(r"\S+")

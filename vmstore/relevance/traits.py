@@ -52,7 +52,7 @@ _WORDS: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _DIGIT: Final = re.compile(r"\d")
 _NAME: Final = re.compile(r" [^\W\d_a-z](?<=[^\W\d_A-Z] .|[,;:] .)[^\W\d_A-Z]")
 _TITLE: Final = re.compile('["“][^"”\n]{2,60}["”]')
-_CODE_SIGNS: Final = ("=>", "->", "==", "::", "{\n", "}\n", ";\n")
+_CODE_SIGNS: Final = ("=>", "->", "==", "::")
 _CALL: Final = re.compile(r"\w\(\)")
 _JOINED: Final = re.compile(r"\w_\w")
 _NAMED_ERROR: Final = re.compile(r"[a-z](?:Error|Exception)\b")
@@ -67,17 +67,34 @@ def traits(text: str) -> int:
         end, text = text[-256:], text[:CHARS_MAX]
     else:
         end = text
+    found = text_traits(text) & ~_QUESTION | run_traits(text)
+    return found | _QUESTION if _ends(end).endswith(_MARKS) else found
+
+
+def text_traits(text: str) -> int:
+    """Those traits of a short text that are not the traits of its runs without white space."""
     found = 0
     if "?" in text or "？" in text or "؟" in text:
         found |= _ASKS
-    if _ends(end).endswith(_MARKS):
+    if _ends(text).endswith(_MARKS):
         found |= _QUESTION
-    if _DIGIT.search(text):
-        found |= _NUMBER
     if _NAME.search(text):
         found |= _NAMED
     if ('"' in text or "“" in text) and _TITLE.search(text):
         found |= _TITLED
+    if "\n" in text and ("{\n" in text or "}\n" in text or ";\n" in text):
+        found |= _CODE
+    return found
+
+
+def run_traits(text: str) -> int:
+    """Those traits that a text has where a run of it without white space has them."""
+    found = 0
+    if text.isascii() and text.isalpha():
+        found = _BITS.get(text.lower(), 0)
+        return found | _ERROR if _NAMED_ERROR.search(text) else found
+    if _DIGIT.search(text):
+        found |= _NUMBER
     if _has_code(text):
         found |= _CODE
     if ("Error" in text or "Exception" in text) and _NAMED_ERROR.search(text):

@@ -81,6 +81,11 @@ class TokenForm(NamedTuple):
     sequence: tuple[str, ...] = ()
     """All its words in order, as a phrase compares them."""
 
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All that it is found by."""
+        return self.terms if not self.wholes and not self.stops else self.terms + self.wholes + self.stops
+
 
 class Analyzer:
     """Takes texts of one language apart; the same one reads the texts and what is asked of them."""
@@ -96,6 +101,7 @@ class Analyzer:
         self._plain_first = language in ("en", "none")
         self._forms = _Forms(self._form)
         self._terms = _Terms(self._forms)
+        self._every = _Every(self._forms)
 
     @cached_property
     def version(self) -> str:
@@ -116,6 +122,18 @@ class Analyzer:
     def form(self, token: str) -> TokenForm:
         """All that one of the `tokens` of a text is found by."""
         return self._forms[token]
+
+    def first_sign(self, run: str) -> str:
+        """The sign that the only term of a run begins with, where that is seen without making it; else nothing."""
+        word = run.rstrip(_AFTER_WORD)
+        if self._plain_first and word.isascii() and word.isalpha() and (word.islower() or word.istitle()):
+            small = word.lower()
+            return "" if small in self._irregular else small[0]
+        return ""
+
+    def every_term(self, run: str) -> tuple[str, ...]:
+        """All that a run of a text without white space is found by."""
+        return self._every[run]
 
     def sequence(self, text: str) -> list[str]:
         """All words of a text in order, stop words too: what phrases are compared with."""
@@ -140,13 +158,18 @@ class Analyzer:
         """A word without its ending, where it is one that can have an ending of the language."""
         return word if not 2 < len(word) <= STEM_CHARS_MAX or _DIGIT.search(word) else self._stem(word)
 
+    def lone_term(self, word: str) -> tuple[str, bool] | None:
+        """The one term of an ASCII word in one piece, and whether it is more than a stop word; None of other tokens."""
+        if word.isalpha() and word.isascii() and (word.islower() or not _HUMPED.search(word)):
+            small = word.lower()
+            return (small, False) if small in self._stops else (self.word(word), True)
+        return None
+
     def _form(self, token: str) -> TokenForm:
-        if token.isalpha() and token.isascii() and (token.islower() or not _HUMPED.search(token)):
-            small = token.lower()
-            if small in self._stops:
-                return TokenForm((), (), (small,), (small,))
-            term = self.word(token)
-            return TokenForm((term,), (), (), (term,))
+        lone = self.lone_term(token)
+        if lone is not None:
+            term, counts = lone
+            return TokenForm((term,), (), (), (term,)) if counts else TokenForm((), (), (term,), (term,))
         if not token.isascii():
             if classes().sign.search(token):
                 return self._signs(token)
@@ -250,6 +273,22 @@ class Analyzer:
                 sequence.append(term)
         others = dict.fromkeys(whole for whole in wholes if whole and whole not in terms)
         return TokenForm(tuple(terms), tuple(others), tuple(stops), tuple(sequence))
+
+
+class _Every(dict[str, tuple[str, ...]]):
+    """A run without white space to all that its tokens are found by."""
+
+    def __init__(self, forms: _Forms) -> None:
+        super().__init__()
+        self._forms = forms
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        found = tuple(chain.from_iterable(self._forms[token].every for token in tokens(run)))
+        if len(run) <= CACHED_CHARS_MAX:
+            if len(self) >= CACHED_MAX:
+                self.clear()
+            self[run] = found
+        return found
 
 
 class _Forms(dict[str, TokenForm]):
@@ -383,6 +422,7 @@ ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?)?")
 _TOKEN = re.compile(_shape("[A-Za-z0-9_]", "[A-Za-z]"))
 _LETTER_TOKEN = re.compile(_shape(r"\w", _LETTER) + f"|{_PICTURE}")
 _DIGIT = re.compile("[0-9]")
+_AFTER_WORD = ".,;:!?)"
 _HUMPED = re.compile("[a-z][0-9]*[A-Z]|[A-Z]{2}(?!s(?![a-z]))[a-z]")
 _HUMP = re.compile("[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _NUMBER = re.compile("v?[0-9]+(?:[.:][0-9]+)+[a-z]{0,3}[0-9]*")

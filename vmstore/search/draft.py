@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from itertools import chain
+from collections.abc import Callable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vmstore.relevance.traits import traits
+from vmstore.relevance.traits import CHARS_MAX, run_traits, text_traits, traits
 from vmstore.relevance.words import Analyzer, tokens
 from vmstore.search.contents import Content
 from vmstore.search.segment import CHANGES, COLUMNS, NAMED, Table, TextSegment, assembled, counted
@@ -15,11 +16,17 @@ from vmstore.search.segment import CHANGES, COLUMNS, NAMED, Table, TextSegment, 
 CACHED_CHARS_MAX = 64
 CACHED_MAX = 1 << 17  # tokens
 TERMS_MAX = 1 << 20
+ALL_READ = 1 << 15  # beside the traits of a text: those of its runs are among them
+END_OF_WORD = ".,;:!?)"  # one of these says nothing of the word before it
 FEW = 4_096  # terms of a draft that are sorted rather than counted
 
 
 class Lexicon:
-    """Numbers for terms as they are met: one for a term that counts for the length of a text, one for any other."""
+    """Numbers for terms as they are met, and for what of a text is found by the same terms each time it stands there.
+
+    A term that counts for the length of a text has another number than one that does not. A piece is a token, or a run
+    of an ASCII text without white space: what stands in such a run is the same wherever it stands.
+    """
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
@@ -30,17 +37,34 @@ class Lexicon:
         self.terms: list[str] = []
         self.counts = array("B")  # whether each number counts for the length
         self._numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        self.tokens = _Tokens(self)
+        self.numbers = array("I")  # of all pieces, one after the other
+        self.ends = array("Q", [0])
+        self.traits = array("H")  # of each piece
+        self.tokens = _Pieces(self._token)
+        self.runs = _Pieces(self._run)
 
-    def numbers(self, token: str) -> tuple[int, ...]:
-        """The numbers of all that a token is found by."""
-        form = self.analyzer.form(token)
-        if len(form.terms) == 1 and not form.wholes and not form.stops:
-            return (self._number(form.terms[0], 1),)  # a word, as most tokens are
-        return (
-            *(self._number(term, 1) for term in form.terms),
-            *(self._number(term, 0) for term in (*form.wholes, *form.stops)),
-        )
+    def piece(self, tokens: Iterable[str], traits: int) -> int:
+        """The number of another piece, of some tokens."""
+        for token in tokens:
+            if lone := self.analyzer.lone_term(token):
+                self.numbers.append(self._number(*lone))
+                continue
+            form = self.analyzer.form(token)
+            self.numbers.extend(self._number(term, 1) for term in form.terms)
+            self.numbers.extend(self._number(term, 0) for term in (*form.wholes, *form.stops))
+        self.ends.append(len(self.numbers))
+        self.traits.append(traits)
+        return len(self.traits) - 1
+
+    def _token(self, token: str) -> int:
+        return self.piece((token,), 0)
+
+    def _run(self, run: str) -> int:
+        if run.isalpha():
+            return self.piece((run,), run_traits(run))
+        if run[-1] in END_OF_WORD and (word := run[:-1]).isalpha():
+            return self.runs[word]
+        return self.piece(tokens(run), run_traits(run))
 
     def _number(self, term: str, counts: int) -> int:
         known = self._numbers[counts]
@@ -52,29 +76,31 @@ class Lexicon:
         return number
 
 
-class _Tokens(dict[str, tuple[int, ...]]):
-    def __init__(self, lexicon: Lexicon) -> None:
-        super().__init__()
-        self._lexicon = lexicon
+class _Pieces(dict[str, int]):
+    """What stands in texts to its number; what is long has another each time."""
 
-    def __missing__(self, token: str) -> tuple[int, ...]:
-        numbers = self._lexicon.numbers(token)
-        if len(token) <= CACHED_CHARS_MAX:
+    def __init__(self, number: Callable[[str], int]) -> None:
+        super().__init__()
+        self._number = number
+
+    def __missing__(self, piece: str) -> int:
+        number = self._number(piece)
+        if len(piece) <= CACHED_CHARS_MAX:
             if len(self) >= CACHED_MAX:
                 self.clear()
-            self[token] = numbers
-        return numbers
+            self[piece] = number
+        return number
 
 
 class SegmentDraft:
     """Texts that are to be a segment."""
 
     def __init__(self, lexicon: Lexicon) -> None:
-        if len(lexicon.terms) > TERMS_MAX:
+        if len(lexicon.numbers) > TERMS_MAX:
             lexicon.forget()
         self._lexicon = lexicon
-        self._terms = array("I")
-        self._ends = array("Q")
+        self._pieces = array("I")
+        self._ends = array("Q", [0])
         self._rows: list[tuple[int, ...]] = []
         self._changes: list[tuple[int, ...]] = []
         self._names: dict[str, dict[str, int]] = {kind: {} for kind in NAMED}
@@ -94,12 +120,15 @@ class SegmentDraft:
             self._changes.append((content.session, content.position, content.page, content.version, doc))
         if text is None:
             return
-        self._terms.extend(chain.from_iterable(map(self._lexicon.tokens.__getitem__, tokens(text))))
-        self._ends.append(len(self._terms))
+        if text.isascii() and "\x1b" not in text:
+            self._pieces.extend(map(self._lexicon.runs.__getitem__, text.split()))
+            known = text_traits(text) if len(text) <= CHARS_MAX else traits(text) | ALL_READ
+        else:
+            self._pieces.extend(map(self._lexicon.tokens.__getitem__, tokens(text)))
+            known = traits(text) | ALL_READ
+        self._ends.append(len(self._pieces))
         named = (self._name("speaker", speaker), self._name("tool", tool))
-        self._rows.append(
-            (content.session, content.position, len(text), content.at, content.role, *named, traits(text))
-        )
+        self._rows.append((content.session, content.position, len(text), content.at, content.role, *named, known))
 
     def _name(self, kind: str, name: str | None) -> int:
         known = self._names[kind]
@@ -109,10 +138,16 @@ class SegmentDraft:
         """The segment of what was added."""
         lexicon, count = self._lexicon, len(self._rows)
         fields = np.array(self._rows, np.int64).reshape(count, 8).T
-        ends = np.frombuffer(self._ends, np.uint64).astype(np.int64) if count else np.empty(0, np.int64)
-        terms = np.frombuffer(self._terms, np.uint32).astype(np.int64) if self._terms else np.empty(0, np.int64)
-        docs = np.repeat(np.arange(count), np.diff(ends, prepend=0))
-        length = np.bincount(docs, np.frombuffer(lexicon.counts, np.uint8)[terms], count) if count else ends
+        pieces, texts = np.array(self._pieces, np.int64), np.array(self._ends, np.int64)
+        held = np.frombuffer(lexicon.ends, np.uint64)  # not copied: a draft of one text knows all that were read before
+        starts = held[pieces].astype(np.int64)
+        sizes = held[pieces + 1].astype(np.int64) - starts
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], sizes)
+        terms = _numbers(lexicon.numbers, np.uint32)[places].astype(np.int64)
+        docs = np.repeat(np.arange(count), np.diff(ends[texts]))
+        length = np.bincount(docs, _numbers(lexicon.counts, np.uint8)[terms], count)
+        fields[7] = _all_traits(fields[7], _numbers(lexicon.traits, np.uint16)[pieces].astype(np.int64), texts)
         names = ("position", "chars", "at", "role", *NAMED, "traits")
         columns = {**dict(zip(names, fields[1:], strict=True)), "length": length.astype(np.int64)}
         changes = np.array(self._changes, np.int64).reshape(len(self._changes), len(CHANGES))
@@ -130,6 +165,18 @@ class SegmentDraft:
         ranks = np.fromiter(map(rank.__getitem__, spelled), np.int64, len(spelled))
         which = np.searchsorted(used, terms) if len(terms) < FEW else _placed(used)[terms]
         return assembled(counted(ranks[which], numbers[docs]), vocabulary, table)
+
+
+def _numbers(values: array[int], kind: type[np.generic]) -> np.ndarray:
+    """Numbers as they lie there, which must not grow meanwhile."""
+    return np.frombuffer(values, kind) if values else np.empty(0, kind)
+
+
+def _all_traits(known: NDArray[np.int64], of_pieces: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The traits of texts: those of each as a whole, and of its runs where they were not read with it."""
+    found = np.bitwise_or.reduceat(np.append(of_pieces, 0), ends[:-1]) if len(known) else known
+    found[ends[:-1] == ends[1:]] = 0  # what has no piece
+    return np.where(known & ALL_READ, known ^ ALL_READ, known | found)
 
 
 def _placed(used: np.ndarray) -> np.ndarray:

@@ -74,6 +74,10 @@ class Placing:
         seen = rows >= 0
         return rows[seen], counts[seen]
 
+    def has(self, number: int) -> bool:
+        """Whether any row has a term of the segment."""
+        return self._whole or len(self.postings(number)[0]) > 0
+
     def frequencies(self, first: int, count: int) -> list[int]:
         """How many rows have each of some terms that follow each other."""
         if self._whole:
@@ -180,7 +184,7 @@ class MomentTexts:
     def _has(self, term: bytes) -> bool:
         """Whether any of these rows has a term."""
         numbers = ((placing, placing.segment.number(term)) for placing in self._placings)
-        return any(number >= 0 and placing.frequencies(number, 1)[0] for placing, number in numbers)
+        return any(number >= 0 and placing.has(number) for placing, number in numbers)
 
     # ---- rows
 
@@ -206,6 +210,10 @@ class MomentTexts:
     def _groups(self, rows: Array) -> Iterable[tuple[int, Array | slice, Array]]:
         """Rows by segment: its number, which of the rows, their numbers there."""
         if not len(rows):
+            return
+        if len(self._runs) == 1:
+            only = self._runs[0]
+            yield only.segment, slice(None), np.asarray(rows, np.int64) + (only.first - only.row)
             return
         segments, docs = self._where(rows)
         first = int(segments[0])

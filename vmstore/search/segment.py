@@ -188,9 +188,7 @@ class TextSegment:
             last += 1
         held = bytes(self.terms[self._blocks[first] : self._blocks[last]]).split(b"\n")[:-1]
         start = bisect_left(held, prefix)
-        end = start
-        while end < len(held) and held[end].startswith(prefix):
-            end += 1
+        end = bisect_left(held, prefix + b"\xff", start)  # no term has that byte
         return first * BLOCK + start, held[start:end]
 
     @cached_property
