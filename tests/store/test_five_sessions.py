@@ -59,11 +59,11 @@ def test_what_is_known_of_a_person_over_five_sessions(tmp_path: Path) -> None:
     talked(path)
     with vmstore.open(path) as store:
         ever, march, *_ = answers = [store.query(statement).to_dicts() for statement in STATEMENTS]
-        (home,) = (row for row in ever if row["what"] == "Castelbranco")
-        assert home["valid_from"].startswith("2024-04-07") and home["valid_to"] is None
-        assert store.session(home["session"]).content(home["sources"][0]) == b"I moved to Castelbranco."
+        (now,) = (row for row in ever if row["what"] == "Castelbranco")
+        assert now["valid_from"].startswith("2024-04-07") and now["valid_to"] is None
+        assert store.session(now["session"]).content(now["sources"][0]) == b"I moved to Castelbranco."
         (before,) = (row for row in ever if row["what"] == "Lübeckhafen")
-        assert before["valid_to"] == home["valid_from"]
+        assert before["valid_to"] == now["valid_from"]
         known = [fact.what for fact in store.memory.facts(user="ilse", valid_at_us=19_790 * DAY)]
         assert known == [row["what"] for row in march]
         assert "Lübeckhafen" in known and not {"Castelbranco", "hazelnuts", "a Fjordpony called Rasmus"} & {*known}
@@ -71,6 +71,9 @@ def test_what_is_known_of_a_person_over_five_sessions(tmp_path: Path) -> None:
         assert prompt.tokens <= 900
         store.admin.rebuild()
         assert [store.query(statement).to_dicts() for statement in STATEMENTS] == answers
+        prompt = store.session("May").memory.assemble("Where do I live?", across=True, tokens=900)
+        facts = prompt.messages[-1]["content"].partition("<facts>")[2].partition("</facts>")[0]
+        assert "Castelbranco" in facts and "Lübeckhafen" not in facts
         assert {*found_in(path.parent, PLANTED)} == {*PLANTED}
         erase(store, user="ilse")
         assert [row["user"] for row in store.query("FACTS user ACROSS SESSIONS ALL").to_dicts()] == []

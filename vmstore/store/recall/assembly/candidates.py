@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
-from vmstore.core.page import Modality, PageType, Role, Standing
+from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.core.text.stems import terms
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
 from vmstore.core.times import iso
@@ -203,6 +203,7 @@ def recalled_texts(
     with ns.asking():
         types = types_of(hits)
         over = _superseded(hits, {lane.session: position for _, lane, position in (*own, *others)})
+        over |= _of_replaced(hits, {lane.session: name for name, lane, _ in (*own, *others)}, known)
     claims = [hit for hit in hits if types[hit.lane.session, hit.page][0] == PageType.CLAIM]
     talk = [hit for hit in hits if types[hit.lane.session, hit.page][0] in _SPOKEN]
     names = {lane.session: name for name, lane, _ in (*own, *others)}
@@ -211,13 +212,14 @@ def recalled_texts(
         place = names[hit.lane.session], hit.page
         if (hit.lane.session, hit.page) not in over and (place in known.current or place not in known.ever):
             facts.append(_fact(known.current.get(place), hit, place))
+    facts += _successors(hits, names, known)
     least = RELEVANCE_MIN if asks(message) else RELEVANCE_MIN_OF_WORK
     top = talk[0].score if talk else 1.0
     near = [hit for hit in folded(talk)[0] if hit.score >= least * top]
     positions = {lane.session: position for _, lane, position in (*own, *others)}
     with ns.asking():
         passages = _evidence(ns, near, positions, query, names, shown, known.replaced)
-    return RecalledTexts(facts[:FACTS_MAX], passages, total, note)
+    return RecalledTexts(sorted(facts, key=lambda fact: -fact.score)[:FACTS_MAX], passages, total, note)
 
 
 def anchors(known: FactsAtHand) -> list[PromptCandidate]:
@@ -257,6 +259,17 @@ def _fact(fact: KnownFact | None, hit: RankedText, place: tuple[str, int]) -> Pr
         session=place[0],
         tags=() if fact is None else tuple(fact.tags),
     )
+
+
+def _successors(hits: Sequence[RankedText], names: Mapping[int, str], known: FactsAtHand) -> list[PromptCandidate]:
+    """What holds now in the place of what some hits state: who asks where somebody lives wants the last home too."""
+    found: dict[tuple[str, int], PromptCandidate] = {}
+    for hit in hits:
+        fact = known.successors.get((names[hit.lane.session], hit.page))
+        if fact is not None:
+            place = fact.session, int(fact.page[1:])
+            found.setdefault(place, _fact(fact, hit._replace(page=place[1]), place))
+    return list(found.values())
 
 
 def _evidence(
@@ -326,6 +339,19 @@ def _superseded(hits: Sequence[RankedText], positions: Mapping[int, int]) -> set
     return over
 
 
+def _of_replaced(hits: Sequence[RankedText], names: Mapping[int, str], known: FactsAtHand) -> set[tuple[int, int]]:
+    """The claims among some hits that were made of a text whose facts hold no more: no fact says that of a claim."""
+    if not known.replaced:
+        return set()
+    over = set()
+    for hit in hits:
+        sources = hit.lane.db.execute(_MADE_OF, (hit.lane.owner(hit.page), hit.page)).fetchall()
+        if any((names[hit.lane.session], source) in known.replaced for (source,) in sources):
+            over.add((hit.lane.session, hit.page))
+    return over
+
+
+_MADE_OF = f"SELECT target FROM links WHERE session = ? AND source = ? AND kind = {int(LinkKind.DERIVES)}"
 _SPOKEN = (PageType.TRANSCRIPT, PageType.ARTIFACT, PageType.SUMMARY)
 _SUMMARIES = f"""SELECT page, turn, at FROM pages INDEXED BY pages_type
   WHERE {TYPED} AND type = {int(PageType.SUMMARY)} AND session = ? AND page > ? AND page <= ?"""
