@@ -9,9 +9,13 @@ import pytest
 
 import vmstore
 from tests.store.test_memory import DAY, NOW, filled
+from vmstore.core.asof import Head
 from vmstore.core.clock import ManualClock
 from vmstore.errors import InputError
 from vmstore.live.request import tokens_of, written
+from vmstore.views.branch import Branch
+from vmstore.views.reads.resolve_asof import basis
+from vmstore.views.reads.spoken_turns import spoken_so_far, turns_from
 
 TALK = "Let us speak of trains, of their wheels and of carriage {} and its windows."
 
@@ -42,7 +46,7 @@ def text_of(prompt: vmstore.AssembledPrompt) -> str:
 
 def test_a_prompt_holds_what_answers_the_message() -> None:
     """What was said long ago and answers the message stands beside it under its day; the newest turns as they were."""
-    prompt = filled().memory.assemble("Which database did we propose, and why?", tokens=260)
+    prompt = filled().memory.assemble("Which database did we propose, and why?", tokens=200)
     assert prompt.shape == "chat"
     *talk, last = prompt.messages
     assert [message["content"] for message in talk][-2:] == [
@@ -156,3 +160,38 @@ def test_the_prompt_goes_on_from_the_last_one() -> None:
         session.pack()
         session.assistant("A carriage has wheels and windows. " * 3)
     assert changed <= 13
+
+
+def test_what_fits_stands_whole_in_the_prompt() -> None:
+    """While all that was said fits the budget, the prompt is all of it as it was said, and begins as the one before."""
+    session, before = live(12), list[Any]()
+    whole = session.memory.assemble("Which database?", tokens=20_000)
+    assert whole.turns == (1, 13) and not whole.beside and not whole.prepend
+    least = whole.tokens * 21 // 20
+    for turn in range(3):
+        prompt = session.memory.assemble("Which database?", tokens=least + 300 * turn)
+        assert prompt.turns == (1, 13 + turn)
+        assert prompt.messages[: len(before)] == before
+        before = prompt.messages[:-1]
+        session.user(TALK.format(turn))
+        session.pack()
+        session.assistant("A carriage has wheels and windows. " * 3)
+    assert session.memory.assemble("Which database?", tokens=least // 2).turns[0] > 1
+
+
+def test_a_session_is_counted_once_and_at_each_moment_as_it_stood() -> None:
+    """Asked after each turn, in forks and of the past, the tokens before each turn are those of a new reader."""
+    session = live(4)
+    fork = session.fork("fork", turn=3)
+    fork.user("Another way.")
+    with session._ns.asking():
+        lane, other = session._lane(), fork._lane()
+        for each, turns in ((lane, 5), (other, 4)):
+            last = basis(each, Head()).position
+            for position in (last, last // 2, 3, last - 3, last):
+                assert spoken_so_far(each, position) == spoken_so_far(Branch(each.db, each.session), position)
+            spoken = spoken_so_far(each, last)
+            read = turns_from(each, last, 0)
+            assert spoken.turns == [turn[0].turn for turn in read] == list(range(1, turns + 1))
+            assert spoken.total == sum(message.tokens for turn in read for message in turn)
+            assert spoken.before[-1] == spoken.total - sum(message.tokens for message in read[-1])

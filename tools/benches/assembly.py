@@ -35,6 +35,10 @@ ANSWERED = Goal("adversarial, 3,000 tokens: prompts answered, of 28", 27)
 MEAN = Goal("adversarial, 3,000 tokens: mean tokens of a call", 1_150, LOWER)
 LARGEST = Goal("adversarial, 3,000 tokens: largest call", 3_000, LOWER)
 VOIDED = Goal("adversarial, 3,000 tokens: of a prompt voided at the next call", 0.1, LOWER)
+VOIDED_AT = {
+    tokens: Goal(f"adversarial, {tokens:,} tokens: of a prompt voided at the next call", 0.1, LOWER)
+    for tokens in BUDGETS[1:]
+}
 AT = {tokens: Goal(f"adversarial, {tokens:,} tokens: prompts answered") for tokens in BUDGETS}
 RIVAL = {
     (name, tokens): Goal(f"{name}, {tokens:,} tokens: prompts answered")
@@ -48,7 +52,7 @@ TOPIC = {
     "when": Goal("--topics FILE, 8,000 tokens: when, share"),
 }
 SPEED = Goal("from a session of 10,000 turns, ms CPU", 20, LOWER)
-GOALS = (ANSWERED, MEAN, LARGEST, VOIDED, *AT.values(), *RIVAL.values(), *TOPIC.values(), SPEED)
+GOALS = (ANSWERED, MEAN, LARGEST, VOIDED, *VOIDED_AT.values(), *AT.values(), *RIVAL.values(), *TOPIC.values(), SPEED)
 
 
 class Told(NamedTuple):
@@ -56,6 +60,11 @@ class Told(NamedTuple):
 
     tokens: list[int]
     voided: list[int]
+
+    @property
+    def share(self) -> float:
+        """What is voided of a prompt."""
+        return fmean(self.voided) / fmean(self.tokens)
 
 
 def measure(bench: Bench) -> Iterator[Row]:
@@ -75,7 +84,9 @@ def measure(bench: Bench) -> Iterator[Row]:
         yield row(ANSWERED, [answered(found)])
         yield row(MEAN, [fmean(told.tokens)])
         yield row(LARGEST, [float(max(told.tokens))])
-        yield row(VOIDED, [fmean(told.voided) / fmean(told.tokens)])
+        yield row(VOIDED, [told.share])
+        for tokens, goal in VOIDED_AT.items():
+            yield row(goal, [tell(store.session(f"hundred at {tokens}", create=True), asked, tokens).share])
         for tokens in BUDGETS:
             yield row(AT[tokens], [answered(verdicts(asked.prompts, partial(read, session, tokens, None)))])
             yield row(RIVAL["BM25 (score@1)", tokens], [answered(verdicts(asked.prompts, by_words(session, tokens)))])

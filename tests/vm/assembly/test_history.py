@@ -14,7 +14,7 @@ from vmstore.errors import InputError
 from vmstore.vm.assembly.hint import HintTopic, hint
 from vmstore.vm.assembly.history import chains, is_whole, kept_turns, turns_of
 from vmstore.vm.assembly.message_cut import cut, shortened
-from vmstore.vm.assembly.recent_turns import TurnTokens, first_turn
+from vmstore.vm.assembly.recent_turns import STEP, first_turn, longest
 from vmstore.vm.assembly.tag_rules import TAG_RULES, TagRule, checked, is_over, priority_of, texts_of
 
 USER = {"role": "user", "content": "go on"}
@@ -69,21 +69,23 @@ def test_turns_are_kept_by_topic() -> None:
 
 
 @settings(max_examples=tries(40))
-@given(st.lists(st.integers(1, 200), min_size=1, max_size=60), st.integers(1, 2_000), st.integers(0, 4))
-def test_a_conversation_begins_where_it_fits(sizes: list[int], most: int, protected: int) -> None:
-    """It begins at a turn there is, takes no more than it may unless those that are protected do."""
-    turns = [TurnTokens(len(sizes) - at, size) for at, size in enumerate(sizes)]
-    first = first_turn(turns, most, most // 5, protected)
-    held = [turn for turn in turns if turn.turn >= first]
-    assert 1 <= first <= len(sizes) and len(held) >= min(protected, len(sizes))
-    assert sum(turn.tokens for turn in held) <= most or len(held) <= max(1, protected)
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=60), st.integers(10, 4_000), st.integers(0, 4))
+def test_a_conversation_begins_where_it_fits(sizes: list[int], budget: int, protected: int) -> None:
+    """It begins at a turn there is, and takes more than it may only from the last mark before the protected turns."""
+    before = [sum(sizes[:at]) for at in range(len(sizes))]
+    first = first_turn(before, sum(sizes), budget, protected)
+    held = sizes[first:]
+    assert 0 <= first < len(sizes) and len(held) >= min(protected, len(sizes))
+    most = longest(budget)
+    assert sum(held) <= max(most, sum(sizes[-max(1, protected) :]) + int(most * STEP))
 
 
 def test_a_conversation_begins_at_the_same_turn_for_many_calls() -> None:
-    """Of 200 turns of one size in a window of 16 the first turn changes at most once in seven."""
-    firsts = [first_turn([TurnTokens(turn, 50) for turn in range(last, 0, -1)], 800, 160, 3) for last in range(20, 220)]
+    """Of 200 turns of 50 tokens in a conversation of 4,000 the first turn changes once in 64, as its step is."""
+    assert longest(8_000) == 4_000 and longest(3_000) == 450
+    firsts = [first_turn([50 * turn for turn in range(last)], 50 * last, 8_000, 3) for last in range(100, 300)]
     changes = sum(before != after for before, after in pairwise(firsts))
-    assert changes <= 200 // 7
+    assert changes == 200 // 64
 
 
 def test_long_texts_are_cut_and_calls_are_not() -> None:

@@ -19,7 +19,8 @@ NAMES = {
     PromptPart.FACTS: "facts",
     PromptPart.RECALLED: "recalled",
 }
-HEADED = (PromptPart.IDENTITY, PromptPart.RULES, PromptPart.SUMMARIES)
+HEADED = (PromptPart.IDENTITY, PromptPart.SUMMARIES)
+BESIDE = (PromptPart.RULES, PromptPart.FACTS, PromptPart.RECALLED)
 
 
 def harmless(text: str) -> str:
@@ -38,16 +39,14 @@ def day(at_us: int) -> str:
 
 
 def front(shown: Sequence[PromptCandidate]) -> str:
-    """What stands before the conversation: who the user is, rules, summaries, topics; empty where there is none."""
+    """What stands before the conversation and seldom changes: who the user is, summaries, topics; empty without."""
     hint = [_text(one) for one in shown if one.part is PromptPart.HINT]
     return _wrapped([*_blocks(shown, HEADED), *hint], "")
 
 
 def beside(shown: Sequence[PromptCandidate], at_us: int) -> str:
-    """What goes with the message: facts, and what is recalled, each under the day of its session."""
-    return _wrapped(
-        _blocks(shown, (PromptPart.FACTS, PromptPart.RECALLED)), f' session="{day(at_us).replace("-", "/")}"'
-    )
+    """What goes with the message: rules, facts, and what is recalled, each under the day of its session."""
+    return _wrapped(_blocks(shown, BESIDE), f' session="{day(at_us).replace("-", "/")}"')
 
 
 def _wrapped(blocks: Sequence[str], attributes: str) -> str:

@@ -20,10 +20,6 @@ class PromptPart(WordEnum):
     RECALLED = 7  # what was said before and answers the message
 
 
-STABLE = (PromptPart.CORE, PromptPart.IDENTITY, PromptPart.RULES, PromptPart.SUMMARIES, PromptPart.HINT)
-"""What stands before the conversation: it seldom changes, so that a provider's cache keeps it."""
-
-
 class CandidateForm(msgspec.Struct, frozen=True):
     """One way to show a candidate: how much of it, in how many tokens, in which words or which messages."""
 

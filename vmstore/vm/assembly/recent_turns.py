@@ -1,38 +1,34 @@
 """Where the conversation of a prompt begins: at a turn that stays the first one for many calls.
 
 A window that loses its oldest turn at each call voids all that stands behind it in a provider's cache. This one loses
-many turns at once: of the turns it may begin at, it takes the one whose number has the most twos in it. That turn
-is the first one until it is too far back, for every caller and moment, and no call before has to be known.
+many turns at once: it begins at a mark, and marks stand at equal distances along the tokens of the session. A mark is
+left when the conversation from there is longer than it may be, for every caller and moment, and no call before has
+to be known.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
 
-NEVER = 1 << 62  # nothing goes before turn 0, which begins a session
-
-
-class TurnTokens(NamedTuple):
-    """A turn by its number, and the tokens of what was said in it."""
-
-    turn: int
-    tokens: int
+HALF = 0.5  # of the budget, for the conversation
+BESIDE, BESIDE_MAX = 0.85, 4_000  # of a small budget, for what stands beside the conversation; and in tokens
+STEP = 0.8  # of the longest conversation, from one mark to the next
 
 
-def first_turn(newest_first: Sequence[TurnTokens], most: int, least: int, protected: int) -> int:
-    """The turn a conversation begins at: `protected` turns at least, `least` tokens where there are, never over `most`.
+def longest(budget: int) -> int:
+    """The tokens a conversation that does not fit whole grows to: half the budget, less of a small one."""
+    return min(budget - min(int(budget * BESIDE), BESIDE_MAX), int(budget * HALF))
 
-    `newest_first` holds the turns from the last one back, as many as `most` tokens have room for. The protected ones
-    are in it whatever they take. 0 where nothing was said.
+
+def first_turn(before: Sequence[int], total: int, budget: int, protected: int) -> int:
+    """The place of the turn that a conversation begins at which does not fit whole.
+
+    `before` has of each turn what was said before it, in tokens, and `total` is all that was said. The last `protected`
+    turns are in it whatever they take: then it begins at the last mark before them.
     """
-    allowed: list[int] = []
-    tokens = first = 0
-    for place, (turn, taken) in enumerate(newest_first):
-        tokens += taken
-        if place >= max(1, protected) and tokens > most:
-            break
-        first = turn
-        if place >= protected - 1 and tokens >= least:
-            allowed.append(turn)
-    return max(allowed, key=lambda turn: (turn & -turn if turn else NEVER, -turn)) if allowed else first
+    most = longest(budget)
+    step = max(1, int(most * STEP))
+    marks = -(-max(0, total - most) // step)
+    last = before[max(0, len(before) - max(1, protected))]
+    return min(bisect_left(before, min(marks, last // step) * step), len(before) - 1)

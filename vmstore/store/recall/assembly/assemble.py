@@ -36,11 +36,11 @@ from vmstore.store.recall.assembly.topics import TopicsOf, topics_at
 from vmstore.store.recall.cold import others
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import ResolvedMoment, basis
-from vmstore.views.reads.spoken_turns import SpokenMessage, instructions, newest_turns
+from vmstore.views.reads.spoken_turns import SpokenMessage, instructions, newest_turns, spoken_so_far, turns_from
 from vmstore.vm.assembly import blocks
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
 from vmstore.vm.assembly.hint import hint
-from vmstore.vm.assembly.recent_turns import TurnTokens, first_turn
+from vmstore.vm.assembly.recent_turns import first_turn
 from vmstore.vm.assembly.selector import PROTECTED_TURNS, SHARES, TOKENS, Assembly, assemble, holds_required
 from vmstore.vm.assembly.tag_rules import TAG_RULES, TagRule, checked, is_over, priority_of
 from vmstore.vm.assembly.tag_rules import texts_of as rule_texts
@@ -49,8 +49,9 @@ from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.messages import dialect
 
 TOKENS_MAX = 10_000_000
-MOST, LEAST = 0.3, 0.06  # of the budget: what the conversation grows to, and what it goes back to
-RECALL_OF_WORK = 0.08  # of the budget: for a message that asks nothing
+RECALL_OF_WORK, RECALL_OF_WORK_MAX = 0.08, 160  # for a message that asks nothing: of the budget, and in tokens
+REQUEST_TOKENS = 40  # what a request takes beside its messages
+WRITTEN = 0.9  # of its estimate, what a conversation takes at the least
 TRIES = 8
 MESSAGE = "message"
 AROUND_VALUE = len('{"": }')
@@ -78,8 +79,7 @@ class _Material(NamedTuple):
     instructions: str
     role: Role
     shape: str
-    first: int
-    last: int
+    protected: int
     recalled: RecalledTexts
     topics: TopicsOf
 
@@ -112,11 +112,11 @@ def assembled(
     for _ in range(TRIES):
         if not holds_required(material.candidates, room):
             break
-        choice = assemble(material.candidates, room, protected=options.protected, topics=filtered)
+        choice = assemble(material.candidates, room, protected=material.protected, topics=filtered)
         prompt = _written(session, moment, message, options, material, choice, now)
         if prompt.tokens <= options.tokens:
             return prompt
-        room -= prompt.tokens - options.tokens
+        room = min(room, choice.tokens) - (prompt.tokens - options.tokens)
     raise InputError(
         f"a prompt of {options.tokens:,} tokens cannot hold what instructs, the message itself and what stands around "
         "them; give it more tokens"
@@ -139,12 +139,14 @@ def _gathered(
 ) -> _Material:
     ns, position, tokens = session._ns, moment.position, options.tokens
     with ns.asking():
-        turns = newest_turns(lane, position, int(tokens * MOST), options.protected)
-        numbers = [TurnTokens(turn[0].turn, sum(one.tokens for one in turn)) for turn in turns]
-        first = first_turn(numbers, int(tokens * MOST), int(tokens * LEAST), options.protected)
-        window = [turn for turn in reversed(turns) if turn[0].turn >= first]
         core = instructions(lane, position)
         system_text = "\n\n".join(text for _, text in texts_of(ns.log, lane, {lane.session: position}, core))
+        spoken_of = spoken_so_far(lane, position)
+        around = tokens_in(system_text) + tokens_in(message or "") + REQUEST_TOKENS
+        first = first_turn(spoken_of.before, spoken_of.total, tokens, options.protected) if spoken_of.turns else 0
+        begin = spoken_of.turns[first] if spoken_of.turns else 0
+        is_whole = int(spoken_of.total * WRITTEN) + around <= tokens
+        window = turns_from(lane, position, 0 if is_whole else begin) if spoken_of.turns else []
         moments: Moments = [(session.name, lane, position)]
         user = session.info().user if options.across else None
         cold = others(ns, user, lane) if user is not None else []
@@ -152,12 +154,19 @@ def _gathered(
     known = facts_at(ns, lane, session.name, user, position)
     spoken = [one for turn in window for one in turn]
     shape, values = session._spoken_values(spoken, position)
+    talk = conversation(window, values, topics.of_turns)
+    is_whole = is_whole and sum(one.tokens for one in talk) + around <= tokens
+    if is_whole:
+        begin = 0
+    window = [turn for turn in window if turn[0].turn >= begin]
+    talk = [one for one in talk if one.turn >= begin]
+    spoken = [one for turn in window for one in turn]
     shown = frozenset([*core, *(page for one in spoken for page in one.pages)])
     asked = message if message is not None else (before[-1] if before else "")
-    share = SHARES[PromptPart.RECALLED] / 1_000_000 if asks(asked) else RECALL_OF_WORK
-    found = recalled_texts(
-        ns, moments, cold, asked, words_of(asked, before), shown, session._untold, int(tokens * share), known
-    )
+    share = tokens * SHARES[PromptPart.RECALLED] // 1_000_000
+    if not asks(asked):
+        share = min(int(tokens * RECALL_OF_WORK), RECALL_OF_WORK_MAX)
+    found = recalled_texts(ns, moments, cold, asked, words_of(asked, before), shown, session._untold, share, known)
     with ns.asking():
         short = summaries(ns, lane, position, shown)
     short = [
@@ -169,17 +178,17 @@ def _gathered(
     candidates = [
         *([text_candidate("instructions", PromptPart.CORE, system_text)] if system_text else []),
         *said,
-        *conversation(window, values, topics.of_turns),
+        *talk,
         *short,
         *found.facts,
         *found.passages,
         *anchors(known),
         *_rules(options.rules, topics.of_message),
-        *_hint(topics, options),
+        *_hint(topics, options, begin),
     ]
     role = Role(_role_of(lane, core)) if core else Role.DEVELOPER
-    last = window[-1][0].turn if window else 0
-    return _Material(candidates, system_text, role, options.shape or shape, first, last, found, topics)
+    protected = max(options.protected, len(window)) if is_whole else options.protected
+    return _Material(candidates, system_text, role, options.shape or shape, protected, found, topics)
 
 
 def _rules(rules: Sequence[TagRule], tags: frozenset[str]) -> list[PromptCandidate]:
@@ -190,9 +199,12 @@ def _rules(rules: Sequence[TagRule], tags: frozenset[str]) -> list[PromptCandida
     ]
 
 
-def _hint(topics: TopicsOf, options: AssemblyOptions) -> list[PromptCandidate]:
+def _hint(topics: TopicsOf, options: AssemblyOptions, begin: int) -> list[PromptCandidate]:
+    """The topics of what was said before the conversation: they change when it begins elsewhere, and seldom else."""
     room = options.tokens * SHARES[PromptPart.HINT] // 1_000_000
-    text = hint(topics.all, tokens=room, rounds=options.rounds, budget=options.tokens if options.rounds else 0)
+    text = hint(
+        topics.before(begin), tokens=room, rounds=options.rounds, budget=options.tokens if options.rounds else 0
+    )
     return [text_candidate("topics", PromptPart.HINT, text)] if text else []
 
 

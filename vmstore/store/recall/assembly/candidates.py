@@ -102,7 +102,7 @@ def conversation(
                 _form(0, whole),
                 *(_form(at, shortened(whole, most)) for at, most in ((1, REDUCED), (2, ABSTRACT))),
             ]
-            tokens = sum(message.tokens for message in messages)
+            tokens = sum(message.tokens - MESSAGE_TOKENS for message in messages)
             candidates.append(
                 PromptCandidate(
                     name=f"m{messages[0].message}",
@@ -122,7 +122,7 @@ def conversation(
 
 def _form(level: int, values: Any) -> CandidateForm:
     characters = len(json.dumps(values, ensure_ascii=False))
-    return CandidateForm(level, -(-characters // CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS, values)
+    return CandidateForm(level, -(-characters // CHARACTERS_PER_TOKEN), values)
 
 
 def text_candidate(name: str, part: PromptPart, text: str, **fields: Any) -> PromptCandidate:
