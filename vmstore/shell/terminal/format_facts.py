@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vmstore.core.times import iso
@@ -15,22 +15,34 @@ DAY_CHARS = 10
 
 
 def facts(found: Sequence[KnownFact]) -> TextTable:
-    """Facts in their order, the session where there are several, what replaced one where something did."""
+    """Facts in their order, the text last; the session, the status and what replaced one where some fact has them."""
     cells: dict[TableColumn, Callable[[KnownFact], Line]] = {
         TableColumn("page"): lambda fact: StyledText(fact.page, "name"),
-        TableColumn("subject"): lambda fact: fact.subject,
-        TableColumn("verb"): lambda fact: fact.verb,
-        TableColumn("what"): lambda fact: " ".join(fact.what.split()),
         TableColumn("type"): lambda fact: fact.type,
-        TableColumn("status"): lambda fact: fact.status,
         TableColumn("since"): lambda fact: _day(fact.valid_from_us),
         TableColumn("until"): lambda fact: _day(fact.valid_to_us),
-        TableColumn("replaced by"): lambda fact: fact.superseded_by or "",
         TableColumn("from"): lambda fact: StyledText(" ".join(fact.sources), "dim"),
+        TableColumn("fact"): lambda fact: " ".join(f"{fact.subject} {fact.verb} {fact.what}".split()),
     }
+    if any(fact.status != "active" for fact in found):
+        cells = _before(cells, "since", TableColumn("status"), lambda fact: fact.status)
+    if any(fact.superseded_by for fact in found):
+        cells = _before(cells, "from", TableColumn("replaced by"), lambda fact: fact.superseded_by or "")
     if len({fact.session for fact in found}) > 1:
         cells = {TableColumn("session"): lambda fact: fact.session, **cells}
     return table(found, cells)
+
+
+def _before(
+    cells: Mapping[TableColumn, Callable[[KnownFact], Line]],
+    title: str,
+    column: TableColumn,
+    cell: Callable[[KnownFact], Line],
+) -> dict[TableColumn, Callable[[KnownFact], Line]]:
+    """The same columns with one more before another."""
+    pairs = list(cells.items())
+    place = next(at for at, (before, _) in enumerate(pairs) if before.title == title)
+    return dict([*pairs[:place], (column, cell), *pairs[place:]])
 
 
 def _day(at: int | None) -> str:
