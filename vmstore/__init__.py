@@ -142,6 +142,7 @@ if TYPE_CHECKING:
         RecallWorth,
         Topic,
     )
+    from vmstore.store.recall.segments import SegmentInfo
     from vmstore.store.recall.store_memory import StoreMemory
     from vmstore.store.recall.tags import AliasSuggestion, TagInfo
     from vmstore.store.recall.tiers import ColdPage, NearTurn
@@ -371,6 +372,7 @@ __all__ = [
     "OpenAIModel",
     "AnthropicModel",
     "TextModelError",
+    "SegmentInfo",
     "TagInfo",
     "AliasSuggestion",
     "__version__",
@@ -459,6 +461,7 @@ _HOMES = {
         " KnownFact FactsFound FactGraph FactEdge FactLink"
     ),
     "vmstore.store.recall.tiers": "NearTurn ColdPage",
+    "vmstore.store.recall.segments": "SegmentInfo",
     "vmstore.store.recall.tags": "TagInfo AliasSuggestion",
 }
 _MODULES = {

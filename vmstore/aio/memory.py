@@ -25,6 +25,7 @@ from vmstore.store.recall.results import (
     RecallAnswer,
     RecallWorth,
 )
+from vmstore.store.recall.segments import SegmentInfo
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo
 from vmstore.store.recall.tiers import COLD_FOUND, ColdPage, NearTurn
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
@@ -94,6 +95,22 @@ class SessionMemory:
     async def tags(self, at: When | None = None, **moment: Unpack[Moment]) -> list[TagInfo]:
         """See `vmstore.SessionMemory.tags`."""
         return await self._worker.do(partial(self._sync.tags, at, **moment))
+
+    async def segments(self, at: When | None = None, **moment: Unpack[Moment]) -> list[SegmentInfo]:
+        """See `vmstore.SessionMemory.segments`."""
+        return await self._worker.do(partial(self._sync.segments, at, **moment))
+
+    async def ancestors(
+        self, segment: int | None = None, at: When | None = None, **moment: Unpack[Moment]
+    ) -> list[SegmentInfo]:
+        """See `vmstore.SessionMemory.ancestors`."""
+        return await self._worker.do(partial(self._sync.ancestors, segment, at, **moment))
+
+    async def descendants(
+        self, segment: int | None = None, at: When | None = None, **moment: Unpack[Moment]
+    ) -> list[SegmentInfo]:
+        """See `vmstore.SessionMemory.descendants`."""
+        return await self._worker.do(partial(self._sync.descendants, segment, at, **moment))
 
     async def tag(self, page: str | int, *tags: str, remove: Iterable[str] = ()) -> list[str]:
         """See `vmstore.SessionMemory.tag`."""

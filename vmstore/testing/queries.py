@@ -17,7 +17,7 @@ NULL = s.Value(value=None)
 
 RELATIONS = (
     *("PAGES", "MESSAGES", "MUTATIONS", "SESSIONS", "TURNS", "CALLS", "LINKS", "FAULTS", "VERSIONS"),
-    *("RESIDENCIES", "MOVES", "METRICS", "VECTORS", "TAGS"),
+    *("RESIDENCIES", "MOVES", "METRICS", "VECTORS", "TAGS", "SEGMENTS"),
 )
 # Names that are keywords elsewhere, with signs and digits, of other alphabets.
 NAMES = (

@@ -1,4 +1,4 @@
-"""Formats what sessions are about: tags, and names that may mean the same."""
+"""Formats what sessions are about: tags, names that may mean the same, segments."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from vmstore.shell.terminal.format import number
 from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
+    from vmstore.store.recall.segments import SegmentInfo
     from vmstore.store.recall.tags import AliasSuggestion, TagInfo
 
 
@@ -40,5 +41,21 @@ def suggestions(found: Sequence[AliasSuggestion]) -> TextTable:
         TableColumn("alias"): lambda one: StyledText(one.alias, "name"),
         TableColumn("tag"): lambda one: one.canonical,
         TableColumn("why"): lambda one: StyledText(one.why, "dim"),
+    }
+    return table(found, cells)
+
+
+def segments(found: Sequence[SegmentInfo]) -> TextTable:
+    """Segments in order; a tag's summary has no number."""
+    cells: dict[TableColumn, Callable[[SegmentInfo], Line]] = {
+        TableColumn("segment", right=True): lambda one: "tag" if one.number is None else number(one.number),
+        TableColumn("title"): lambda one: StyledText(one.title or "", "name"),
+        TableColumn("from", right=True): lambda one: number(one.first_turn),
+        TableColumn("to", right=True): lambda one: number(one.last_turn),
+        TableColumn("pages", right=True): lambda one: number(one.pages),
+        TableColumn("said", right=True): lambda one: number(one.tokens_before),
+        TableColumn("tokens", right=True): lambda one: number(one.tokens_after),
+        TableColumn("summary"): lambda one: one.summary or "",
+        TableColumn("state"): lambda one: StyledText(one.state, "dim"),
     }
     return table(found, cells)

@@ -37,6 +37,7 @@ from vmstore.store.recall.results import (
     RecallAnswer,
     RecallWorth,
 )
+from vmstore.store.recall.segments import SegmentInfo, ancestors_of, descendants_of, segments_at
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, suggestions, tags_at
 from vmstore.store.recall.tiers import ColdPage, NearTurn
 from vmstore.store.recall.turn_tags import tag_turns
@@ -279,6 +280,34 @@ class SessionMemory:
         with self._session._ns.asking():
             lane = self._session._lane()
             return suggestions(lane, basis(lane, one_moment(at, moment)).position)
+
+    def segments(self, at: When | None = None, **moment: Unpack[Moment]) -> list[SegmentInfo]:
+        """The stretches of the session about one thing, in order, said or summed up; then the summaries of tags."""
+        with self._session._ns.asking():
+            ((name, lane, position),) = self._moments(at, moment)
+            return segments_at(lane, name, position)
+
+    def ancestors(
+        self, segment: int | None = None, at: When | None = None, **moment: Unpack[Moment]
+    ) -> list[SegmentInfo]:
+        """The segments before one, by default before the last, oldest first.
+
+        Those of the sessions that this one goes on from are among them.
+        """
+        with self._session._ns.asking():
+            ((name, lane, position),) = self._moments(at, moment)
+            return ancestors_of(self._session._ns, lane, name, position, segment)
+
+    def descendants(
+        self, segment: int | None = None, at: When | None = None, **moment: Unpack[Moment]
+    ) -> list[SegmentInfo]:
+        """The segments after one, by default after the first, in order.
+
+        Those of the sessions that go on from this one are among them.
+        """
+        with self._session._ns.asking():
+            ((name, lane, position),) = self._moments(at, moment)
+            return descendants_of(self._session._ns, lane, name, position, segment)
 
     def hot(self, at: When | None = None, *, current: str = "", **moment: Unpack[Moment]) -> list[NearTurn]:
         """The last turns: five at most, 1,500 tokens, 2,000 with the `current` message; none of a session over."""

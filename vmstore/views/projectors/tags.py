@@ -1,10 +1,13 @@
-"""The tags view: which tag counts as which, and how much of a tag the prompt shows; which pages have it, pages say."""
+"""The tags view: which tag counts as which, how much of a tag the prompt shows, and where segments end.
+
+Which pages have a tag, the pages view says.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from vmstore.core.mutation import Alias, Depth
+from vmstore.core.mutation import Alias, Depth, Segment
 from vmstore.core.text.json_text import plain
 from vmstore.views.projector import PlacedMutation, Projector
 
@@ -17,6 +20,8 @@ class TagsProjector(Projector):
         "aliases": """session INTEGER, alias TEXT, position INTEGER, canonical TEXT,
             PRIMARY KEY(session, alias, position)""",
         "depths": "session INTEGER, tag TEXT, position INTEGER, depth INTEGER, PRIMARY KEY(session, tag, position)",
+        "segments": """session INTEGER, position INTEGER, number INTEGER, summary INTEGER, title TEXT,
+            PRIMARY KEY(session, position)""",
     }
 
     def on_alias(self, placed: PlacedMutation, m: Alias) -> None:
@@ -31,3 +36,8 @@ class TagsProjector(Projector):
         tag = plain(placed.text(m.tag))
         if tag is not None:
             self.rows["depths"].append((placed.session, tag, placed.position, m.depth))
+
+    def on_segment(self, placed: PlacedMutation, m: Segment) -> None:
+        """Adds where a segment ends, or which page sums one up."""
+        title = plain(placed.text(m.title))
+        self.rows["segments"].append((placed.session, placed.position, m.number, m.summary, title))

@@ -110,7 +110,7 @@ def tag_rows(lane: Branch, position: int) -> Iterator[TagRow]:
     for name in sorted(ends):
         others.setdefault(ends[name], []).append(name)
     wanted = {page for pages in by_tag.values() for page in pages}
-    turn_of, tokens = _turns(lane, wanted), _tokens(lane, wanted, position)
+    turn_of, tokens = _turns(lane, wanted), tokens_of(lane, wanted, position)
     last = max(moment_at(lane, position)[0], 1)
     turns: dict[str, set[int]] = {}
     for tag, pages in by_tag.items():
@@ -149,7 +149,7 @@ def _turns(lane: Branch, pages: set[int]) -> dict[int, int]:
     return dict(lane.rows(_TURNS, sorted(pages)))
 
 
-def _tokens(lane: Branch, pages: set[int], position: int) -> dict[int, int]:
+def tokens_of(lane: Branch, pages: set[int], position: int) -> dict[int, int]:
     """The tokens of each page's last full content."""
     found = dict(lane.rows(_BORN, sorted(pages)))
     for stretch in reversed(lane.upto(position)):

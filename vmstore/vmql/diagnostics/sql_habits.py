@@ -34,6 +34,7 @@ RELATIONS: Final = (
     "RECALLS",
     "FACTS",
     "TAGS",
+    "SEGMENTS",
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "ALL", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))

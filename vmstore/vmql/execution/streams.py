@@ -23,7 +23,7 @@ from vmstore.vmql.relations.faults import faults_of, moves_of
 from vmstore.vmql.relations.mutations import SessionStream, Stream
 from vmstore.vmql.relations.recalls import recalls_of
 from vmstore.vmql.relations.relation import ACROSS
-from vmstore.vmql.relations.tags import tags_of
+from vmstore.vmql.relations.tags import segments_of, tags_of
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import And, Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word
 
@@ -190,6 +190,12 @@ def tags(query: Query, scope: Scope, tail: Tail) -> Make:
     return rows_of(list(tags_of(scope.lanes())))
 
 
+def segments(query: Query, scope: Scope, tail: Tail) -> Make:
+    """The segments of each session."""
+    check_tags(tail, "SEGMENTS")
+    return rows_of(list(segments_of(scope.lanes())))
+
+
 MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {
     "MUTATIONS": mutations,
     "FAULTS": faults,
@@ -197,4 +203,5 @@ MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {
     "RECALLS": recalls,
     "METRICS": metrics,
     "TAGS": tags,
+    "SEGMENTS": segments,
 }

@@ -50,10 +50,10 @@ def check_valid(relation: Relation, tail: Tail) -> None:
         raise QueryError(f"{relation.name} takes no {name}", code="clause-unused", span=span, hint=hint)
 
 
-def check_tags(tail: Tail) -> None:
-    """Refuses to begin later than a session does: what a tag counts is of all of it, up to a moment."""
+def check_tags(tail: Tail, relation: str = "TAGS") -> None:
+    """Refuses to begin later than a session does: what a tag or segment counts is of all of it, up to a moment."""
     since = {"since": "SINCE", "until": "UNTIL"}
-    _refuse("TAGS", tail, since, "they count from a session's beginning; AS OF says up to when")
+    _refuse(relation, tail, since, "they count from a session's beginning; AS OF says up to when")
 
 
 def _refuse(what: str, tail: Tail, clauses: dict[str, str], hint: str) -> None:

@@ -16,6 +16,7 @@ from vmstore.vmql.relations.python_rows import (
     MOVES,
     MUTATIONS,
     RECALLS,
+    SEGMENTS,
     TAGS,
     WHY,
 )
@@ -25,7 +26,7 @@ RELATIONS: dict[str, Relation] = {
     relation.name: relation
     for relation in (
         *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
-        *(MOVES, METRICS, VECTORS, FACTS, TAGS, RECALLS),
+        *(MOVES, METRICS, VECTORS, FACTS, TAGS, SEGMENTS, RECALLS),
     )
 }
 """Those that can be asked for by their name alone."""

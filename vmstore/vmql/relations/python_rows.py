@@ -174,6 +174,23 @@ TAGS = made(
     _field("turn_numbers", LIST, "the numbers of these turns"),
 )
 
+SEGMENTS = made(
+    "SEGMENTS",
+    "stretches of a session about one thing, as they were said or summed up, and the summaries of its tags",
+    _field("session", TEXT, "whose segment"),
+    _field("number", INTEGER, "its number, from 1; null of a tag's summary"),
+    _field("layer", INTEGER, "0 as it was said, 1 summed up, 2 the summary of a tag's segments"),
+    _field("tags", LIST, "what was said in it is about"),
+    _field("title", TEXT, "what it is called, else its tags"),
+    _field("first_turn", INTEGER, "the first turn with a page of it"),
+    _field("last_turn", INTEGER, "the last of them"),
+    _field("pages", INTEGER, "pages that were said in it"),
+    _field("tokens_before", INTEGER, "estimated tokens of these pages"),
+    _field("tokens_after", INTEGER, "estimated tokens of its summaries and of what stands in none"),
+    _field("summary", PAGE, "the last page that sums it up"),
+    _field("state", TEXT, "open, ended, fresh, or stale where its summaries lack something said or changed since"),
+)
+
 HISTORY = made(
     "HISTORY",
     "what happened to a page",
@@ -312,7 +329,22 @@ PLAN = made(
 )
 
 MADE: tuple[Relation, ...] = (
-    *(MUTATIONS, CONTEXT, DIFF, FAULTS, MOVES, METRICS, TAGS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED),
+    *(
+        MUTATIONS,
+        CONTEXT,
+        DIFF,
+        FAULTS,
+        MOVES,
+        METRICS,
+        TAGS,
+        SEGMENTS,
+        HISTORY,
+        LINEAGE,
+        WHY,
+        PROBLEMS,
+        FORKED,
+        REPLAYED,
+    ),
     *(RENDERED, CHAT, RECALLS),
     *(RELATIONS_SHOWN, COLUMNS, FUNCTIONS, PLAN),
 )

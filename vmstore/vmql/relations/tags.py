@@ -1,4 +1,4 @@
-"""TAGS: what sessions are about, as a statement sees them."""
+"""TAGS and SEGMENTS: what sessions are about, as a statement sees them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from vmstore.views.reads.segments import segment_rows
 from vmstore.views.reads.tags import tag_rows
 from vmstore.vmql.relations.faults import FaultScope
 
@@ -21,6 +22,14 @@ def tags_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
                 *counts,
                 *(_list(row.related), _list(row.methods), row.depth, json.dumps(row.turns)),
             )
+
+
+def segments_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
+    """The rows of SEGMENTS: each session by itself, with what it inherits."""
+    for own in lanes:
+        for row in segment_rows(own.lane, own.until):
+            counts = (row.first_turn, row.last_turn, row.pages, row.tokens_before, row.tokens_after)
+            yield (own.name, row.number, row.layer, _list(row.tags), row.title, *counts, row.summary, row.state)
 
 
 def _list(texts: Iterable[str]) -> str:

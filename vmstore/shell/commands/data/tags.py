@@ -1,4 +1,4 @@
-"""The command for what sessions are about: tags listed, given and taken away, names that mean the same."""
+"""The commands for what sessions are about: tags listed, given and taken away, names that mean the same; segments."""
 
 from __future__ import annotations
 
@@ -41,6 +41,32 @@ def tags(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+def segments(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Lists the segments, or what came before or after one."""
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        memory, when = session.memory, moment_of(arguments)
+        if arguments.before is not None:
+            found = memory.ancestors(arguments.before, when)
+        elif arguments.after is not None:
+            found = memory.descendants(arguments.after, when)
+        else:
+            found = memory.segments(when)
+    if arguments.json:
+        screen.json({"session": session.name, "segments": found})
+    elif found:
+        screen.show(format_tags.segments(found))
+    else:
+        screen.note(f"{session.name} has no such segment: nothing was said there yet")
+    return 0
+
+
+def _add_segments(parser: Parser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--before", type=int, metavar="N", help="those before segment N, of earlier sessions too")
+    group.add_argument("--after", type=int, metavar="N", help="those after segment N, of later sessions too")
+
+
 def _alias(text: str) -> tuple[str, str | None]:
     name, equals, canonical = text.partition("=")
     if not equals:
@@ -74,5 +100,20 @@ COMMANDS = (
         ),
         tags,
         (add_store, add_session, _add_tags, add_moment),
+    ),
+    Command(
+        "segments",
+        "keep",
+        "stretches of a session about one thing, and what sums them up",
+        "Lists the segments of a session: from which turn to which, what they are about, the tokens of what was said\n"
+        "and of what stands for it, the page that sums it up, and whether that is up to date. The summaries of tags\n"
+        "come last.",
+        (
+            "vmstore segments agent.vms planning-220",
+            "vmstore segments agent.vms planning-220 --turn 12",
+            "vmstore segments agent.vms planning-220 --before 3",
+        ),
+        segments,
+        (add_store, add_session, _add_segments, add_moment),
     ),
 )

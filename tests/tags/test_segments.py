@@ -1,0 +1,106 @@
+"""Segments as rows: of any moment, on forks, after a rewind and a rebuild, and what came before and after them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmstore
+from vmstore.errors import UnknownError
+
+ON: dict[str, Any] = {"l0_tokens_max": 100_000, "tags": "keyword", "compaction": True, "pinned_turns": 1}
+TOPICS = ("garden fence", "piano lesson", "database index")
+
+
+def talk(session: vmstore.Live, turns: int, since: int = 0) -> None:
+    """Turns of three topics, two turns each."""
+    for n in range(since, since + turns):
+        topic = TOPICS[n // 2 % 3]
+        session.user(f"What about the {topic}, and what does the {topic} cost?")
+        session.pack()
+        session.assistant(f"The {topic} costs {100 + n} EUR. " + f"It is a {topic}, like any other. " * 14)
+
+
+def rows(store: vmstore.Store, query: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in store.query(query).to_dicts()]
+
+
+STANDING = "number, layer, first_turn, last_turn, state"
+
+
+def test_segments_are_rows_as_of_any_moment() -> None:
+    """Each segment tells its turns, tags, tokens and summary, and what it told at an earlier turn it tells still."""
+    store = vmstore.memory_store()
+    session = store.live_session("s", **ON)
+    talk(session, 6)
+    said = f"SEGMENTS {STANDING} WHERE session = 's'"
+    assert rows(store, said) == [(1, 0, 1, 2, "ended"), (2, 0, 3, 4, "ended"), (3, 0, 5, 6, "open")]
+    summaries = session.compact()
+    assert rows(store, said) == [(1, 1, 1, 2, "fresh"), (2, 1, 3, 4, "fresh"), (3, 1, 5, 6, "stale")]
+    found = session.memory.segments()
+    assert [segment.summary for segment in found] == summaries
+    assert all(segment.tokens_after < segment.tokens_before for segment in found)
+    assert found[0].tags == ["fence", "garden"] and found[0].title == "garden, fence" and found[0].pages == 4
+    at_turn_3 = [(1, 0, 1, 2, "ended"), (2, 0, 3, 3, "open")]
+    assert rows(store, f"SEGMENTS {STANDING} AS OF TURN 3 WHERE session = 's'") == at_turn_3
+    child = session.fork("child", turn=3)
+    assert [segment.last_turn for segment in child.memory.segments()] == [2, 3]
+
+
+def test_what_is_said_after_a_summary_makes_its_segment_stale_until_the_next() -> None:
+    """A segment whose last turn stands in no summary is stale, and fresh once a further summary has it."""
+    store = vmstore.memory_store()
+    session = store.live_session("s", **ON)
+    talk(session, 4)
+    session.compact()
+    assert [segment.state for segment in session.memory.segments()] == ["fresh", "stale"]
+    talk(session, 1, 4)
+    (further,) = session.compact()
+    second = session.memory.segments()[1]
+    assert (second.state, second.summary) == ("fresh", further)
+    assert second.tokens_after < second.tokens_before
+
+
+def test_a_rebuild_gives_the_same_segments(tmp_path: Path) -> None:
+    """Segments are folded from the log: a store whose views were deleted tells the same, and verifies."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        session = store.live_session("s", **ON)
+        talk(session, 6)
+        session.compact()
+        before = session.memory.segments()
+    for views in (tmp_path / "a.vms").rglob("views-*"):
+        views.unlink()
+    with vmstore.open(tmp_path / "a.vms") as store:
+        assert store.session("s").memory.segments() == before
+        assert store.verify().ok
+
+
+def test_what_was_undone_is_in_no_segment() -> None:
+    """After a rewind the segments are those of the moment it went back to, and what is said next goes on with them."""
+    store = vmstore.memory_store()
+    session = store.live_session("s", **ON)
+    talk(session, 2)
+    before = session.memory.segments()
+    session.mark("here")
+    talk(session, 3, 2)
+    session.rewind("here")
+    assert session.memory.segments() == before
+    talk(session, 2, 2)
+    assert [segment.number for segment in session.memory.segments()] == [1, 2]
+
+
+def test_segments_before_and_after_one_cross_sessions() -> None:
+    """The segments before one lead back to earlier sessions that it goes on from, those after it on to forks."""
+    store = vmstore.memory_store()
+    session = store.live_session("s", **ON)
+    talk(session, 6)
+    memory = session.memory
+    assert [segment.number for segment in memory.ancestors()] == [1, 2]
+    assert [segment.number for segment in memory.ancestors(2)] == [1]
+    assert [segment.number for segment in memory.descendants(1)] == [2, 3]
+    child = session.fork("child", turn=4)
+    assert [segment.number for segment in child.memory.ancestors(2)] == [1]
+    with pytest.raises(UnknownError, match="no segment 9"):
+        memory.ancestors(9)
