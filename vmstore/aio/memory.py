@@ -12,6 +12,7 @@ from vmstore.core.asof import Moment, When
 from vmstore.store.recall import memory as sync_memory
 from vmstore.store.recall import store_memory
 from vmstore.store.recall.assembly.results import AssembledPrompt
+from vmstore.store.recall.fact_model import FactModel
 from vmstore.store.recall.fact_reads import FOUND_MAX
 from vmstore.store.recall.memory import OVERVIEW_TOKENS, TOKENS
 from vmstore.store.recall.periods import Bound
@@ -31,6 +32,7 @@ from vmstore.store.recall.tiers import COLD_FOUND, ColdPage, NearTurn
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
 from vmstore.vm.assembly.tag_rules import TagRule
+from vmstore.vm.compressors.callback import TIMEOUT_S
 
 
 @described_by(sync_memory.SessionMemory)
@@ -144,9 +146,13 @@ class SessionMemory:
         )  # fmt: skip
         return await self._worker.do(asked)
 
-    async def find_facts(self, *, language: str = "en") -> list[str]:
+    async def find_facts(
+        self, model: FactModel | None = None, *, language: str = "en", consolidate: bool = True,
+        timeout_s: float = TIMEOUT_S,
+    ) -> list[str]:  # fmt: skip
         """See `vmstore.SessionMemory.find_facts`."""
-        return await self._worker.do(partial(self._sync.find_facts, language=language))
+        asked = partial(self._sync.find_facts, model, language=language, consolidate=consolidate, timeout_s=timeout_s)
+        return await self._worker.do(asked)
 
     async def facts(
         self, at: When | None = None, *, valid_at_us: int | None = None, ever: bool = False, whole_user: bool = False,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from vmstore.core.draft import Draft, Part
-from vmstore.core.mutation import AnyMutation, CellRef, Fact
-from vmstore.core.page import LinkKind, PageType, Role
+from vmstore.core.mutation import Annotate, AnyMutation, CellRef, Fact, Link
+from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role
 from vmstore.facts.addition import Addition
 from vmstore.facts.fact import StatedFact
 
+ANSWERED = "facts-model"  # who made a page with what a model answered
 IMPORTANCE = 800_000  # in parts per million, of the page of a fact that is certain
 
 
@@ -33,6 +35,43 @@ def write(
     weighed = (int(fact.precision), fact.confidence, fact.strength, cell(_bytes(fact.method)))
     tell(Fact(number, words[0], words[1], words[2], attribute, *stated, *weighed))
     return number
+
+
+class FactAnswer(NamedTuple):
+    """What a model answered, as JSON, of which pages, and what it says of facts that are known.
+
+    `links` are (from, kind, to), `stands` (fact, status).
+    """
+
+    content: bytes
+    shown: tuple[int, ...]
+    links: tuple[tuple[int, int, int], ...] = ()
+    stands: tuple[tuple[int, int], ...] = ()
+
+
+def write_answer(
+    answer: FactAnswer, page: Callable[[Draft, list[tuple[int, int]]], int], tell: Callable[[AnyMutation], int]
+) -> int:
+    """Writes what a model answered as a page that no prompt shows, and what it says of known facts; the page."""
+    part = Part(answer.content, Modality.STRUCTURED, Mime.JSON, PageType.VALUE)
+    draft = Draft(Role.OTHER, b"", (part,), actor=ANSWERED)
+    number = page(draft, [(int(LinkKind.DERIVES), shown) for shown in answer.shown])
+    for source, kind, target in answer.links:
+        tell(Link(source, target, kind))
+    for fact, status in answer.stands:
+        tell(Annotate(fact, status=status))
+    return number
+
+
+def caused_by(added: Iterable[Addition], answer: int) -> list[Addition]:
+    """Additions whose facts say which page holds the answer that they were read in."""
+    cause = int(LinkKind.CAUSED_BY), answer
+    return [
+        one
+        if one.fact is None
+        else one._replace(fact=msgspec.structs.replace(one.fact, links=(*one.fact.links, cause)))
+        for one in added
+    ]
 
 
 def write_additions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from vmstore.core.mutation_kind import CellRef, Mutation
-from vmstore.core.page import Standing, WordEnum
+from vmstore.core.page import LinkKind, Standing, WordEnum
 
 
 class FactType(WordEnum):
@@ -37,6 +37,11 @@ class Precision(WordEnum):
 
 FACT_STATUS = frozenset(Standing) - {Standing.SUPERSEDED}
 """How a fact may be stated to stand; that another took its place is said by links and annotations."""
+FACT_LINKS = frozenset(
+    (LinkKind.SUPERSEDES, LinkKind.CAUSED_BY, LinkKind.PART_OF, LinkKind.CONTRADICTS, LinkKind.SAME_AS,
+     LinkKind.RELATED_TO)
+)  # fmt: skip
+"""How facts hang together."""
 CERTAIN = 1_000_000  # confidence and strength are in parts per million
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from vmstore.capture.facts import write, write_additions
+from vmstore.capture.facts import FactAnswer, caused_by, write, write_additions, write_answer
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import Evict, Link
 from vmstore.core.page import LinkKind
@@ -15,8 +15,13 @@ from vmstore.live.messages import alone
 from vmstore.live.runtime import Act
 
 
-def state(act: Act, added: Sequence[Addition]) -> list[int]:
-    """Writes facts that were checked; their pages, which leave the prompt at once: they are many and it is small."""
+def state(act: Act, added: Sequence[Addition], answer: FactAnswer | None = None) -> list[int]:
+    """Writes facts that were checked, behind the answer that a model gave of them; their pages.
+
+    They leave the prompt at once: they are many and it is small.
+    """
+    if answer is not None:
+        added = caused_by(added, write_answer(answer, partial(alone, act), act.tell))
 
     def one(fact: StatedFact) -> int:
         page = write(fact, partial(alone, act), act.cell, act.tell)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vmstore.capture.facts import FactAnswer
 from vmstore.core.asof import AsOf
 from vmstore.core.decision import Recaller
 from vmstore.facts.addition import Addition
@@ -71,7 +72,9 @@ class SessionHost(Protocol):
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None: ...
 
-    def _add_facts(self, added: Sequence[Addition], at: int | None = None) -> list[int]: ...
+    def _add_facts(
+        self, added: Sequence[Addition], at: int | None = None, answer: FactAnswer | None = None
+    ) -> list[int]: ...
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]: ...
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
+from vmstore.capture.facts import FactAnswer
 from vmstore.core.address import MOMENTS, page_name, parse
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Call, Head, Moment, Position, When, one_moment
@@ -121,9 +122,11 @@ class Session(Aliased):
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
         """Takes what was recalled; a recorded session logs nothing of who looks at it."""
 
-    def _add_facts(self, added: Sequence[Addition], at: int | None = None) -> list[int]:
-        """Writes facts; their pages."""
-        return write_recorded(self._ns, self._key, self.name, added, at)
+    def _add_facts(
+        self, added: Sequence[Addition], at: int | None = None, answer: FactAnswer | None = None
+    ) -> list[int]:
+        """Writes facts, and what a model answered from which they came; their pages."""
+        return write_recorded(self._ns, self._key, self.name, added, at, answer)
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody."""

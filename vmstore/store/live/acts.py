@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from vmstore.capture.facts import FactAnswer
 from vmstore.core.address import page_name
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.clock import within
@@ -192,9 +193,11 @@ class PageActions(Session):
             find_facts(self, after=min(pages, default=0) - 1)
         return pages
 
-    def _add_facts(self, added: Sequence[Addition], at: int | None = None) -> list[int]:
-        """Writes facts; their pages."""
-        return self._act(lambda act: state(act, added), at)
+    def _add_facts(
+        self, added: Sequence[Addition], at: int | None = None, answer: FactAnswer | None = None
+    ) -> list[int]:
+        """Writes facts, and what a model answered from which they came; their pages."""
+        return self._act(lambda act: state(act, added, answer), at)
 
     def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
         """Marks pages superseded, each with its anchors, and writes rebuilt ones in their place; the new pages.

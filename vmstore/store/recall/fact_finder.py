@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 
 from vmstore.core.address import page_position
 from vmstore.core.asof import Head
+from vmstore.core.erasure import is_gone
 from vmstore.core.facts import FactType, Precision
 from vmstore.core.page import Standing
 from vmstore.core.times import microseconds
@@ -35,7 +37,7 @@ def utterances(session: SessionHost, after: int = 0) -> list[Utterance]:
     for name, role, actor, at, text in rows:
         page = page_position(name) or 0
         named = actor not in (None, "user", "assistant")
-        if text and page not in untold and (role == "user" or named):
+        if text and not is_gone(text) and page not in untold and (role == "user" or named):
             speaker = actor if named else HUMAN
             said.append(Utterance(page, speaker, text, microseconds(datetime.fromisoformat(at))))
     return said
@@ -43,17 +45,31 @@ def utterances(session: SessionHost, after: int = 0) -> list[Utterance]:
 
 def find_facts(session: SessionHost, language: str = "en", after: int = 0) -> list[int]:
     """States the facts that are new in what was said after a position; their pages. Again, it finds nothing new."""
-    if language not in LANGUAGES:
-        raise InputError(f"there are no patterns of {language!r:.40}; there are of {', '.join(LANGUAGES)}")
+    checked_language(language)
     every = known(session._ns, session.name, None, Head(), ever=True)
     used = {source for fact in every for source in fact.sources}
     said = [one for one in utterances(session, after) if f"p{one.page}" not in used]
-    held = [_held(fact) for fact in every if fact.superseded_by is None]
-    found = [_dated(fact, one.at_us) for one in said for fact in find(one, language)]
-    return session._add_facts(additions(held, found)) if found else []
+    found = [fact for one in said for fact in found_in(one, language)]
+    return session._add_facts(additions(held(every), found)) if found else []
 
 
-def _dated(fact: StatedFact, at_us: int) -> StatedFact:
+def checked_language(language: str) -> None:
+    """Refuses a language that has no patterns."""
+    if language not in LANGUAGES:
+        raise InputError(f"there are no patterns of {language!r:.40}; there are of {', '.join(LANGUAGES)}")
+
+
+def found_in(said: Utterance, language: str) -> list[StatedFact]:
+    """What the patterns find in an utterance, with since when it holds."""
+    return [dated(fact, said.at_us) for fact in find(said, language)]
+
+
+def held(every: Sequence[KnownFact]) -> list[HeldFact]:
+    """The facts that nothing replaced."""
+    return [_held(fact) for fact in every if fact.superseded_by is None]
+
+
+def dated(fact: StatedFact, at_us: int) -> StatedFact:
     """A fact with since when it holds: from when it was said, where nothing else was."""
     begins = at_us if fact.valid_from is None else fact.valid_from
     ahead = begins > at_us and fact.status is Standing.ACTIVE

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from vmstore.capture.conversation.create_page import born
-from vmstore.capture.facts import write, write_additions
+from vmstore.capture.facts import FactAnswer, caused_by, write, write_additions, write_answer
 from vmstore.core.address import page_name, page_position
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.core.clock import within
 from vmstore.core.draft import Draft
-from vmstore.core.facts import CERTAIN, FactType, Precision
+from vmstore.core.facts import CERTAIN, FACT_LINKS, FactType, Precision
 from vmstore.core.mutation import Link
 from vmstore.core.page import LinkKind, Standing, WordEnum
 from vmstore.core.text.stems import terms
@@ -33,17 +33,6 @@ from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import walk
 from vmstore.vmql.execution.engine import QueryEngine
 
-LINK_KINDS = frozenset(
-    (
-        LinkKind.SUPERSEDES,
-        LinkKind.CAUSED_BY,
-        LinkKind.PART_OF,
-        LinkKind.CONTRADICTS,
-        LinkKind.SAME_AS,
-        LinkKind.RELATED_TO,
-    )
-)
-"""How facts hang together."""
 FEW = 3  # facts found by their words; with fewer those that say something like it are added
 FOUND_MAX = 20
 LIKE_MIN = 0.3  # of the terms asked for, that a fact must have to be like it
@@ -184,8 +173,8 @@ def _member(words: type[WordEnum], name: str, given: str | None) -> Any:
 def link_kind(word: str) -> int:
     """A kind of link between facts by its name."""
     kind = _member(LinkKind, "kind of link", word)
-    if kind not in LINK_KINDS:
-        raise InputError(f"facts are linked by {', '.join(kind.word for kind in sorted(LINK_KINDS))}")
+    if kind not in FACT_LINKS:
+        raise InputError(f"facts are linked by {', '.join(kind.word for kind in sorted(FACT_LINKS))}")
     return int(kind)
 
 
@@ -194,7 +183,7 @@ def linked(facts: Sequence[KnownFact], lane: Branch, position: int) -> list[Know
     found = []
     for fact in facts:
         number = page_position(fact.page) or 0
-        up, down = (walk(lane, number, position, up=way, depth=1, kinds=map(int, LINK_KINDS)) for way in (True, False))
+        up, down = (walk(lane, number, position, up=way, depth=1, kinds=map(int, FACT_LINKS)) for way in (True, False))
         links = [FactLink(LinkKind(e.kind).word, page_name(e.target), True) for e in up]
         links += [FactLink(LinkKind(e.kind).word, page_name(e.source), False) for e in down]
         found.append(msgspec.structs.replace(fact, links=links))
@@ -207,9 +196,9 @@ def graph(
     """What hangs together with a page by links of some kinds, in both directions, breadth first."""
     if type(depth) is not int or depth < 1:
         raise InputError(f"depth {depth!r:.40} is no number of steps from 1 on")
-    wanted = LINK_KINDS if kinds is None else frozenset(_member(LinkKind, "kind of link", kind) for kind in kinds)
-    if not wanted <= LINK_KINDS:
-        raise InputError(f"facts are linked by {', '.join(kind.word for kind in sorted(LINK_KINDS))}")
+    wanted = FACT_LINKS if kinds is None else frozenset(_member(LinkKind, "kind of link", kind) for kind in kinds)
+    if not wanted <= FACT_LINKS:
+        raise InputError(f"facts are linked by {', '.join(kind.word for kind in sorted(FACT_LINKS))}")
     seen, front, edges = {start: 0}, [start], dict[tuple[int, int, int], FactEdge]()
     for step in range(1, depth + 1):
         met: list[int] = []
@@ -242,7 +231,9 @@ def stated(given: StatedFact, status: str, fact_type: str, precision: str, share
     return checked(msgspec.structs.replace(given, **words, **weighed))
 
 
-def write_recorded(ns: Namespace, key: int, name: str, added: Sequence[Addition], at: int | None) -> list[int]:
+def write_recorded(
+    ns: Namespace, key: int, name: str, added: Sequence[Addition], at: int | None, answer: FactAnswer | None = None
+) -> list[int]:
     """Writes facts of a recorded session as one commit; their pages."""
     made: list[int] = []
 
@@ -259,7 +250,8 @@ def write_recorded(ns: Namespace, key: int, name: str, added: Sequence[Addition]
         def link(source: int, target: int) -> None:
             batch.add(Link(source, target, LinkKind.DERIVES))
 
-        made = write_additions(added, state, link)
+        caused = added if answer is None else caused_by(added, write_answer(answer, page, batch.add))
+        made = write_additions(caused, state, link)
         batch.close(ns.clock.now() if at is None else at)
         return batch
 

@@ -22,6 +22,7 @@ from vmstore.store.recall import fact_reads, tiers
 from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.cold import others, weighed
 from vmstore.store.recall.fact_finder import find_facts
+from vmstore.store.recall.fact_model import FactExtractor, FactModel
 from vmstore.store.recall.overview import overview
 from vmstore.store.recall.periods import Bound, Period, period, zone_of
 from vmstore.store.recall.quotes import quotes
@@ -47,6 +48,7 @@ from vmstore.views.reads.resolve_asof import basis
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
 from vmstore.vm.assembly.tag_rules import TagRule
+from vmstore.vm.compressors.callback import TIMEOUT_S
 
 TOKENS = 1_000
 OVERVIEW_TOKENS = 2_900
@@ -170,12 +172,24 @@ class SessionMemory:
         (page,) = self._session._add_facts([Addition(fact, None)], within_time("at", at_us))
         return page_name(page)
 
-    def find_facts(self, *, language: str = "en") -> list[str]:
-        """Finds facts in what was said, without a model, and states those that are new; the names of their pages.
+    def find_facts(
+        self, model: FactModel | None = None, *, language: str = "en", consolidate: bool = True,
+        timeout_s: float = TIMEOUT_S,
+    ) -> list[str]:  # fmt: skip
+        """Finds facts in what was said and states those that are new; the names of their pages. Again it finds none.
 
-        What is known already gains a further source. It finds nothing new where nothing was said since.
+        Without a model the patterns of `language` find them. `model` is a function from a prompt to a text, or a text
+        model as `vmstore.OpenAIModel`: it is asked about each message once and, with `consolidate`, how the new facts
+        hang together with the others. Each answer is logged with what was made of it; where one cannot be read, the
+        patterns stand in.
         """
-        return [page_name(page) for page in find_facts(self._session, language)]
+        if model is None:
+            return [page_name(page) for page in find_facts(self._session, language)]
+        extractor = FactExtractor(model, timeout_s, language)
+        pages = extractor.signals(self._session)
+        if consolidate:
+            extractor.consolidate(self._session)
+        return [page_name(page) for page in pages]
 
     def facts(
         self, at: When | None = None, *, valid_at_us: int | None = None, ever: bool = False, whole_user: bool = False,
