@@ -253,3 +253,26 @@ def test_what_cannot_be_asked_is_refused(store: Store) -> None:
     """A model is a function or a text model."""
     with pytest.raises(InputError, match="cannot be asked for facts"):
         talk(store, SAID).memory.find_facts("small")  # type: ignore[arg-type]
+
+
+def test_a_live_session_asks_its_model_and_loses_no_turn(server: ModelServer, store: Store) -> None:
+    """After each message the model is asked, at close how facts hang together; where it fails the turn goes on."""
+    live = store.live_session("talk", l0_tokens_max=8_000, facts=True, fact_model=server.model, callback_timeout_s=5)
+    server.replies = [listed(HOME), 500, listed({"subject": "rowing", "verb": "is", "what": "a love"})]
+    live.user("I live in Ghent")
+    live.user("I love rowing")
+    live.user("I said rowing is a love of mine.")
+    known = {fact.what: (fact.page, fact.method) for fact in live.memory.facts()}
+    assert [method for _, method in known.values()] == ["facts-json@1", "patterns-en@2", "facts-json@1"]
+    server.replies = [listed({"from": known["a love"][0], "kind": "related_to", "to": known["rowing"][0]})]
+    live.close()
+    assert [answer["phase"] for answer in answers_in(store)] == ["signals"] * 3 + ["consolidation"]
+    assert "related_to" in {edge.kind for edge in live.memory.fact_graph(known["rowing"][0]).edges}
+    assert "facts-model" not in live.pack().text and live.debug.check().ok and store.verify().ok
+
+
+def test_a_live_session_refuses_what_cannot_be_asked(store: Store) -> None:
+    """A name is no model, and nothing is opened."""
+    with pytest.raises(InputError, match="cannot be asked for facts"):
+        store.live_session("talk", l0_tokens_max=8_000, facts=True, fact_model="small")  # type: ignore[arg-type]
+    assert store.sessions() == []

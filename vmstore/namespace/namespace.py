@@ -93,6 +93,7 @@ class Namespace(after_fork.Owner):
         self.access: RegionGuard | None = None  # of a handle on a region: what its principals may do
         self.embedder: Embedder | None = None  # what gives texts vectors, where one was handed in
         self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
+        self.fact_models: dict[int, tuple[Any, float]] = {}  # of those too, with the time each is given
         self._closed = False
         self._parts: NamespaceParts | None = self._made(log, projection)
         self._forget()

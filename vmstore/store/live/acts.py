@@ -27,11 +27,12 @@ from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import chosen
 from vmstore.live.snapshots.snapshot import Snapshot
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.results import FaultAnswer
+from vmstore.namespace.results import FaultAnswer, SessionInfo
 from vmstore.store.live.page_names import PageFinder, titled
 from vmstore.store.reads.sent_request import stood
 from vmstore.store.recall.assembly.message_values import valued
 from vmstore.store.recall.fact_finder import find_facts
+from vmstore.store.recall.fact_model import FactExtractor
 from vmstore.store.session import Session
 from vmstore.views.reads.spoken_turns import SpokenMessage
 
@@ -190,8 +191,19 @@ class PageActions(Session):
         """The pages of a message, once the facts in it are stated where the settings say so; in a turn, at the next."""
         runtime = self.runtime()
         if runtime.state.settings is not None and runtime.state.settings.facts and not runtime.in_block:
-            find_facts(self, after=min(pages, default=0) - 1)
+            given, after = self._ns.fact_models.get(self._key), min(pages, default=0) - 1
+            if given is None:
+                find_facts(self, after=after)
+            else:
+                FactExtractor(*given).signals(self, after)
         return pages
+
+    def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
+        """Says that the session ended; where a model finds its facts it is asked how they hang together before."""
+        given = self._ns.fact_models.get(self._key)
+        if given is not None:
+            FactExtractor(*given).consolidate(self)
+        return super().close(status, reason, at_us=at_us)
 
     def _add_facts(
         self, added: Sequence[Addition], at: int | None = None, answer: FactAnswer | None = None

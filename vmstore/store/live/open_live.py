@@ -16,6 +16,7 @@ from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import configure
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.live.acts import PageActions
+from vmstore.store.recall.fact_model import FactExtractor, FactModel
 from vmstore.views.branch import Branch
 from vmstore.vm.compressors.callback import TIMEOUT_S
 from vmstore.vm.compressors.callback import Callback as Compressor
@@ -34,6 +35,7 @@ def begun(
     tools: list[Any] | None = None,
     compressor: Compressor | None = None,
     finder: Finding | None = None,
+    fact_model: FactModel | None = None,
     callback_timeout_s: float = TIMEOUT_S,
     **owner: Any,
 ) -> int:
@@ -45,6 +47,8 @@ def begun(
     for callback in (compressor, finder):
         if callback is not None and not callable(callback):
             raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
+    if fact_model is not None:
+        FactExtractor(fact_model)  # refuses what cannot be asked
     if owner.get("remembers") == "user" and not _user(namespace, opening):
         raise InputError(f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…")
     shorter, finding = FormMaker(compressor, callback_timeout_s), ClaimFinder(finder, callback_timeout_s)
@@ -73,6 +77,8 @@ def begun(
     runtime = live.runtime()
     if compressor is not None or finder is not None:
         runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding
+    if fact_model is not None:
+        namespace.fact_models[key] = fact_model, callback_timeout_s
     if runtime.current().settings is None:
         unbegun(runtime, opening.name, owner)
         namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vmstore.live.recall.claim_finder import Callback as Finder
+from vmstore.store.recall.fact_model import FactModel
 from vmstore.vm.compressors.callback import Callback as Compressor
 from vmstore.vm.kernel.keywords import LiveSettings
 
@@ -12,12 +13,13 @@ from vmstore.vm.kernel.keywords import LiveSettings
 class LiveOptions(LiveSettings, total=False):
     """The settings of a live session, its instructions, the schemas of its tools, and its callbacks.
 
-    `compressor` shortens pages and `finder` finds claims; each is asked for at most `callback_timeout_s`, works
-    through this handle alone, and what it answers is logged.
+    `compressor` shortens pages, `finder` finds claims, and `fact_model` facts, where the setting `facts` is on; each is
+    asked for at most `callback_timeout_s`, works through this handle alone, and what it answers is logged.
     """
 
     system: str | None
     tools: list[Any] | None
     compressor: Compressor | None
     finder: Finder | None
+    fact_model: FactModel | None
     callback_timeout_s: float

@@ -31,8 +31,9 @@ FactModel = Callable[[str], Any] | TextModel
 """A function from a prompt to a text, or a text model."""
 ATTEMPTS = 2  # where an answer is no JSON the model is shown it once
 CONSOLIDATED_MAX = 60  # facts shown at once, the newest
+BEFORE = 200  # positions before a message, in which what was said right before it is looked for
 NO_JSON = "no_json"
-_ANSWERS = f"PAGES page, text WHERE type = value AND actor = '{ANSWERED}' ORDER BY position"
+_ANSWERS = f"PAGES page, text WHERE type = value AND actor = '{ANSWERED}' AND position > $after ORDER BY position"
 
 
 class _Heard(NamedTuple):
@@ -57,8 +58,8 @@ class FactExtractor:
 
     def signals(self, session: SessionHost, after: int = 0) -> list[int]:
         """States what is new in the messages after a position that were not asked about; the pages."""
-        asked = {page for answer in recorded(session) for page in answer.get("shown", ())}
-        every = utterances(session, 0)
+        asked = {page for answer in recorded(session, after) for page in answer.get("shown", ())}
+        every = utterances(session, max(0, after - BEFORE))
         pages: list[int] = []
         for place, said in enumerate(every):
             if said.page <= after or page_name(said.page) in asked:
@@ -126,9 +127,9 @@ class FactExtractor:
         return _Heard(outcome.word, text)
 
 
-def recorded(session: SessionHost) -> list[dict[str, Any]]:
-    """What models answered so far of the session's facts, with how that ended; nothing of what was erased."""
-    rows: list[Any] = list(engine_of(session._ns).ask(_ANSWERS, session=session.name, params={}))
+def recorded(session: SessionHost, after: int = 0) -> list[dict[str, Any]]:
+    """What models answered of a session's facts after a position, and how that ended; nothing of what was erased."""
+    rows: list[Any] = list(engine_of(session._ns).ask(_ANSWERS, session=session.name, params={"after": after}))
     found = [(name, json.loads(text)) for name, text in rows if text and not is_gone(text)]
     return [{"page": name, **content} for name, content in found if isinstance(content, dict)]
 
