@@ -195,3 +195,19 @@ def test_a_session_is_counted_once_and_at_each_moment_as_it_stood() -> None:
             assert spoken.turns == [turn[0].turn for turn in read] == list(range(1, turns + 1))
             assert spoken.total == sum(message.tokens for turn in read for message in turn)
             assert spoken.before[-1] == spoken.total - sum(message.tokens for message in read[-1])
+
+
+def test_what_was_said_before_the_conversation_stands_in_short() -> None:
+    """A line for each message of the user before the conversation stands in front, once, for many calls."""
+    session = live(70)
+    prompts = [
+        session.memory.assemble(message, tokens=4_000) for message in ("Which database?", "What of carriage 30?")
+    ]
+    for prompt in prompts:
+        lines = [choice for choice in prompt.chosen if choice.part == "earlier"]
+        recalled = {page for choice in prompt.chosen if choice.part == "recalled" for page in choice.pages}
+        assert lines and recalled.isdisjoint(page for choice in lines for page in choice.pages)
+        assert f"carriage {prompt.turns[0] - 3} and its windows" in prompt.prepend
+        assert prompt.breakdown["earlier"] <= 1_000
+    assert prompts[0].prepend == prompts[1].prepend
+    assert not session.memory.assemble("Which database?", tokens=3_000).breakdown["earlier"]

@@ -12,6 +12,7 @@ from vmstore.views.branch import Branch, BranchRange
 
 CHUNK = 64  # pages read at once
 MESSAGE_TOKENS = 10  # what writing a message takes beside its words
+LINE_TOKENS = 2  # and a line of a list
 
 
 class SpokenMessage(NamedTuple):
@@ -97,6 +98,18 @@ def turns_from(lane: Branch, position: int, first: int) -> list[list[SpokenMessa
     """The turns from the first one wanted to a position, each with its messages in order."""
     messages = list(takewhile(lambda message: message.turn >= first, _messages(lane, position)))
     return [list(some) for _, some in groupby(reversed(messages), key=lambda message: message.turn)]
+
+
+def said_by_users(lane: Branch, position: int, tokens: int) -> list[SpokenMessage]:
+    """What users said last up to a position, the last first, as far as so many tokens go."""
+    found: list[SpokenMessage] = []
+    for message in _messages(lane, position):
+        if message.role == Role.USER:
+            tokens -= message.tokens - MESSAGE_TOKENS + LINE_TOKENS
+            if tokens < 0:
+                break
+            found.append(message)
+    return found
 
 
 def newest_turns(lane: Branch, position: int, tokens: int, turns: int) -> list[list[SpokenMessage]]:

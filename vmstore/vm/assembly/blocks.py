@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from vmstore.core.times import iso
 from vmstore.vm.assembly.candidate import PromptCandidate, PromptPart
 
-_OWN = "virtual-context|context-topics|identity|rules|facts|summaries|recalled"
+_OWN = "virtual-context|context-topics|identity|rules|facts|summaries|recalled|earlier"
 TAG = re.compile(rf"<(?=[\s/\u200c\u200d]*(?:(?:{_OWN})\b|V[\u200c\u200d]*M[\u200c\u200d]*:))", re.IGNORECASE)
 """What could begin a block of the memory, or a tag of the protocol."""
 
@@ -18,8 +18,10 @@ NAMES = {
     PromptPart.SUMMARIES: "summaries",
     PromptPart.FACTS: "facts",
     PromptPart.RECALLED: "recalled",
+    PromptPart.EARLIER: "earlier",
 }
-HEADED = (PromptPart.IDENTITY, PromptPart.SUMMARIES)
+HEADED = (PromptPart.IDENTITY, PromptPart.SUMMARIES, PromptPart.EARLIER)
+DATED = (PromptPart.RECALLED, PromptPart.EARLIER)
 BESIDE = (PromptPart.RULES, PromptPart.FACTS, PromptPart.RECALLED)
 
 
@@ -60,7 +62,7 @@ def _blocks(shown: Sequence[PromptCandidate], parts: Sequence[PromptPart]) -> li
         if not of:
             continue
         name = NAMES[part]
-        if part is PromptPart.RECALLED:
+        if part in DATED:
             of.sort(key=lambda one: (one.at_us, one.session, one.order))
             days = dict.fromkeys(day(one.at_us) for one in of)
             blocks += ["\n".join([f'<{name} session="{when}">', *_of_day(of, when), f"</{name}>"]) for when in days]

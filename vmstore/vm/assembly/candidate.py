@@ -18,6 +18,7 @@ class PromptPart(WordEnum):
     CONVERSATION = 5  # the newest turns, as they were said
     FACTS = 6  # what is known and holds
     RECALLED = 7  # what was said before and answers the message
+    EARLIER = 8  # what the user said before the conversation, in short
 
 
 class CandidateForm(msgspec.Struct, frozen=True):

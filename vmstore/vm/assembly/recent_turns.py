@@ -11,14 +11,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-HALF = 0.5  # of the budget, for the conversation
+MOST = 0.35  # of the budget, for the conversation
+SHORT, SHORT_OVER = 0.4, 3_000  # of the budget, for what was said before it in short; of a small one what is over this
 BESIDE, BESIDE_MAX = 0.85, 4_000  # of a small budget, for what stands beside the conversation; and in tokens
 STEP = 0.8  # of the longest conversation, from one mark to the next
 
 
 def longest(budget: int) -> int:
-    """The tokens a conversation that does not fit whole grows to: half the budget, less of a small one."""
-    return min(budget - min(int(budget * BESIDE), BESIDE_MAX), int(budget * HALF))
+    """The tokens a conversation that does not fit whole grows to: a third of the budget, less of a small one."""
+    return min(budget - min(int(budget * BESIDE), BESIDE_MAX), int(budget * MOST))
+
+
+def in_short(budget: int) -> int:
+    """The tokens of what was said before a conversation, in short; a small budget has none."""
+    return max(0, min(int(budget * SHORT), budget - SHORT_OVER))
 
 
 def first_turn(before: Sequence[int], total: int, budget: int, protected: int) -> int:

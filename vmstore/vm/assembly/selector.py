@@ -14,6 +14,7 @@ from typing import NamedTuple
 from vmstore.errors import InputError
 from vmstore.vm.assembly.candidate import PromptCandidate, PromptPart
 from vmstore.vm.assembly.choice import LoweredPage, OmittedPage, RoomChoice, lowered_of, smallest
+from vmstore.vm.assembly.recent_turns import SHORT
 
 TOKENS = 8_000
 PROTECTED_TURNS = 3
@@ -27,6 +28,7 @@ SHARES: Mapping[PromptPart, int] = {
     PromptPart.IDENTITY: 100_000,
     PromptPart.RULES: 100_000,
     PromptPart.HINT: 70_000,
+    PromptPart.EARLIER: int(SHORT * PPM),
     PromptPart.FACTS: 150_000,
     PromptPart.RECALLED: 350_000,
     PromptPart.SUMMARIES: 150_000,

@@ -23,6 +23,7 @@ from vmstore.store.recall.assembly.candidates import (
     anchors,
     asks,
     conversation,
+    earlier,
     recalled_texts,
     summaries,
     text_candidate,
@@ -40,7 +41,7 @@ from vmstore.views.reads.spoken_turns import SpokenMessage, instructions, newest
 from vmstore.vm.assembly import blocks
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
 from vmstore.vm.assembly.hint import hint
-from vmstore.vm.assembly.recent_turns import first_turn
+from vmstore.vm.assembly.recent_turns import first_turn, in_short
 from vmstore.vm.assembly.selector import PROTECTED_TURNS, SHARES, TOKENS, Assembly, assemble, holds_required
 from vmstore.vm.assembly.tag_rules import TAG_RULES, TagRule, checked, is_over, priority_of
 from vmstore.vm.assembly.tag_rules import texts_of as rule_texts
@@ -169,17 +170,14 @@ def _gathered(
     found = recalled_texts(ns, moments, cold, asked, words_of(asked, before), shown, session._untold, share, known)
     with ns.asking():
         short = summaries(ns, lane, position, shown)
-    short = [
-        _prioritised(one, options.rules)
-        for one in short
-        if not is_over(one.tags, one.at_us, ns.clock.now(), options.rules)
-    ]
+    before_it = [] if is_whole else earlier(ns, lane, position, window, in_short(tokens), session._untold)
     said = [] if message is None else [text_candidate(MESSAGE, PromptPart.CORE, message, order=1)]
     candidates = [
         *([text_candidate("instructions", PromptPart.CORE, system_text)] if system_text else []),
         *said,
         *talk,
-        *short,
+        *_prioritised(short, options.rules, ns.clock.now()),
+        *before_it,
         *found.facts,
         *found.passages,
         *anchors(known),
@@ -208,8 +206,13 @@ def _hint(topics: TopicsOf, options: AssemblyOptions, begin: int) -> list[Prompt
     return [text_candidate("topics", PromptPart.HINT, text)] if text else []
 
 
-def _prioritised(one: PromptCandidate, rules: Sequence[TagRule]) -> PromptCandidate:
-    return msgspec.structs.replace(one, priority=priority_of(one.tags, rules))
+def _prioritised(short: Sequence[PromptCandidate], rules: Sequence[TagRule], now: int) -> list[PromptCandidate]:
+    """Summaries whose time is not over, each with the priority of its tags."""
+    return [
+        msgspec.structs.replace(one, priority=priority_of(one.tags, rules))
+        for one in short
+        if not is_over(one.tags, one.at_us, now, rules)
+    ]
 
 
 def _role_of(lane: Branch, pages: Sequence[int]) -> int:
@@ -296,6 +299,7 @@ REASONS = {
     PromptPart.CONVERSATION: "one of the newest turns",
     PromptPart.FACTS: "it holds, and answers the message",
     PromptPart.RECALLED: "it answers the message",
+    PromptPart.EARLIER: "said not long before the conversation",
 }
 
 

@@ -22,7 +22,7 @@ from vmstore.store.recall.results import KnownFact
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.pages import TYPED
 from vmstore.views.reads.annotations import notes_of
-from vmstore.views.reads.spoken_turns import MESSAGE_TOKENS, SpokenMessage
+from vmstore.views.reads.spoken_turns import MESSAGE_TOKENS, SpokenMessage, said_by_users
 from vmstore.vm import signals
 from vmstore.vm.assembly.blocks import day, harmless, plain
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
@@ -159,6 +159,29 @@ def summaries(ns: Namespace, lane: Branch, position: int, out: frozenset[int]) -
                 at_us=at,
             )
         )
+    return candidates
+
+
+def earlier(
+    ns: Namespace, lane: Branch, position: int, turns: Sequence[Sequence[SpokenMessage]], tokens: int, untold: Untold
+) -> list[PromptCandidate]:
+    """What users said before a conversation, the last first, a line each: it changes when that begins elsewhere."""
+    if not turns or tokens <= 0:
+        return []
+    with ns.asking():
+        said = said_by_users(lane, turns[0][0].message - 1, tokens)
+    pages = [page for message in said for page in message.pages]
+    out = untold(pages)
+    with ns.asking():
+        texts = dict(texts_of(ns.log, lane, {lane.session: position}, [page for page in pages if page not in out]))
+    candidates = []
+    for message in said:
+        text = " ".join(harmless(texts[page]) for page in message.pages if page in texts)
+        if text.strip():
+            line = f"- {cut(' '.join(text.split()), ABSTRACT)}"
+            fields = {"turn": message.turn, "order": message.message, "pages": message.pages, "at_us": message.at_us}
+            name = f"m{message.message}"
+            candidates.append(text_candidate(name, PromptPart.EARLIER, line, score=float(message.turn), **fields))
     return candidates
 
 
