@@ -1,9 +1,10 @@
-"""Learns the weights of `score@2`: `python3 tools/relevance_weights.py [--check]`.
+"""Learns the weights of `score@3`: `python3 tools/relevance_weights.py [--check]`.
 
 The texts that answer a question are told from the others by a listwise softmax over the score, a linear sum of
-features: the weights are those that make the answers of all questions likeliest, drawn a little towards zero. It
-learns from the conversations of LoCoMo and every second recall of the coding sessions in `../shared/data`, and writes
-vmstore/relevance/weights.json; with `--check` it says whether that is what it would write.
+features: the weights are those that make the answers of all questions likeliest, drawn a little towards zero.
+`score@3` weighs as `score@2` does, which was learned from the conversations of LoCoMo and every second recall of the
+coding sessions in `../shared/data`; what counts beside tools is learned from the recalls alone, so that conversations
+are ranked as before. Writes vmstore/relevance/weights.json; with `--check` it says whether that is what it would write.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 import numpy as np  # noqa: E402
-from benches.parts.yardsticks import Yardstick, coding, locomo  # noqa: E402
+from benches.parts.yardsticks import Yardstick, coding  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from vmstore.relevance.measures import FEATURES  # noqa: E402
+from vmstore.relevance.measures import AGENT, FEATURES  # noqa: E402
 from vmstore.relevance.query import parse_query  # noqa: E402
 from vmstore.relevance.question import question_of  # noqa: E402
 from vmstore.relevance.score import last_us, scored  # noqa: E402
@@ -58,8 +59,22 @@ def lessons(yardstick: Yardstick, weight: float) -> Iterator[Lesson]:
                 yield Lesson(values[kept], answers[kept], weight)
 
 
-def learned(taught: Sequence[Lesson]) -> Floats:
-    """The weights by Newton's method; features are scaled to one deviation while they are learned."""
+def learned(taught: Sequence[Lesson], everywhere: Floats | None = None) -> Floats:
+    """The weights: first of what counts everywhere, unless that is given, then of what counts where tools work."""
+    agent = np.isin(list(FEATURES), AGENT)
+    found = np.zeros(len(FEATURES))
+    if everywhere is None:
+        everywhere = _fitted([one._replace(values=one.values[:, ~agent]) for one in taught])
+    found[~agent] = everywhere
+    by_tools = [one for one in taught if one.values[:, agent].any()]
+    if by_tools:
+        before = np.concatenate([one.values @ found for one in by_tools])
+        found[agent] = _fitted([one._replace(values=one.values[:, agent]) for one in by_tools], before)
+    return found
+
+
+def _fitted(taught: Sequence[Lesson], before: Floats | float = 0.0) -> Floats:
+    """Weights by Newton's method, added to a score before; features are scaled to one deviation meanwhile."""
     values = np.concatenate([one.values for one in taught])
     spread = values.std(axis=0)
     spread[spread < 1e-9] = 1.0
@@ -71,7 +86,7 @@ def learned(taught: Sequence[Lesson]) -> Floats:
     share = share * counts[whose]
 
     def chances(weights: Floats) -> tuple[Floats, Floats, float]:
-        sums = values @ weights
+        sums = before + values @ weights
         sums -= np.maximum.reduceat(sums, starts)[whose]
         powers = np.exp(sums)
         totals = np.add.reduceat(powers, starts)
@@ -101,23 +116,23 @@ def learned(taught: Sequence[Lesson]) -> Floats:
 
 def main(arguments: Sequence[str]) -> int:
     """Learns, and writes the weights."""
-    talks = [list(lessons(one, 1.0)) for one in locomo()]
+    recipes = json.loads(Path(WEIGHTS).read_text("utf-8"))
     code = [lesson for one in coding() for lesson in lessons(one, CODING_WEIGHT)]
-    found = learned([lesson for talk in talks for lesson in talk] + code)
-    told = {
-        VERSION: {
-            "recipe": "tools/relevance_weights.py",
-            "questions": sum(map(len, talks)) + len(code),
-            "weights": {name: round(float(weight), 4) for name, weight in zip(FEATURES, found, strict=True)},
-        }
+    before = recipes["score@2"]["weights"]
+    found = learned(code, np.array([before[name] for name in FEATURES if name not in AGENT]))
+    recipes[VERSION] = {
+        "recipe": "tools/relevance_weights.py",
+        "questions": recipes["score@2"]["questions"],
+        "weights": {name: round(float(weight), 4) for name, weight in zip(FEATURES, found, strict=True)},
     }
-    text = json.dumps(told, indent=2) + "\n"
+    text = json.dumps(recipes, indent=2) + "\n"
+    text = json.dumps(recipes, indent=2) + "\n"
     if "--check" in arguments:
         same = Path(WEIGHTS).read_text("utf-8") == text
         print("the weights are what the recipe learns" if same else "the recipe learns other weights")
         return 0 if same else 1
     Path(WEIGHTS).write_text(text, "utf-8")
-    print(f"learned from {told[VERSION]['questions']} questions: {WEIGHTS}")
+    print(f"learned from {len(code)} coding recalls: {WEIGHTS}")
     return 0
 
 

@@ -37,7 +37,7 @@ from vmstore.relevance.question import Needle, Question, named, needles_of
 from vmstore.relevance.texts import TextColumns, Texts
 from vmstore.relevance.traits import Trait
 
-LOOKED_AT = frozenset({"length", "session", "at_us", "traits"})  # of the rows around one
+LOOKED_AT = frozenset({"length", "session", "at_us", "traits", "role"})  # of the rows around one
 LOOKED_INTO = frozenset({"length", "traits", "role", "at_us", "speaker", "tool"})  # of the row itself
 
 
@@ -90,6 +90,8 @@ def features(texts: Texts, question: Question, found: Sequence[Found], rows: Row
     """The features of some rows, a column each in the order of `FEATURES`."""
     near = around(texts, rows)
     values = {**_of_words(texts, found, near), **_of_turns(texts, question, near)}
+    agent = np.asarray(((near.columns.role == int(Role.TOOL)) & (near.same > 0)).any(axis=1), np.float64)
+    values |= {"agent": agent, **{f"{name}_agent": agent * values[name] for name in ("own", "own_best", "near")}}
     return np.stack([values[name] for name in FEATURES], axis=1) if len(rows) else np.zeros((0, len(FEATURES)))
 
 

@@ -34,8 +34,15 @@ FEATURES: Final = {
     "user": "whether the user wrote it",
     "assistant": "whether the model did",
     "result": "whether a tool did",
+    "agent": "whether a tool wrote any of it, the four before and the four after",
+    "own_agent": "own, where one did",
+    "own_best_agent": "own_best, where one did",
+    "near_agent": "near, where one did",
 }
 """Every feature by name, and what it says; their order is that of the columns of `features`."""
+
+AGENT: Final = ("agent", "own_agent", "own_best_agent", "near_agent")
+"""What differs where an agent works with tools: a text there says less of the ones beside it than in a conversation."""
 
 K1: Final = 1.2
 B: Final = 0.75

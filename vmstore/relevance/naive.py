@@ -19,6 +19,7 @@ from vmstore.relevance.weights import (
     DATED_AMONG,
     DATED_SHARE,
     DIGITS,
+    VERSION,
     Ranked,
     ScoredRow,
     ScoredWord,
@@ -38,7 +39,9 @@ class FoundNeedle(NamedTuple):
     """What other spellings add to a row where candidates are chosen."""
 
 
-def score(texts: Any, query: WordQuery, *, now_us: int | None = None, limit: int | None = None) -> Ranked:
+def score(
+    texts: Any, query: WordQuery, *, now_us: int | None = None, limit: int | None = None, version: str = VERSION
+) -> Ranked:
     """The texts that answer a query best, best first; `now_us` is when it is asked, by default at the last text."""
     if not texts.count:
         return Ranked([], 0)
@@ -55,12 +58,13 @@ def score(texts: Any, query: WordQuery, *, now_us: int | None = None, limit: int
     if question.spans and most is not None:
         rows = sorted({*rows, *_dated(texts, question, found, rows, most)})
     values = _features(texts, question, found, rows)
-    known = weights()
+    known = weights(version)
+    values = {row: {name: one for name, one in value.items() if name in known} for row, value in values.items()}
     sums = {row: round(sum(known[name] * one for name, one in value.items()), DIGITS) for row, value in values.items()}
     order = sorted(rows, key=lambda row: (-sums[row], row))[:limit]
     explained = ((row, {name: (one, one * known[name]) for name, one in values[row].items() if one}) for row in order)
     words = tuple(ScoredWord(one.needle, len(one.counts), one.weight) for one in found)
-    return Ranked([ScoredRow(row, sums[row], parts) for row, parts in explained], total, words=words)
+    return Ranked([ScoredRow(row, sums[row], parts) for row, parts in explained], total, version, words)
 
 
 def _dated(texts: Any, question: Question, found: Sequence[FoundNeedle], rows: Sequence[int], most: int) -> list[int]:
@@ -133,11 +137,14 @@ def _features(
             **_of_turn(question, every, row, same, mean),
             "speaker": float(every.speaker[row] in speakers),
             "tool": float(every.tool[row] in tools),
+            "agent": float(any(every.role[place] == Role.TOOL for place in same.values())),
         }
     for name in ("own", "near", "language"):
         greatest = max((value[name] for value in values.values()), default=0.0)
         for value in values.values():
             value[f"{name}_best"] = value[name] / greatest if greatest > 0 else value[name]
+    for value in values.values():
+        value.update({f"{name}_agent": value["agent"] * value[name] for name in ("own", "own_best", "near")})
     return values
 
 

@@ -1,4 +1,4 @@
-"""The score of texts for a question: a weighted sum of their features, `score@2`, by numpy."""
+"""The score of texts for a question: a weighted sum of their features, `score@3` or an older one, by numpy."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from vmstore.relevance.weights import (
     DATED_AMONG,
     DATED_SHARE,
     DIGITS,
+    VERSION,
     Ranked,
     ScoredRow,
     ScoredWord,
@@ -22,24 +23,26 @@ from vmstore.relevance.weights import (
 )
 
 
-def score(texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: int | None = None) -> Ranked:
+def score(
+    texts: Texts, query: WordQuery, *, now_us: int | None = None, limit: int | None = None, version: str = VERSION
+) -> Ranked:
     """The texts that answer a query best, best first; `now_us` is when it is asked, by default at the last text."""
     question = question_of(query, last_us(texts) if now_us is None else now_us)
     if not texts.count or not question.needles:
         return Ranked([], 0)
     found, rows, total = chosen(texts, question, most_candidates(limit))
     values = features(texts, question, found, rows)
-    known = weights()
-    weight = np.array([known[name] for name in FEATURES])
+    known = weights(version)
+    weight = np.array([known.get(name, 0.0) for name in FEATURES])
     sums = np.round(values @ weight, DIGITS)
     order = np.lexsort((rows, -sums))[:limit].tolist()
     parts = (
-        {name: (one, by) for name, one, by in zip(FEATURES, value, value_by, strict=True) if one}
+        {name: (one, by) for name, one, by in zip(FEATURES, value, value_by, strict=True) if one and name in known}
         for value, value_by in zip(values[order].tolist(), (values[order] * weight).tolist(), strict=True)
     )
     scored_rows = zip(rows[order].tolist(), sums[order].tolist(), parts, strict=True)
     words = tuple(ScoredWord(one.needle, len(one.rows), one.weight) for one in found)
-    return Ranked([ScoredRow(*one) for one in scored_rows], total, words=words)
+    return Ranked([ScoredRow(*one) for one in scored_rows], total, version, words)
 
 
 def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Floats, int]:

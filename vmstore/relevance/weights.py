@@ -1,7 +1,8 @@
 """An answer to a question, and the weights its scores were made with.
 
 The weights lie in `weights.json` beside the name of the recipe that learns them. A score is reported with its version,
-and an old version stays: `score@1` is BM25 of the text alone (`vmstore/search/rank.py`).
+and an old version stays: `score@2` knows nothing of tools beside a text, `score@1` is BM25 of the text alone
+(`vmstore/search/rank.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from vmstore.relevance.question import Needle
 
-VERSION = "score@2"
+VERSION = "score@3"
 CANDIDATES = 400  # rows that are scored for one question, where not more are asked for
 DATED_AMONG = 5  # times as many are looked at for those of a time that the question names
 DATED_SHARE = 2  # of a time that fits more than one in so many of the places, it says nothing

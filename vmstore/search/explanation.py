@@ -18,7 +18,7 @@ from vmstore.relevance.naive import sitting
 from vmstore.relevance.query import AskedKind, AskedPhrase, Wanted, WordQuery, parse_query
 from vmstore.relevance.question import PART_WEIGHT, Needle, question_of
 from vmstore.relevance.weights import ScoredWord
-from vmstore.search.rank import BM25, K1, SCORE, B, RankedPage, asked, rows_array, scored_rows, word_weight
+from vmstore.search.rank import BM25, K1, OF_FEATURES, SCORE, B, RankedPage, asked, rows_array, scored_rows, word_weight
 
 FLOOR = "floor"
 SEEN = 1e-6  # a share of a score that is less is rounding
@@ -104,13 +104,13 @@ def explained(
     hows = _hows(parsed, words)
     asked_words = [_asked_word(one, how) for one, how in zip(words, hows, strict=True)]
     looked_for = {one.needle.text for one in words}
-    needles = question_of(parsed, 0).needles if score == SCORE else ()
+    needles = question_of(parsed, 0).needles if score in OF_FEATURES else ()
     speakers = [needle.text for needle in needles if needle.text not in looked_for]
     required = [" OR ".join(map(_as_typed, group)) for group in parsed.required]
     mean = texts.words / texts.count if texts.count else 0.0
     excluded = [_as_typed(one) for one in parsed.excluded]
     about = SearchExplanation(score, texts.count, mean, asked_words, required, excluded, speakers, vectors)
-    matches = list(_matches(texts, words, hows, [hit.row for hit in hits], NEAR if score == SCORE else 0))
+    matches = list(_matches(texts, words, hows, [hit.row for hit in hits], NEAR if score in OF_FEATURES else 0))
     return about, [
         HitReasons(parts, each)
         for parts, each in zip(_features(texts, words, hits, mean, score == BM25), matches, strict=True)
@@ -119,8 +119,8 @@ def explained(
 
 def _looked_for(texts: Any, parsed: WordQuery, limit: int | None, score: str) -> tuple[ScoredWord, ...]:
     """The words as the score looked for them."""
-    if score == SCORE:
-        return scored_rows(texts, parsed, None if parsed.required or parsed.excluded else limit).words
+    if score in OF_FEATURES:
+        return scored_rows(texts, parsed, None if parsed.required or parsed.excluded else limit, score).words
     try:
         terms = asked(parsed.raw, texts.analyzer)
     except InputError:  # it has no word

@@ -1,8 +1,8 @@
 """How well pages answer a question, with the counts and lengths of the texts in force at the moment.
 
-`score@2` is a weighted sum of the features of `vmstore.relevance`. `score@1` is BM25 (Robertson and Zaragoza, The
-Probabilistic Relevance Framework, 2009) with k1 = 1.2 and b = 0.75; the weight of a word is Lucene's, which is never
-negative.
+`score@3`, and `score@2` before it, is a weighted sum of the features of `vmstore.relevance`. `score@1` is BM25
+(Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009) with k1 = 1.2 and b = 0.75; the weight of a word
+is Lucene's, which is never negative.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from vmstore.search.moment import MomentTexts
     from vmstore.search.naive import NaiveTexts
 
-SCORE, BM25 = SCORES = ("score@2", "score@1")
+SCORES = ("score@3", "score@2", "score@1")
+SCORE, BM25 = SCORES[0], SCORES[-1]
+OF_FEATURES = SCORES[:-1]
 Parts = dict[str, tuple[float, float]]
 ScoredParts = tuple[int, float, Parts]
 READ = 64  # texts that are looked into at once where a query requires or excludes something
@@ -66,7 +68,7 @@ def ranked(
     asked(query, texts.analyzer)
     parsed = parse_query(query, texts.analyzer)
     strict = parsed.required or parsed.excluded
-    found = scored_rows(texts, parsed, None if strict else limit)
+    found = scored_rows(texts, parsed, None if strict else limit, score)
     rows = [(one.row, one.score, one.parts) for one in found.rows]
     return _pages(texts, list(islice(_strict(texts, rows, parsed), limit)) if strict else rows[:limit])
 
@@ -135,13 +137,13 @@ def answering(texts: MomentTexts | NaiveTexts, query: str) -> int:
     return len(np.unique(np.concatenate(lists)))
 
 
-def scored_rows(texts: Any, query: WordQuery, limit: int | None) -> Ranked:
-    """The rows that answer best by `score@2`: with numpy, or without it the same."""
+def scored_rows(texts: Any, query: WordQuery, limit: int | None, version: str = SCORE) -> Ranked:
+    """The rows that answer best by a score of features: with numpy, or without it the same."""
     if hasattr(texts, "lengths"):
         from vmstore.relevance.score import score
     else:
         from vmstore.relevance.naive import score
-    return score(texts, query, limit=limit)
+    return score(texts, query, limit=limit, version=version)
 
 
 def _summed(
