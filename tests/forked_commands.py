@@ -9,8 +9,10 @@ its own stdout and stderr and its own exit code, as a process started by a shell
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import runpy
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROGRAMS = {"vmstore": "vmstore", "vmql": "vmstore.shell.vmql"}  # each with the module that is the same
-IMPORTED = ("vmstore", "vmstore.shell.main", "vmstore.shell.vmql.main", "vmstore.store.store", "vmstore.vmql.parse")
+NOT_IMPORTED = ("testing", "__main__")  # what needs pytest, and what is run as a command
 
 
 class Finished(NamedTuple):
@@ -56,8 +58,11 @@ class ForkedCommands:
 
 def serve() -> None:
     """Answers one request a line until stdin ends."""
-    for name in IMPORTED:
-        __import__(name)
+    import vmstore
+
+    for module in pkgutil.walk_packages(vmstore.__path__, "vmstore."):
+        if not set(NOT_IMPORTED) & set(module.name.split(".")):
+            importlib.import_module(module.name)
     for line in sys.stdin:
         request = json.loads(line)
         print(json.dumps(_run(request["words"], request["folder"])), flush=True)

@@ -13,15 +13,15 @@ from typing import Any
 
 from hypothesis import Phase, example, given, settings
 
-from tests import laws
+from tests import lanes, laws
 from vmstore.store.store import memory_store
 from vmstore.testing.agent import ConversationEdit, ModelAnswer
 from vmstore.testing.simulate import Player, play
 from vmstore.testing.strategies import LISTING, AskStep, ForkStep, Life, conversations, lives
 
 # What explains a failure costs minutes here; shrinking it is enough.
-TRIED = settings(phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
-FEWER = settings(TRIED, max_examples=max(1, settings.default.max_examples // 3))
+TRIED = settings(max_examples=lanes.tries(30), phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
+FEWER = settings(TRIED, max_examples=lanes.tries(12))
 
 # Lives that broke a law once.
 GONE = ModelAnswer("aborts")

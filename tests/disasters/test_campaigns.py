@@ -55,13 +55,13 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "live": (live, lambda folder: live.batch(2, folder, 8), {"holding", "flushing", "folding"}),
     "full": (full, lambda folder: full.batch(1, folder, 2, 2), set()),
     "flips": (flips, lambda folder: flipped(folder), {"swapped", "zeroed"}),
-    "writers": (writers, lambda folder: writers.batch(1, folder, 2.0, math.inf), {"others went on"}),
+    "writers": (writers, lambda folder: writers.batch(1, folder, 1.0, math.inf), {"others went on"}),
     "tamper": (tamper, lambda folder: tamper.batch(1, folder, 300), set()),
     "chores": (chores, lambda folder: chores.batch(1, folder, 1), {"left beside"}),
-    "asking": (asking, lambda folder: asking.batch(1, folder, 4.0), {"of a live session"}),
+    "asking": (asking, lambda folder: asking.batch(1, folder, 2.0), {"of a live session"}),
     "outside": (outside, lambda folder: outside.batch(1, folder, 23), set()),
     "gate": (gate, lambda folder: gate.batch(6, folder, 260), set()),
-    "soak": (soak, lambda folder: soak.batch(1, folder, 6.0), {"faults", "pins"}),
+    "soak": (soak, lambda folder: soak.batch(1, folder, 3.0), {"faults", "pins"}),
     "loop": (loop, lambda folder: loop.batch(9, folder, 16), {"errors", "reopened", "settings changed"}),
 }
 

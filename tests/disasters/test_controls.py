@@ -228,9 +228,9 @@ def test_a_gate_that_looks_at_no_cell_is_seen(folder: Path, monkeypatch: pytest.
     """Where the gate lets any bytes into a cell, the campaign names the batch after which a question fails."""
     monkeypatch.setattr(BatchContents, "wrong", lambda self, ref, form: None)
     with pytest.raises(Broken, match=r"step \d+, batch in .*(verify|doctor)"):
-        for seed in range(1, 4):
+        for seed in (7, 4, 1):
             (folder / str(seed)).mkdir()
-            gate.batch(seed, folder / str(seed), 80)
+            gate.batch(seed, folder / str(seed), 20)
 
 
 def test_a_fold_that_raises_over_a_cell_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,6 +242,6 @@ def test_a_fold_that_raises_over_a_cell_is_seen(folder: Path, monkeypatch: pytes
     monkeypatch.setattr(BatchContents, "wrong", lambda self, ref, form: None)
     monkeypatch.setattr(calls, "object_of", told)
     with pytest.raises(Broken):
-        for seed in range(1, 4):
+        for seed in (7, 4, 1):
             (folder / str(seed)).mkdir()
-            gate.batch(seed, folder / str(seed), 80)
+            gate.batch(seed, folder / str(seed), 20)

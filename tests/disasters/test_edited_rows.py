@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 import vmstore
+from tests import lanes
 from tests.disasters.edits import MESSAGES, Doors, copied, damage, out_of_order
 from tests.store.archives import told_at
 from vmstore.core.mutation import BodyError, decode
 from vmstore.errors import CorruptError
 from vmstore.maintenance.archive import archive
 
-EDITS = 60
+EDITS = lanes.tries(24)
 
 
 @pytest.fixture(scope="module")

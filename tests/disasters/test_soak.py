@@ -13,6 +13,8 @@ from campaigns import soak
 from campaigns.gauges import MIB, Sample, broken, quantile, step
 from campaigns.load import KINDS
 
+from tests import lanes
+
 HOURS = [60.0 * n for n in range(1, 121)]
 
 
@@ -21,7 +23,7 @@ def test_a_planted_fault_is_seen(plant: str) -> None:
     """A process that keeps what it wrote, a reader that never ends and a call that takes longer each fail a soak."""
     with TemporaryDirectory(dir=campaign.MEMORY if campaign.MEMORY.is_dir() else None) as place:
         with pytest.raises(soak.Bounds) as raised:
-            soak.batch(1, Path(place), 6.0, plant)
+            soak.batch(1, Path(place), lanes.tries(3), plant)
     assert plant in {kind for kind, _ in raised.value.all}
 
 

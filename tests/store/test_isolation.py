@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import vmstore
+from tests import lanes
 from tests.engine.stories import chat
 from tests.store.doors import Handle, Words, reads, writes
 from vmstore.errors import StoreError, UnknownError
@@ -40,7 +41,7 @@ SESSIONS = {A: ("own", "amber-plan", "both"), B: ("own", "basalt-plan", "both")}
 USERS = {A: "ann", B: "bob"}
 READS_OF = {namespace: sorted(reads(words)) for namespace, words in OTHER.items()}
 WRITES = sorted(writes(OTHER[A]))
-FEW = settings(max_examples=5, stateful_step_count=12, deadline=None)
+FEW = settings(max_examples=lanes.tries(3), stateful_step_count=12, deadline=None)
 
 
 class Alone:

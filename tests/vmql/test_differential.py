@@ -170,7 +170,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     if fault == "a stay holds at its end":
         late = {shape: sql.replace("x.t > ", "x.t >= ") for shape, sql in ctes.TABLES["here"].items()}
         monkeypatch.setitem(ctes.TABLES, "here", late)
-    elif fault == "every filter on a level is of the prompt":
+    elif fault == LEVELS:
         prompt = plan._in_prompt
         reads = "path=('level',)"
         monkeypatch.setattr(plan, "_in_prompt", lambda part: prompt(part) or reads in repr(part))
@@ -184,13 +184,26 @@ def wrong(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
 
 
 upto = Branch.upto
+LEVELS = "every filter on a level is of the prompt"
 FAULTS = (
     "a stay holds at its end",
-    "every filter on a level is of the prompt",
+    pytest.param(
+        LEVELS, marks=pytest.mark.nightly
+    ),  # found after hundreds of stories; by day it is asked what was found
     "a fork does not see its past",
     "nulls come first",
     "a pin holds for ever",
 )
+
+
+def test_a_level_outside_the_prompt_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a hunt found for the fault of levels: pages that no prompt holds are missing from the answer."""
+    story = [Deed("say"), Deed("say"), Deed("say", d=1), Deed("pack"), *[Deed("say")] * 4]
+    store, text = written(story), "PAGES page IN SESSION s0 WHERE level = full"
+    right = list(store.query(text))
+    with monkeypatch.context() as planted:
+        wrong(planted, LEVELS)
+        assert len(list(written(story).query(text))) < len(right) == len(store.session("s0").pages())
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -39,6 +39,7 @@ from vmstore.namespace.reports import ErasurePlan, ErasureReport
 from vmstore.namespace.resolve import page_named
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.erased_cells import Erasures, erasures_after
+from vmstore.views.log_reader import commit_at
 from vmstore.views.projectors.decisions import in_force
 from vmstore.vmql.planner.predicate import page_condition
 from vmstore.vmql.syntax.errors import QueryError
@@ -335,7 +336,7 @@ def _named(ns: Namespace, session: int, erase: Erase) -> Iterable[ErasedCell]:
     for ordinal, first, last in rows:
         if last > erase.upto and first not in singles:
             continue
-        (commit,) = ns.log.tail(ordinal - 1, 1)
+        commit = commit_at(ns.log, ordinal)
         for index in range(commit.cell_count) if last <= erase.upto else sorted(singles[first]):
             yield ErasedCell(first, index, commit.commitment(index).hex())
 

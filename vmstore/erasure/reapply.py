@@ -24,6 +24,7 @@ from vmstore.erasure.resume import open_namespace
 from vmstore.errors import ErasedError, UnknownError
 from vmstore.namespace import system_session
 from vmstore.namespace.encryption import encrypted
+from vmstore.views.log_reader import commit_at
 from vmstore.views.projectors.redactions import approved
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _there(ns: Namespace, session: int, named: dict[tuple[int, int], str]) -> Pl
     for ordinal, first in rows.fetchall() if wanted else ():
         if first not in wanted:
             continue
-        (commit,) = ns.log.tail(ordinal - 1, 1)
+        commit = commit_at(ns.log, ordinal)
         cells = ns.log.cells(range(commit.cell, commit.cell + commit.cell_count))
         for index in range(commit.cell_count):
             same = named.get((first, index)) == commit.commitment(index).hex()
