@@ -151,3 +151,21 @@ def test_a_rewind_restores_tags_names_and_depths() -> None:
     assert spoken.aliases["paling"] == "fence" and spoken.aliases["plot"] is None
     assert not any("barn" in tags for tags in spoken.tags.values())
     assert session.debug.check().ok and store.verify().ok
+
+
+def test_closing_ends_the_segment_under_way() -> None:
+    """With compaction a closed session has no open segment and is summed up; taken up again it begins another."""
+    store = vmstore.memory_store()
+    session = store.live_session("s", **ON)
+    talk(session, 4)
+    assert session.close().status == "completed"
+    assert [segment.state for segment in session.memory.segments()] == ["fresh", "stale"]
+    assert session.info().status == "completed"
+    session.user("One more thing about the piano lesson?")
+    assert [segment.number for segment in session.memory.segments()] == [1, 2, 3]
+    without = store.live_session("plain", l0_tokens_max=100_000)
+    talk(without, 1)
+    written = without.info().mutations
+    without.close()
+    assert without.info().mutations == written + 1, "without compaction nothing else is written"
+    assert session.debug.check().ok and store.verify().ok

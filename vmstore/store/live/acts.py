@@ -26,7 +26,7 @@ from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import chosen
 from vmstore.live.snapshots.snapshot import Snapshot
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.results import FaultAnswer
+from vmstore.namespace.results import FaultAnswer, SessionInfo
 from vmstore.store.live.page_names import PageFinder, titled
 from vmstore.store.reads.sent_request import stood
 from vmstore.store.recall.assembly.message_values import valued
@@ -169,6 +169,17 @@ class PageActions(Session):
             return [faulted(act, fault, "") for fault in page_moves.restore(act, name)]
 
         return self._act(do, at_us)
+
+    def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
+        """Says that the session ended, `completed` or `abandoned`, and why; how it stands then.
+
+        With compaction the segment under way ends, too, and what was said is summed up but for the last turns.
+        A later message takes it up again.
+        """
+        with self._ns.lock:
+            super().close(status, reason, at_us=at_us)
+            self._act(compaction.close, at_us)
+            return self.info()
 
     def compact(self, *, at_us: int | None = None) -> list[str]:
         """Sums up all that was said but for the last turns, a segment at a time; the summaries, oldest first."""
