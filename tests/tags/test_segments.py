@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import vmstore
-from vmstore.errors import UnknownError
+from vmstore.errors import InputError, UnknownError
 
 ON: dict[str, Any] = {"l0_tokens_max": 100_000, "tags": "keyword", "compaction": True, "pinned_turns": 1}
 TOPICS = ("garden fence", "piano lesson", "database index")
@@ -104,3 +104,68 @@ def test_segments_before_and_after_one_cross_sessions() -> None:
     assert [segment.number for segment in child.memory.ancestors(2)] == [1]
     with pytest.raises(UnknownError, match="no segment 9"):
         memory.ancestors(9)
+
+
+def test_a_tag_is_expanded_and_collapsed() -> None:
+    """How deep a tag is shown stays so until it is said otherwise, is asked as of any moment, and is said once."""
+    store = vmstore.memory_store()
+    session = store.live_session("s", **ON)
+    talk(session, 2)
+    memory, before = session.memory, session.info().mutations
+    memory.alias("paling", "fence")
+    memory.expand("paling")
+    memory.expand("fence")
+    depth = {tag.tag: tag.depth for tag in memory.tags()}
+    assert depth["fence"] == "full" and depth["garden"] == "summary"
+    assert session.info().mutations == before + 2, "the second expand changes nothing"
+    memory.collapse("fence", "none")
+    assert {tag.tag: tag.depth for tag in memory.tags()}["fence"] == "none"
+    assert {tag.tag: tag.depth for tag in memory.tags(position=session.info().position - 1)}["fence"] == "full"
+    with pytest.raises(InputError, match="none, summary, segments, full"):
+        memory.expand("fence", "wide")
+    with pytest.raises(UnknownError, match="no page"):
+        memory.expand("opera")
+
+
+def test_a_rewind_restores_tags_names_and_depths() -> None:
+    """What names count as, how deep tags are shown and the tags of older pages are after a rewind as they were."""
+    store = vmstore.memory_store()
+    session = store.live_session("s", **ON)
+    talk(session, 2)
+    memory = session.memory
+    memory.alias("paling", "fence")
+    memory.expand("fence", "segments")
+    session.mark("here")
+    before = memory.tags()
+    memory.alias("paling", "garden")
+    memory.alias("plot", "garden")
+    memory.expand("fence")
+    memory.collapse("garden", "none")
+    page = next(page.page for page in session.pages() if page.type == "transcript")
+    memory.tag(page, "barn", remove=["fence"])
+    assert memory.tags() != before
+    session.rewind("here")
+    after = [tag for tag in memory.tags() if tag.pages]
+    assert after == [tag for tag in before if tag.pages]
+    spoken = session.runtime().spoken
+    assert spoken.aliases["paling"] == "fence" and spoken.aliases["plot"] is None
+    assert not any("barn" in tags for tags in spoken.tags.values())
+    assert session.debug.check().ok and store.verify().ok
+
+
+def test_closing_ends_the_segment_under_way() -> None:
+    """With compaction a closed session has no open segment and is summed up; taken up again it begins another."""
+    store = vmstore.memory_store()
+    session = store.live_session("s", **ON)
+    talk(session, 4)
+    assert session.close().status == "completed"
+    assert [segment.state for segment in session.memory.segments()] == ["fresh", "stale"]
+    assert session.info().status == "completed"
+    session.user("One more thing about the piano lesson?")
+    assert [segment.number for segment in session.memory.segments()] == [1, 2, 3]
+    without = store.live_session("plain", l0_tokens_max=100_000)
+    talk(without, 1)
+    written = without.info().mutations
+    without.close()
+    assert without.info().mutations == written + 1, "without compaction nothing else is written"
+    assert session.debug.check().ok and store.verify().ok

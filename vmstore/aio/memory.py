@@ -114,6 +114,14 @@ class SessionMemory:
         """See `vmstore.SessionMemory.descendants`."""
         return await self._worker.do(partial(self._sync.descendants, segment, at, **moment))
 
+    async def expand(self, tag: str, depth: str = "full") -> None:
+        """See `vmstore.SessionMemory.expand`."""
+        await self._worker.do(partial(self._sync.expand, tag, depth))
+
+    async def collapse(self, tag: str, depth: str = "summary") -> None:
+        """See `vmstore.SessionMemory.collapse`."""
+        await self._worker.do(partial(self._sync.collapse, tag, depth))
+
     async def tag(self, page: str | int, *tags: str, remove: Iterable[str] = ()) -> list[str]:
         """See `vmstore.SessionMemory.tag`."""
         return await self._worker.do(partial(self._sync.tag, page, *tags, remove=remove))

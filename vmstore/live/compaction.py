@@ -50,6 +50,14 @@ def compact(act: Act, *, asked: bool = False) -> list[int]:
     return made
 
 
+def close(act: Act) -> None:
+    """Ends the segment under way of a session that was closed, and sums up what may be; nothing without compaction."""
+    settings, state = act.state.settings, act.state
+    if settings is not None and settings.compaction and state.segment_tokens:
+        compact(act, asked=True)
+        act.tell(Segment(state.segment + 1))
+
+
 def _waiting(act: Act) -> dict[int, list[ManagedPage]]:
     """What was said and stands in no summary, by segment, in order, without the last turns."""
     state, settings = act.state, act.state.settings

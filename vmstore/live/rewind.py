@@ -1,8 +1,9 @@
 """Sets a session back to a moment: what came after is undone by mutations of its own, and stays in the log.
 
 Pages that came after leave as what was superseded does; what was said of older ones, their links, contents, pins
-and settings are said again as they were; the pages of the prompt come back where they are missing. A mark
-that says how far back it went ends the commit, and what a session remembers of words is folded from it.
+and settings, what names count as and how deep tags are shown are said again as they were; the pages of the prompt come
+back where they are missing. A mark that says how far back it went ends the commit, and what a session remembers of
+words is folded from it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.core.decision import Cause, FaultReason, Holder, Segment
-from vmstore.core.mutation import Annotate, CellRef, Evict, Link, Mark, Pin, Unlink, Unpin, Update
+from vmstore.core.mutation import Alias, Annotate, CellRef, Depth, Evict, Link, Mark, Pin, Tag, Unlink, Unpin, Update
 from vmstore.core.page import LinkKind, Standing
+from vmstore.core.tags import TagDepth, TagMethod
 from vmstore.core.text.skeleton import dumps
 from vmstore.live.page_moves import PageAnswer, fault
 from vmstore.live.runtime import Act, Runtime
@@ -31,7 +33,7 @@ Links = Mapping[tuple[int, int, int], set[tuple[int | None, int | None]]]
 
 
 class RewoundState(NamedTuple):
-    """How a session stood at a position: its state, its contents, what was said of pages and linked then and now."""
+    """How a session stood at a position: state and contents; what was said of pages, links and tags then and now."""
 
     position: int
     runtime: Runtime
@@ -39,6 +41,8 @@ class RewoundState(NamedTuple):
     notes_now: Mapping[int, PageNotes]
     links: Links
     links_now: Links
+    depths: Mapping[str, int] = {}
+    depths_now: Mapping[str, int] = {}
 
     @property
     def state(self) -> State:
@@ -53,8 +57,10 @@ def rewind(act: Act, then: RewoundState, name: str) -> list[PageAnswer]:
     for page in after:
         if page not in act.state.retracted:
             act.tell(Annotate(page, status=Standing.SUPERSEDED))
-    _say_again(act, then)
+    retagged = _retag(act, then)
+    _say_again(act, then, retagged)
     _link_again(act, then)
+    _name_again(act, then)
     for page, managed in then.state.pages.items():
         form = managed.forms[0]
         if act.state.pages[page].version != managed.version and form is not None:
@@ -92,13 +98,31 @@ def _holding(holders: int) -> Iterable[Holder]:
     return [holder for holder in HOLDERS if holders >> holder & 1]
 
 
-def _say_again(act: Act, then: RewoundState) -> None:
+def _retag(act: Act, then: RewoundState) -> set[tuple[int, str]]:
+    """Gives older pages the tags they had by a mutation of each, by the method that found them; those it changed."""
+    changed: set[tuple[int, str]] = set()
+    for page, now in sorted(act.spoken.tags.items()):
+        if page > then.position:
+            continue
+        was = then.runtime.spoken.tags.get(page, {})
+        for name in sorted({*was, *now}):
+            if was.get(name) != now.get(name):
+                method = was.get(name, now.get(name, TagMethod.HAND))
+                act.tell(Tag(page, act.cell(name.encode()), method, int(name in was)))
+                changed.add((page, name))
+    return changed
+
+
+def _say_again(act: Act, then: RewoundState, retagged: set[tuple[int, str]]) -> None:
     """Says of older pages what was said of them then."""
     for page, now in sorted(then.notes_now.items()):
         was = then.notes.get(page, NOTHING)
         if was == now:
             continue
-        tags, untags = _texts(was.tags, now.tags), _texts(now.tags, was.tags)
+        tags, untags = (
+            [name for name in names if (page, name) not in retagged]
+            for names in (_texts(was.tags, now.tags), _texts(now.tags, was.tags))
+        )
         anchors = {name: was.anchors.get(name) for name in (*was.anchors, *now.anchors)}
         anchors = {name: value for name, value in anchors.items() if value != now.anchors.get(name)}
         weight = then.state.pages[page].importance
@@ -127,6 +151,19 @@ def _link_again(act: Act, then: RewoundState) -> None:
             act.tell(Unlink(source, target, kind))
         for valid_from, valid_to in sorted(was, key=str):
             act.tell(Link(source, target, kind, valid_from, valid_to))
+
+
+def _name_again(act: Act, then: RewoundState) -> None:
+    """Has names count as what they counted as, and tags shown as deep as they were."""
+    was, now = then.runtime.spoken.aliases, act.spoken.aliases
+    for name in sorted({*was, *now}):
+        canonical = was.get(name)
+        if canonical != now.get(name):
+            act.tell(Alias(act.cell(name.encode()), None if canonical is None else act.cell(canonical.encode())))
+    for tag, depth in sorted(then.depths_now.items()):
+        before = then.depths.get(tag, TagDepth.SUMMARY)
+        if before != depth:
+            act.tell(Depth(act.cell(tag.encode()), int(before)))
 
 
 def _other(was: int | None, now: int | None, unsaid: int | None) -> int | None:

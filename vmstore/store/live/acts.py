@@ -172,6 +172,17 @@ class PageActions(Session):
 
         return self._act(do, at_us)
 
+    def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
+        """Says that the session ended, `completed` or `abandoned`, and why; how it stands then.
+
+        With compaction the segment under way ends, too, and what was said is summed up but for the last turns.
+        A later message takes it up again.
+        """
+        with self._ns.lock:
+            super().close(status, reason, at_us=at_us)
+            self._act(compaction.close, at_us)
+            return self.info()
+
     def compact(self, *, at_us: int | None = None) -> list[str]:
         """Sums up all that was said but for the last turns, a segment at a time; the summaries, oldest first."""
         return self._names(self._act(lambda act: compaction.compact(act, asked=True), at_us))

@@ -12,6 +12,7 @@ from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import held
 from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.resolve_asof import basis, end_of, moment_at
+from vmstore.views.reads.tags import depths
 
 
 class Checkpoint(Position, frozen=True):
@@ -61,7 +62,8 @@ def then(namespace: Namespace, act: Act, lane: Branch, position: int) -> Rewound
     older = [page for page in act.spoken.pages if page <= position]
     now = act.state.position
     notes, notes_now = (notes_of(lane, at, older) for at in (position, now))
-    return RewoundState(position, runtime, notes, notes_now, held(lane, position), held(lane, now))
+    linked = held(lane, position), held(lane, now)
+    return RewoundState(position, runtime, notes, notes_now, *linked, depths(lane, position), depths(lane, now))
 
 
 _AT = "SELECT at FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

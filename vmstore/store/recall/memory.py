@@ -39,7 +39,7 @@ from vmstore.store.recall.results import (
     RecallWorth,
 )
 from vmstore.store.recall.segments import SegmentInfo, ancestors_of, descendants_of, segments_at
-from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, suggestions, tags_at
+from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, show, suggestions, tags_at
 from vmstore.store.recall.tiers import ColdPage, NearTurn
 from vmstore.store.recall.turn_tags import tag_turns
 from vmstore.store.recall.worth import worth
@@ -288,6 +288,14 @@ class SessionMemory:
     def alias(self, name: str, canonical: str | None) -> None:
         """Has a name count as another tag from here on; as itself again where that is None."""
         rename(self._session, name, canonical)
+
+    def expand(self, tag: str, depth: str = "full") -> None:
+        """Has a prompt show more of a tag from here on: `segments` or `full`; it stays so until it is collapsed."""
+        show(self._session, tag, depth)
+
+    def collapse(self, tag: str, depth: str = "summary") -> None:
+        """Has a prompt show less of a tag from here on: `segments`, `summary` or `none`."""
+        show(self._session, tag, depth)
 
     def suggest_aliases(self, at: When | None = None, **moment: Unpack[Moment]) -> list[AliasSuggestion]:
         """Names of tags that may mean the same: plurals, slips, short forms; `alias` says that they do."""

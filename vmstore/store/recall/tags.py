@@ -9,8 +9,8 @@ import msgspec
 
 from vmstore.core.address import MOMENTS, page_name, parse
 from vmstore.core.asof import Head
-from vmstore.core.mutation import Alias, Tag
-from vmstore.core.tags import TagMethod
+from vmstore.core.mutation import Alias, Depth, Tag
+from vmstore.core.tags import TagDepth, TagMethod
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.group_commit import WriteDecision
@@ -19,7 +19,7 @@ from vmstore.store.reads.annotations import tag_text
 from vmstore.tags.canonical import suggested
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.reads.resolve_asof import basis
-from vmstore.views.reads.tags import aliases, given, tag_rows
+from vmstore.views.reads.tags import aliases, depths, given, tag_rows
 
 
 class TagInfo(msgspec.Struct, frozen=True):
@@ -121,6 +121,35 @@ def rename(session: SessionHost, alias: str, canonical: str | None) -> None:
     def add(batch: Batch) -> None:
         if differs[0]:
             batch.add(Alias(batch.cell(name.encode()), None if end is None else batch.cell(end.encode())))
+
+    _write(session, add, read)
+
+
+def show(session: SessionHost, tag: str, depth: str) -> None:
+    """Has the prompt show so much of a tag from here on; what is so already is not written."""
+    name = tag_text(tag)
+    wanted = TagDepth.of(depth) if isinstance(depth, str) else None
+    if wanted is None:
+        words = ", ".join(one.word for one in TagDepth)
+        raise InputError(f"{depth!r:.40} is no depth; a tag is shown as one of {words}")
+    named = [name]
+
+    def read() -> None:
+        with session._ns.asking():
+            lane = session._lane()
+            position = basis(lane, Head()).position
+            known, ends = given(lane, position), aliases(lane, position)
+            named[:] = [ends.get(name, name)]
+            if not known.keys() & {name, *named} and named[0] not in ends.values():
+                raise UnknownError(
+                    f"no page of {session.name!r} has the tag {name!r}; session.memory.tags() lists them"
+                )
+            if depths(lane, position).get(named[0], TagDepth.SUMMARY) == wanted:
+                named.clear()
+
+    def add(batch: Batch) -> None:
+        for one in named:
+            batch.add(Depth(batch.cell(one.encode()), int(wanted)))
 
     _write(session, add, read)
 
