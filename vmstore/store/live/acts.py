@@ -175,9 +175,12 @@ class PageActions(Session):
     def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
         """Says that the session ended, `completed` or `abandoned`, and why; how it stands then.
 
-        With compaction the segment under way ends, too, and what was said is summed up but for the last turns.
-        A later message takes it up again.
+        Where a model finds its facts, it is asked before how they hang together. With compaction the segment under
+        way ends, too, and what was said is summed up but for the last turns. A later message takes it up again.
         """
+        given = self._ns.fact_models.get(self._key)
+        if given is not None:
+            FactExtractor(*given).consolidate(self)
         with self._ns.lock:
             super().close(status, reason, at_us=at_us)
             self._act(compaction.close, at_us)
@@ -208,13 +211,6 @@ class PageActions(Session):
             else:
                 FactExtractor(*given).signals(self, after)
         return pages
-
-    def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
-        """Says that the session ended; where a model finds its facts it is asked how they hang together before."""
-        given = self._ns.fact_models.get(self._key)
-        if given is not None:
-            FactExtractor(*given).consolidate(self)
-        return super().close(status, reason, at_us=at_us)
 
     def _add_facts(
         self, added: Sequence[Addition], at: int | None = None, answer: FactAnswer | None = None
