@@ -78,6 +78,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/namespace/signing_keys.py", "cryptography"),
         ("vmstore/engine/redaction.py", "vmstore"),
         ("vmstore/vmql/planner/times.py", "dateparser"),
+        ("vmstore/vmql/execution/engine.py", "vmstore"),
         ("vmstore/vmql/execution/result.py", "pyarrow"),
         ("vmstore/search/rank.py", "numpy"),
         ("vmstore/search/rank.py", "vmstore"),

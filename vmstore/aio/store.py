@@ -266,6 +266,15 @@ class Store(Aliased):
         """See `vmstore.Store.query`."""
         return Result(await self._worker.do(partial(self._store.query, text, session=session, **params)), self._worker)
 
+    async def sql(
+        self, text: str, *, at: When | None = None, session: str | None = None, params: Mapping[str, Any] | None = None,
+        timeout_s: float | None = 30.0, rows: int = 100_000, memory: int = 256 << 20, **moment: Unpack[Moment],
+    ) -> Result:  # fmt: skip
+        """See `vmstore.Store.sql`."""
+        limits: dict[str, Any] = {"timeout_s": timeout_s, "rows": rows, "memory": memory}
+        ask = partial(self._store.sql, text, at=at, session=session, params=params, **limits, **moment)
+        return Result(await self._worker.do(ask), self._worker)
+
     async def tail(self, after: str | None = None, *, limit: int | None = None) -> AsyncIterator[Entry]:
         """See `vmstore.Store.tail`."""
         entries = self._store.tail(after, limit=limit)

@@ -206,12 +206,38 @@ class Store(Aliased):
         `session` is asked where the text names none; `params` are the values of its `$names`.
         Raises QueryError, which points at what is wrong with the text.
         """
+        return self._questions.ask(text, session=session, params=params)
+
+    @property
+    def _questions(self) -> QueryEngine:
+        """What answers questions; loaded with the first one."""
         if self._asker is None:
             with named():
                 from vmstore.store.query_host import asker
 
             self._asker = asker(self._ns, self.session, self.verify, self._columns)
-        return self._asker.ask(text, session=session, params=params)
+        return self._asker
+
+    def sql(
+        self,
+        text: str,
+        *,
+        at: When | None = None,
+        session: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        timeout_s: float | None = 30.0,
+        rows: int = 100_000,
+        memory: int = 256 << 20,
+        **moment: Unpack[Moment],
+    ) -> Result:
+        """Answers one statement of SQL that reads the relations as of a moment: `pages`, `calls`, `residencies`, …
+
+        `pages_at('turn', 40)` is of another moment, a third argument names another session. Without `session` all
+        are asked, or the only one. `params` are the values of its `:names`. `timeout_s`, `rows` of the answer and
+        `memory` in bytes are what it may take. Raises QueryError, which points at what is wrong with the text.
+        """
+        limits = (timeout_s, rows, memory)
+        return self._questions.sql(text, at=one_moment(at, moment), session=session, params=params or {}, limits=limits)
 
     # ---- recording
 

@@ -116,6 +116,10 @@ class _Last(_First):
         self.value = value
 
 
+ORDERED: dict[str, tuple[Any, int]] = {"vm_quantile": (_Quantile, 2), "vm_first": (_First, 1), "vm_last": (_Last, 1)}
+"""Sums over the rows of a group that SQLite does not have, and how many values each takes."""
+
+
 # ---- words and contents
 
 
@@ -270,11 +274,6 @@ def register(db: apsw.Connection, world: Host) -> CellReader:
     }
     for name, function in scalars.items():
         db.create_scalar_function(name, function, deterministic=True)
-    sums: tuple[tuple[str, int, Any], ...] = (
-        ("vm_quantile", 2, _Quantile),
-        ("vm_first", 1, _First),
-        ("vm_last", 1, _Last),
-    )
-    for name, arguments, kind in sums:
-        db.create_aggregate_function(name, kind, arguments)
+    for name, (kind, count) in ORDERED.items():
+        db.create_aggregate_function(name, kind, count)
     return contents

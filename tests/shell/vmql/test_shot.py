@@ -261,3 +261,22 @@ def test_help_card_and_versions(shot: Shot) -> None:
     assert shot("--version").stdout.startswith("vmstore 0.")
     card = shot("--card").stdout
     assert len(card.splitlines()) <= 60 and max(map(len, card.splitlines())) <= 120
+
+
+def test_sql_is_asked_on_the_command_line_and_in_the_shell(shot: Shot, planning: Path, tmp_path: Path) -> None:
+    """`--sql` and `\\sql` answer SQL at the turn, in the session and with the parameters that are set."""
+    text = "SELECT count(*) AS pages FROM pages WHERE role = :text"
+    (tmp_path / "q").write_text(text)
+    given = ("--turn", "10", "--param", "text=user", "--json")
+    told = []
+    for asked in (("--sql", "-c", text), ("--sql", "-f", str(tmp_path / "q")), ("-c", f"\\sql {text}")):
+        found = shot(planning, *given, *asked)
+        assert found.returncode == 0, found.stderr
+        answer = json.loads(found.stdout)
+        told.append((answer["rows"], answer["basis"]["turn"]))
+    with vmstore.open(planning) as store:
+        counted = list(store.query("PAGES count(*) AS OF TURN 10 WHERE role = user"))
+    assert told == [([{"pages": counted[0][0]}], 10)] * 3
+    refused = shot(planning, "--sql", "-c", "SELECT tokns FROM pages")
+    assert refused.returncode == 1
+    assert "did you mean tokens?" in refused.stderr

@@ -267,6 +267,14 @@ def test_tab_offers_what_fits(desk: Repl, before: str, wanted: set[str], never: 
     assert wanted <= found and not never & found, sorted(found)
 
 
+def test_sql_is_completed_by_tables_and_their_columns(desk: Repl) -> None:
+    """After \\sql names of tables are offered, and columns of those that are named."""
+    texts = [one.text for one in Completer(desk).candidates("\\sql SELECT * FROM resid")]
+    assert texts == ["residencies", "residencies_at"]
+    columns = {one.text: one.replaces for one in Completer(desk).candidates("\\sql SELECT * FROM calls WHERE tokens_")}
+    assert columns == {"tokens_reported": 7, "tokens_cached": 7, "tokens_out": 7}
+
+
 def test_a_candidate_takes_the_place_of_what_was_begun(desk: Repl) -> None:
     """The characters a candidate replaces are those it begins with, the quote included."""
     for before, text in (("PAGES tok", "tokens"), ("PAGES IN SESSION 'pl", "'planning-220'"), ("\\mo", "\\mode")):

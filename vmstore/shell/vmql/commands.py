@@ -169,6 +169,10 @@ def _explain(desk: Repl, argument: str) -> None:
     desk.explain(argument)
 
 
+def _sql(desk: Repl, argument: str) -> None:
+    desk.sql(argument)
+
+
 def _watch(desk: Repl, argument: str) -> None:
     try:
         pause = float(argument or WATCH_S)
@@ -231,6 +235,7 @@ COMMANDS: dict[str, ShellCommand] = {
         ("once", "FILE", "write the next answer to a file, or send it to a program: \\once | COMMAND", _once),
         ("last", "[MODE]", "show the last answer again", _last),
         ("explain", "[STATEMENT]", "how the last statement, or this one, is answered, with times", _explain),
+        ("sql", "STATEMENT", "ask in SQL over the relations: \\sql SELECT type, count(*) FROM pages GROUP BY 1", _sql),
         ("watch", "[SECONDS]", "ask the last statement again and again, until Ctrl-C", _watch),
         ("read", "FILE", "run the statements and commands of a file", _read),
         ("save", "NAME [STATEMENT]", "keep the last statement, or this one, under a name", _save),

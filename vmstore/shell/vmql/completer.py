@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ def _of_command(desk: Repl, text: str) -> list[Candidate]:
             for entry in COMMANDS.values()
             if entry.name.startswith(name.lstrip("".join(MARKS)))
         ]
+    if name.lstrip("".join(MARKS)) == "sql":
+        return _of_sql(argument)
     takers: dict[str, Callable[[], list[str]]] = {
         "mode": lambda: [AUTO, *MODES],
         "last": lambda: [AUTO, *MODES],
@@ -69,6 +72,18 @@ def _of_command(desk: Repl, text: str) -> list[Candidate]:
     }
     found = takers.get(name.lstrip("".join(MARKS)), list[str])()
     return [Candidate(entry, len(argument)) for entry in found if entry.startswith(argument)]
+
+
+def _of_sql(text: str) -> list[Candidate]:
+    """Tables and their columns whose name begins as the last word does."""
+    from vmstore.vmql.execution.sql_tables import TABLES
+
+    word = re.split(r"\W", text)[-1].lower()
+    named = [relation for name, relation in TABLES.items() if re.search(rf"\b{name}\b", text, re.IGNORECASE)]
+    columns = {name: field.meaning for relation in named for name, field in relation.fields.items()}
+    tables = {name: relation.meaning for name, relation in TABLES.items()}
+    known = {**columns, **tables}
+    return [Candidate(name, len(word), known[name]) for name in known if name.startswith(word)]
 
 
 def _paths(argument: str) -> list[str]:

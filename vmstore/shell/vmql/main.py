@@ -130,17 +130,20 @@ def _run_statements(desk: Repl, command_line: CommandLine) -> int:
 
     try:
         for option, value in command_line.inputs or (("-f", "-"),):
-            if not attempt(desk, partial(_run_input, desk, option, value)):
+            if not attempt(desk, partial(_run_input, desk, option, value, command_line.has("--sql"))):
                 return 1
     except commands.Quit:
         pass
     return 0
 
 
-def _run_input(desk: Repl, option: str, value: str) -> None:
+def _run_input(desk: Repl, option: str, value: str, sql: bool) -> None:
     from vmstore.shell.vmql import commands
+    from vmstore.shell.vmql.script import file_text
 
-    if option == "-c":
+    if sql:
+        desk.sql(value if option == "-c" else file_text(Path(value)))
+    elif option == "-c":
         desk.run(value, commands.run)
     else:
         desk.read(Path(value), commands.run)

@@ -25,6 +25,7 @@ class Option(NamedTuple):
 OPTIONS = (
     Option(("-c", "--command"), "TEXT", "ask this and leave; may be given again, in order with -f"),
     Option(("-f", "--file"), "FILE", "ask what a file holds and leave; - is standard input"),
+    Option(("--sql",), "", "what is asked is SQL over the relations, one statement each -c and -f"),
     Option(("--json",), "", "one object a line for each statement: basis, columns, rows, elapsed_ms"),
     Option(("--jsonl",), "", "one object a line for each row"),
     Option(("--csv",), "", "comma-separated values under their titles"),
@@ -50,6 +51,7 @@ EXAMPLES = (
     "vmql agent.vms -c 'CONTEXT AT CALL 317'",
     "vmql agent.vms -c 'PAGES count(*), sum(tokens) BY type' --json",
     "vmql agent.vms --csv -c 'CALLS call, tokens, cost WHERE status = failed' > failed.csv",
+    "vmql agent.vms --sql -c 'SELECT type, sum(tokens) FROM pages GROUP BY type'",
     "vmql agent.vms -f questions.vmql",
 )
 

@@ -23,6 +23,7 @@ from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS, ShellSettings, se
 from vmstore.store.store import Store
 from vmstore.vmql.execution.result import Column, Result
 from vmstore.vmql.parse import parse
+from vmstore.vmql.planner.scope import as_of
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import (
     NOWHERE,
@@ -154,6 +155,13 @@ class Repl:
         else:
             self._answer(statement, text, remember=remember)
 
+    def sql(self, text: str) -> None:
+        """Asks one statement of SQL over the relations and shows the answer, with what is set."""
+        settings = self.settings
+        at = as_of(settings.moment, settings.params, 0)
+        result = self._patient(lambda: self.store.sql(text, at=at, session=settings.session, params=settings.params))
+        self._give(result, self._chunks(result), remember=True)
+
     def explain(self, text: str) -> None:
         """Shows how a statement, or the last one, is answered, with the time each step took."""
         statement = parse(text or self.asked())
@@ -195,6 +203,10 @@ class Repl:
         chunks = self._chunks(result)
         if isinstance(statement, Watch) and statement.tail.limit is None:
             chunks = itertools.chain(chunks, self._coming(statement, text, result))
+        self._give(result, chunks, remember=remember)
+
+    def _give(self, result: Result, chunks: Iterator[Sequence[Row]], *, remember: bool) -> None:
+        """Shows an answer, and keeps it to be shown again."""
         answer = QueryOutput(result.columns, chunks, result.basis, lambda: end_of(result))
         if remember and self.outputs.interactive:
             self._kept = LastAnswer(answer, result, [])

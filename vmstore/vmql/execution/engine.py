@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from vmstore.core.asof import AsOf
 from vmstore.vmql.execution.executor import Runner
 from vmstore.vmql.execution.query import Query
 from vmstore.vmql.execution.result import Cancellation, Result
@@ -15,12 +18,16 @@ from vmstore.vmql.planner.scope import Params
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import Statement
 
+if TYPE_CHECKING:
+    from vmstore.vmql.execution.sql import SqlDoor
+
 
 class QueryEngine:
     """Answers the queries of one namespace; any thread may ask."""
 
     def __init__(self, world: Host) -> None:
         self._runner = Runner(world)
+        self._door: SqlDoor | None = None
         self._asked: WeakSet[Cancellation] = WeakSet()
         self._adding = threading.Lock()
 
@@ -41,6 +48,26 @@ class QueryEngine:
             if not error.text:
                 error.text = text
             raise
+
+    def sql(
+        self,
+        text: str,
+        *,
+        at: AsOf,
+        session: str | None,
+        params: Mapping[str, Any],
+        limits: tuple[float | None, int, int],
+    ) -> Result:
+        """Answers a statement of SQL over the relations at a moment; its limits are seconds, rows and bytes."""
+        from vmstore.vmql.execution.sql import LimitedQuery, SqlDoor, SqlLimits
+
+        within = SqlLimits.of(*limits)
+        watch = LimitedQuery(within, self._runner.world.ticks)
+        with self._adding:
+            self._asked.add(watch)
+            if self._door is None:
+                self._door = SqlDoor(self._runner)
+        return self._door.answer(text, at, session, params, within, watch)
 
     def interrupt(self, thread: int | None = None) -> None:
         """Stops every query that is being answered, or those that one thread asked, from any thread."""

@@ -19,6 +19,18 @@ class Column(NamedTuple):
     type: str
 
 
+def unlike(names: Sequence[str]) -> list[str]:
+    """Names of which no two are the same: the second `tokens` is `tokens_2`."""
+    used: dict[str, None] = {}
+    for name in names:
+        number, free = 1, name
+        while free in used or (number > 1 and free in names):
+            number += 1
+            free = f"{name}_{number}"
+        used[free] = None
+    return list(used)
+
+
 class Cancellation:
     """Whether somebody wants a query to stop; the query looks as it goes."""
 
@@ -99,7 +111,7 @@ class Result:
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The rows that are left, each by the names of its columns."""
-        names = [column.name for column in self.columns]
+        names = unlike([column.name for column in self.columns])
         return [dict(zip(names, row, strict=True)) for row in self]
 
     def to_json(self) -> dict[str, Any]:

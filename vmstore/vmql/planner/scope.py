@@ -62,6 +62,17 @@ def as_of(moment: MomentNode | None, params: Params, now: int) -> AsOf:
         raise query_error(error, moment.span) from error
 
 
+def moment_of(at: AsOf) -> MomentNode:
+    """A moment as a statement names it."""
+    match at:
+        case Head():
+            return MomentNode(unit="head")
+        case Time(value) | LoggedTime(value):
+            return MomentNode(unit="time" if isinstance(at, Time) else "logged_time", value=Value(value=value))
+    unit = next(unit for unit, kind in UNITS.items() if isinstance(at, kind))
+    return MomentNode(unit=unit, value=Value(value=getattr(at, at.__struct_fields__[0])))  # type: ignore[arg-type]
+
+
 def query_error(error: Exception, span: SourceSpan, code: str = "no-such-moment") -> QueryError:
     """A refusal of the views as a fault of the text."""
     return error if isinstance(error, QueryError) else QueryError(str(error), code=code, span=span)
@@ -128,7 +139,7 @@ class OneSession(Scope):
         self.basis = {"session": name, **self.at._asdict(), **_resolved(tail, params, now)}
         stretches = lane.upto(self.at.position)
         self.shape = LANE if len(stretches) < 2 else CHAIN
-        self.lane_sql = _LISTED if self.shape == CHAIN else _ONE
+        self.lane_sql = LISTED if self.shape == CHAIN else _ONE
         rows = [[s.session, s.low, s.high, max(s.low, self.since), min(s.high, self.until)] for s in stretches[::-1]]
         if self.shape == CHAIN:
             self.values["lane"] = json.dumps(rows)
@@ -390,7 +401,7 @@ _LAST = """SELECT max(c.at_max) FROM lane JOIN commits c ON c.session = lane.ses
 _NAME = "SELECT name FROM sessions WHERE session = ?"
 _COLUMNS = "lane(session, low, high, since, until)"
 _ONE = f"{_COLUMNS} AS (VALUES(:session, :low, :high, :since, :until))"
-_LISTED = f"""{_COLUMNS} AS MATERIALIZED (
+LISTED = f"""{_COLUMNS} AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:lane))"""
 _BOUNDS = f"""
  SELECT session, low, high, max(low, since), min(high, until) FROM (
