@@ -169,10 +169,8 @@ DECIDED = ("We'll go with Kafka for the billing queue.", "Noted.")
 TAKEN_BACK = ("Kafka never worked out for the billing queue. Everything goes over NATS, we want peace.", "Right.")
 
 
-def test_a_decision_does_not_stand_without_what_was_said_against_it_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decision_does_not_stand_without_what_was_said_against_it_later() -> None:
     """Where the finder missed a change, the claim gives way to the messages: what was decided, and what came later."""
-    monkeypatch.setattr("vmstore.vm.claims.quotes.changed", lambda *told: None)
-    monkeypatch.setattr("vmstore.vm.claims.quotes.stated", lambda text: [])
     with vmstore.memory_store() as store:
         text = shown(talk(store, [DECIDED, *[("Fine weather.", "Yes.")] * 9, TAKEN_BACK]), "What is the billing queue?")
         assert "over NATS" in text and "We'll go with Kafka" in text
@@ -281,13 +279,12 @@ def test_a_claim_gives_way_to_a_statement_that_no_claim_was_found_in() -> None:
             for one in postgres
         ]  # fmt: skip
 
-    for thing, gone in (("the billing", True), ("the billing printer", False)):
+    for thing, gone in (("the billing", True), ("the harbour", False)):
         with vmstore.memory_store() as store:
             said = [("Let's use Postgres for the billing database.", "Noted.")]
             said += [(f"We prefer Heron for {thing}.", "Right.")]
             text = shown(talk(store, said, finder=first_alone), "Where does billing keep its rows?")
-            assert "prefer Heron" in text and "Let's use Postgres" in text
-            assert ("Decision: use Postgres" not in text) == gone
+            assert ("prefer Heron" in text) == gone and ("Decision: use Postgres" not in text) == gone
 
 
 def test_the_models_search_forgives_a_typo_and_finds_the_answer_to_a_question() -> None:

@@ -40,7 +40,7 @@ def test_a_live_session_says_who_did_what(tmp_path: Path) -> None:
         assert found >= {
             ("turn", "user", "ann"),
             ("create", "user", "ann"),
-            ("create", "system", "claims@2"),
+            ("create", "system", "claims@3"),
             ("create", "model", "m-1"),
             ("reply", "model", "m-1"),
             ("create", "tool", "read"),

@@ -17,7 +17,7 @@ from vmstore.live.messages import LoggedMessage, page
 from vmstore.live.page_moves import segment
 from vmstore.live.runtime import Act
 from vmstore.live.topics import turn_tags
-from vmstore.vm.claims.claims import Claim, ClaimSource
+from vmstore.vm.claims.claims import FINDER, Claim, ClaimSource
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.text import key_points
 from vmstore.vm.protocol.citations import citations
@@ -26,7 +26,6 @@ from vmstore.vm.recall.topics import topics
 CLAIM_IMPORTANCE = 950_000  # in parts per million
 HEARD = 6  # messages before, whose questions an answer may be to
 SUMMARY_CHARS = 600
-FINDER = "claims@2"
 EVIDENCE_CHARS_MAX = 120
 
 

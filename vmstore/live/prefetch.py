@@ -7,7 +7,9 @@ A decision is not shown without the one that replaced it: with a page comes what
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from vmstore.core.decision import Cause, Signal, Use
 from vmstore.core.erasure import ErasedContent
@@ -16,10 +18,9 @@ from vmstore.core.page import PageType
 from vmstore.core.text.stems import terms
 from vmstore.live.extraction import last, texts
 from vmstore.live.messages import LoggedMessage
-from vmstore.live.recall.index import RecallMatch, apart
+from vmstore.live.recall.index import RecallMatch
 from vmstore.live.runtime import Act
 from vmstore.vm import signals
-from vmstore.vm.claims import quotes
 
 TELLING = 3  # terms of a message that says itself what it is about
 WORK = 2  # messages before, that say what is worked on
@@ -31,7 +32,6 @@ SHARE, CUT, WISHES_MAX = 0.2, 0.2, 64  # of what is asked, by weight, that a pag
 CUT_OF_DONE = 0.6  # the same of what was done or printed, and says not how something is to be
 SHARE_OF_WORK, CUT_OF_WORK, FEW = 0.4, 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
 KIN, KIN_SAID_MAX = 16, 48  # statements that share with the message what few others have; what more state is not few
-NEWEST = 3  # statements that a claim gives way to
 WORTH = 256  # tokens a page may take that has all of what is asked; what has a part of it as large a part of them
 FOLLOWED = 32  # of the best answers to a search, of which is looked for what changed them
 
@@ -110,26 +110,41 @@ def _ranked(act: Act, asked: dict[str, float], past: bool, new: frozenset[int]) 
 def _evident(act: Act, ranked: Sequence[RecallMatch], asks: bool, new: frozenset[int]) -> list[RecallMatch]:
     """The pages that are worth bringing back, each with what may have changed it since.
 
-    Where the message asks, what was decided of each thing it names comes too, and a claim in the prompt that something
-    later may say otherwise of gives way to what it was found in, and that: what stood behind it is written again.
+    Where the message asks, what was decided of each thing it names comes too.
     """
-    telling = [match for match in ranked if act.index.tells(match.page)]
-    best = _best(act, telling, asks)
-    if not asks:
-        return [match._replace(after=_after(act, match, new)) for match in best]
-    kin = [match for match in _kin(act, telling) if _pays(act, match)]
-    wished = {match.page: match for match in best}
-    wished |= {match.page: match for match in kin if match.page not in wished}
-    claims = (match for match in ranked if match.page in act.state.here and _is_claim(act, match.page))
-    loose = _loose(act, kin)
-    found = []
-    for match in (*wished.values(), *(match for match in claims if match.page not in wished)):
-        match = match._replace(after=_after(act, match, new) or _outrun(act, match, loose))
-        if match.after and _is_claim(act, match.page):
-            _give_way(act, match.page)
-        if match.after or match.page in wished:
-            found.append(match)
-    return found
+    certain = _certain(act, ranked, asks, new)
+    telling = [match for match in certain if act.index.tells(match.page)]
+    wished = {match.page: match for match in _best(act, telling, asks)}
+    if asks:
+        wished |= {match.page: match for match in _kin(act, telling) if match.page not in wished and _pays(act, match)}
+    return [match._replace(after=_after(act, match, new)) for match in wished.values()]
+
+
+def _certain(act: Act, ranked: Sequence[RecallMatch], asks: bool, new: frozenset[int]) -> list[RecallMatch]:
+    """The pages without the claims that something stated since may say otherwise of.
+
+    Those leave the prompt where the message asks for them: what was said is recalled, in its order.
+    """
+    claims = [match.page for match in ranked if _is_claim(act, match.page)]
+    topics = act.spoken.claims.values() if claims else ()
+    about = Counter(term for claim in topics for term in _words(claim.topic))
+    doubted = {page: None for page in claims if _is_doubted(act, page, about, new)}
+    for page in doubted if asks else ():
+        _give_way(act, page)
+    return [match for match in ranked if match.page not in doubted]
+
+
+def _is_doubted(act: Act, page: int, about: Mapping[str, int], new: frozenset[int]) -> bool:
+    """Whether something stated after a claim names all that it is about, or a word that no other is about."""
+    whole = _words(act.spoken.topic(page))
+    telling = {term for term in whole if about[term] <= 1}
+    return bool(whole) and act.index.names_since(page, whole, telling, new)
+
+
+@lru_cache(maxsize=4_096)
+def _words(topic: str) -> frozenset[str]:
+    """The terms of a topic."""
+    return frozenset(terms(topic))
 
 
 def _best(act: Act, telling: Sequence[RecallMatch], asks: bool) -> list[RecallMatch]:
@@ -174,26 +189,6 @@ def _kin(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
     return list(kin.values())
 
 
-def _loose(act: Act, kin: Sequence[RecallMatch]) -> list[tuple[RecallMatch, str]]:
-    """The statements that no claim was found in and that may say of a thing how it is now, each with the thing."""
-    loose = [match for match in kin if act.index.turns(match.page) and not act.spoken.claimed(match.page)]
-    things = [(match, quotes.named(_text(act, match.page))) for match in loose]
-    return [(match, thing) for match, thing in things if thing]
-
-
-def _outrun(act: Act, match: RecallMatch, loose: Sequence[tuple[RecallMatch, str]]) -> tuple[int, ...]:
-    """Of a claim the newest such statements that have all it has of what is asked, and name no other thing."""
-    if not _is_claim(act, match.page):
-        return ()
-    asked, topic = frozenset(match.terms), act.spoken.topic(match.page)
-    newer = [
-        other.page
-        for other, thing in loose
-        if other.page > match.page and asked <= frozenset(other.terms) and not apart(topic, thing)
-    ]
-    return tuple(sorted(newer)[-NEWEST:])
-
-
 def _after(act: Act, match: RecallMatch, new: frozenset[int] = frozenset()) -> tuple[int, ...]:
     """What may have changed a page since: what took its place, and later messages that may say otherwise."""
     if not act.index.decides(match.page):
@@ -217,8 +212,6 @@ def _chosen(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
     chosen: dict[int, RecallMatch] = {}
     for match in ranked:
         pages = (match.page, *match.after)
-        if match.after and _is_claim(act, match.page):
-            pages = (*act.spoken.sources.get(match.page, ()), *match.after)
         costs = {page: cost for page in pages if page not in chosen and (cost := _cost(act, page)) is not None}
         if sum(costs.values()) > left:
             continue
@@ -242,7 +235,7 @@ def _cost(act: Act, page: int) -> int | None:
 
 
 def _give_way(act: Act, claim: int) -> None:
-    """Takes a claim out of the prompt of which something later may say otherwise: its sources come, and that."""
+    """Takes a claim out of the prompt of which something later may say otherwise."""
     here = act.state.here.get(claim)
     if here is not None and not here.pinned:
         act.tell(Evict(claim, Cause.ASKED, here.tokens))

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from vmstore.core.page import IMPORTANCE, LinkKind, Modality, PageType, Role
 from vmstore.core.tags import TOPIC
-from vmstore.live.extraction import CLAIM_IMPORTANCE, FINDER, HEARD, summed
+from vmstore.live.extraction import CLAIM_IMPORTANCE, HEARD, summed
 from vmstore.live.messages import page
 from vmstore.live.runtime import Act, Runtime
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import ended
 from vmstore.views.reads.annotations import notes_of
-from vmstore.vm.claims.claims import Claim, ClaimSource, find
+from vmstore.vm.claims.claims import FINDER, Claim, ClaimSource, find
 from vmstore.vm.recall.topics import topics
 
 MAKER = "vm"  # who makes summaries of segments

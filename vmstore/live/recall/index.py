@@ -6,7 +6,8 @@ What is found follows from the session alone, not from when it was read: a proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from vmstore.core.text.stems import terms
 from vmstore.live.content_cache import ContentCache
 from vmstore.live.transcript import Transcript
 from vmstore.vm import signals
-from vmstore.vm.claims import quotes
+from vmstore.vm.claims.claims import values as values_of
 from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.tool_calls import tool_called
@@ -165,6 +166,13 @@ class RecallIndex:
         """Whether a page is worth bringing back: it says something, or a tool printed it."""
         return page in self._stating or page in self._printed
 
+    def names_since(self, page: int, whole: frozenset[str], telling: AbstractSet[str], new: Container[int]) -> bool:
+        """Whether something stated after a page, but for what is new, has all of some terms or one of the telling."""
+        since = self._turns.matches(
+            dict.fromkeys(sorted(whole | telling), 1.0), lambda other: other > page and other not in new
+        )
+        return any(whole.issubset(match.terms) or not telling.isdisjoint(match.terms) for match in since.values())
+
     def later(self, page: int, text: str, topic: str, topic_of: Callable[[int], str]) -> tuple[int, ...]:
         """Messages after a page that may say otherwise of the same thing.
 
@@ -174,7 +182,7 @@ class RecallIndex:
         """
         words, about = dict.fromkeys(terms(text), 1.0), dict.fromkeys(terms(topic), 1.0)
         of = frozenset(about)
-        values = quotes.values(topic, text) if of else set()
+        values = values_of(topic, text) if of else set()
         weights = {term: self._said.weight(term) for term in words}
         least = SHARED * sum(sorted(weights.values())[-RAREST:])
         near: list[tuple[bool, float, int]] = []

@@ -6,9 +6,7 @@ other side ("should we use A or B?" … "yes, B"). What names the topic of an ea
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,13 +14,16 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.core.page import Role, Standing, WordEnum
-from vmstore.core.text.stems import terms
+from vmstore.core.text import stems
 from vmstore.core.text.tokenizer import words
 from vmstore.errors import InputError
-from vmstore.vm.claims import quotes
+from vmstore.vm.claims import cues
 from vmstore.vm.claims.patterns import SpeechAct
 from vmstore.vm.claims.sentences import OfferedOption, Phrase, phrases, without_article
 from vmstore.vm.recall.topics import profile
+
+FINDER = "claims@3"
+"""Who finds claims by patterns: what is said without a word of deciding is none since 3."""
 
 NAME_CHARS_MAX = 48
 NAME_WORDS_MAX = 5
@@ -32,10 +33,8 @@ MESSAGES_OPEN = 3  # a question or an offer is answered within so many messages
 VAGUE = frozenset(["approach", "choice", "decision", "option", "selection", "solution", "stack", "strategy"])
 
 KEYS_MAX = 4_096  # topics of claims that hold, looked at for each message
-SHARED_MIN = 0.6  # of the words of a claim, by weight, that a decision has which takes its place unnamed
 STATED = 900_000
 CHOSEN = 850_000  # one of the choices of a question
-QUOTED = 650_000  # in its own words
 AGREED = 700_000  # agreement with an offer, or with the only choice
 REVERSED_UNNAMED = 600_000  # taken back without a word of what
 
@@ -151,10 +150,11 @@ def key_of(topic: str) -> tuple[str, ...]:
     return tuple(telling or terms)
 
 
-@lru_cache(maxsize=KEYS_MAX)
-def _words_of(topic: str, text: str) -> frozenset[str]:
-    """The terms of a claim."""
-    return frozenset(terms(f"{topic} {text.removeprefix('Decision: ')}"))
+def values(topic: str, text: str) -> set[str]:
+    """The terms of what a claim says its topic is: the names and numbers in it, but for the word it begins with."""
+    found = cues.NAMES.finditer(text := text.removeprefix("Decision: "))
+    numbers = [match[0] for match in found if match.start() or " " not in text]
+    return {term for name in numbers for term in stems.terms(name)} - set(stems.terms(topic))
 
 
 _VAGUE_TERMS = frozenset(term for word in sorted(VAGUE) for term in profile(word).weights)
@@ -166,17 +166,14 @@ class _Finder:
     def __init__(self, known: Sequence[KnownClaim]) -> None:
         self.claims: list[Claim] = []
         self._known = list(known)
-        self._before = 0  # how many of them were known before the message that is heard
         self._asked: _Open | None = None
         self._offered: _Open | None = None
-        self._heard: list[ClaimSource] = []
-        self._settled: set[int] = set()  # pages that decided something
 
     def hear(self, source: ClaimSource, new: bool) -> None:
         """Takes in one message; claims come of new ones only."""
         if source.role not in (Role.USER, Role.ASSISTANT):
             return
-        answered, self._before = False, len(self._known)
+        answered = False
         for number, phrase in enumerate(phrases(source.text)):
             if phrase.act is SpeechAct.WISH:
                 phrase = phrase._replace(act=SpeechAct.DECIDE if source.role == Role.USER else SpeechAct.OFFER)
@@ -186,51 +183,7 @@ class _Finder:
                 self._offer(source, phrase)
             elif not answered or phrase.act in (SpeechAct.STATE, SpeechAct.DECIDE):
                 answered |= self._decide(source, phrase, number == 0, new)
-        if len(self._known) > self._before:
-            self._settled.add(source.page)
-        if new and source.page not in self._settled:
-            self._quote(source)
-        self._heard = [*self._heard[-2:], source]
         self._asked, self._offered = _older(self._asked), _older(self._offered)
-
-    def _quote(self, source: ClaimSource) -> None:
-        """Adds what the grammar does not hear, in the words it was said in."""
-        offered, asked = _before(self._heard, source.role)
-        user = source.role == Role.USER
-        quote = None
-        if offered is not None:
-            quote = quotes.answered(source.text, offered.text, asked.text if asked else "", may_choose=user)
-            if quote is None and not user and offered.page not in self._settled:
-                quote = quotes.acknowledged(source.text, offered.text)
-            if quote is not None:
-                self._keep(quote, (offered.page, source.page), AGREED)
-        if not user or quote is not None:
-            return
-        newest = self._known[::-1]
-        if (found := quotes.changed(source.text, [(known.topic, known.text) for known in newest])) is not None:
-            self._keep(found[0], (source.page,), QUOTED, newest[found[1]])
-            return
-        for quote in quotes.stated(source.text):
-            self._keep(quote, (source.page,), QUOTED)
-
-    def _keep(
-        self, quote: quotes.Quote, sources: tuple[int, ...], confidence: int, earlier: KnownClaim | None = None
-    ) -> None:
-        name = name_of(quote.topic)
-        earlier = earlier or self._replaced(quote.text, quote.topic)
-        if earlier is None and quote.reverses:
-            words = frozenset(terms(quote.text))
-            near = {k.name: k for k in self._known if (of := frozenset(terms(k.topic))) and of <= words}
-            near = {name: k for name, k in near.items() if " " in k.topic or quotes.addresses(quote.text, k.topic)}
-            earlier = next(iter(near.values())) if len(near) == 1 else None
-        text = f"Decision: {quote.text}"[:TEXT_CHARS_MAX]
-        if earlier is not None and earlier.text.casefold() == text.casefold():
-            self._settled.add(sources[-1])
-            return
-        name = own_name(earlier.name) if earlier is not None else name
-        self._known.append(KnownClaim(name, quote.topic if earlier is None else earlier.topic, text))
-        kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
-        self.claims.append(Claim(text, name, quote.topic, sources, kind, earlier.name if earlier else "", confidence))
 
     def _ask(self, source: ClaimSource, phrase: Phrase) -> None:
         self._asked = _Open(source.page, source.role, phrase.choices, phrase.topic, MESSAGES_OPEN + 1)
@@ -240,12 +193,7 @@ class _Finder:
     def _offer(self, source: ClaimSource, phrase: Phrase) -> None:
         """Keeps the first offer of a message: what comes after it are alternatives."""
         if self._offered is None or self._offered.page != source.page:
-            topic = (
-                phrase.choices[0].topic
-                or phrase.topic
-                or (self._asked.topic if self._asked else "")
-                or quotes.named(source.text)
-            )
+            topic = phrase.choices[0].topic or phrase.topic or (self._asked.topic if self._asked else "")
             self._offered = _Open(source.page, source.role, phrase.choices[:1], topic, MESSAGES_OPEN + 1)
 
     def _is_answer(self, source: ClaimSource) -> bool:
@@ -295,7 +243,7 @@ class _Finder:
     ) -> None:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
-        earlier = self._earlier(topic, phrase) or self._replaced(source.text, topic)
+        earlier = self._earlier(topic, phrase)
         if phrase.swaps and earlier is None:
             return  # to put one thing in the place of another is a task, unless the other was decided
         if not topic and phrase.reverses and earlier is not None:
@@ -306,7 +254,6 @@ class _Finder:
         topic = without_article(topic or choice.object)
         name = own_name(earlier.name) if earlier is not None else name_of(topic)
         if earlier is not None and earlier.text.casefold() == text.casefold():
-            self._settled.add(source.page)
             return
         self._known.append(KnownClaim(name, topic, text))
         if new:
@@ -329,60 +276,6 @@ class _Finder:
             wanted = key_of(phrase.instead_of)
             return next((claim for claim in newest if wanted and _within(wanted, key_of(claim.text))), None)
         return newest[0] if phrase.reverses and newest else None
-
-    def _replaced(self, text: str, topic: str) -> KnownClaim | None:
-        """The claim whose place a text takes: it says so, or is of the same topic; of several the one named most."""
-        newest = self._known[::-1]
-        said = [claim for claim in newest if quotes.replaces(text, claim.topic, claim.text)]
-        said = said or [
-            claim for claim in newest if len(key_of(claim.topic)) > 1 and quotes.addresses(text, claim.topic)
-        ]
-        said = said or [claim for claim in newest if self._is_of(text, topic, claim)]
-        return max(said, key=lambda claim: len(key_of(claim.topic)), default=None) or self._nearest(text, topic)
-
-    def _nearest(self, text: str, topic: str) -> KnownClaim | None:
-        """The claim of before a message that a text of it shares most of, where that is enough and of one topic.
-
-        Words weigh by how few of the claims have them.
-        """
-        latest = {claim.name: claim for claim in self._known[: self._before]}.values()
-        held = [(claim, _words_of(claim.topic, claim.text)) for claim in latest]
-        having = Counter(term for _, words in held for term in words)
-        named = frozenset(terms(text))
-
-        def weight(words: Iterable[str]) -> float:
-            return sum(math.log1p((len(held) - having[term] + 0.5) / (having[term] + 0.5)) for term in words)
-
-        shares = [(weight(sorted(named & words)) / weight(sorted(words)), claim) for claim, words in held if words]
-        share, nearest = max(shares, key=lambda one: one[0], default=(0.0, None))
-        if nearest is None or share < SHARED_MIN:
-            return None
-        of = frozenset(terms(topic))
-        within = of <= _words_of(nearest.topic, nearest.text) or frozenset(terms(nearest.topic)) <= named
-        return nearest if within and quotes.agree(text, nearest.topic, nearest.text) else None
-
-    def _is_of(self, text: str, topic: str, known: KnownClaim) -> bool:
-        """Whether a text of a topic is of the same as a claim."""
-        wanted = key_of(topic)
-        of = key_of(known.topic)
-        same = wanted == of or (wanted == key_of(_head(known.topic)) and quotes.addresses(text, topic))
-        return bool(wanted) and same and quotes.agree(text, known.topic, known.text)
-
-
-_BEHIND = re.compile(r"\s(?:for|of|in|on|at|to|from|with)\s")
-
-
-def _head(topic: str) -> str:
-    """What a topic is called for short: "deadline" of "deadline for the essay", "tier" of "free tier"."""
-    first, *behind = _BEHIND.split(topic, maxsplit=1)
-    return first if behind else first.split()[-1]
-
-
-def _before(heard: Sequence[ClaimSource], role: Role) -> tuple[ClaimSource | None, ClaimSource | None]:
-    """What the other side said right before, and what was asked before that."""
-    if not heard or heard[-1].role == role:
-        return None, None
-    return heard[-1], heard[-2] if len(heard) > 1 and heard[-2].role == role else None
 
 
 def _older(question: _Open | None) -> _Open | None:
