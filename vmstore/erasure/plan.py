@@ -50,8 +50,7 @@ NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "
 NAMES |= {*CELL_FIELDS[Fact]}
 PROGRAMS = frozenset(("model", "method"))  # names that programs gave themselves
 READ = 256
-_STATES = "SELECT session, page FROM facts UNION SELECT session, page FROM pages WHERE type = ?"
-"""What says in other words what the pages say that it derives from: facts, and what models answered of them."""
+_ANSWERS = "SELECT session, page FROM pages WHERE type = ?"
 
 
 class ErasureRequest(msgspec.Struct, frozen=True):
@@ -76,9 +75,10 @@ class Planner:
         self._db = db
         self._listing = listing  # whether what is not taken is looked for too
         self._reading = CellUseReader(log, db)
-        facts: Any = db.execute(_STATES, (int(PageType.VALUE),))
+        facts: Any = db.execute("SELECT session, page FROM facts")
+        answers: Any = db.execute(_ANSWERS, (int(PageType.VALUE),))
         links = db.execute("SELECT session, source, target, kind FROM links")
-        self._relatives = PageLinks(self._reading, links, facts)
+        self._relatives = PageLinks(self._reading, links, facts, answers)
         self._why: dict[Owned, str] = {}  # of every page that is taken
         self._named = dict(db.execute("SELECT session, name FROM sessions"))
         self._untaken: list[LeftContent] = []

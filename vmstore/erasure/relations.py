@@ -18,11 +18,16 @@ class PageLinks:
     """The links of all sessions, each page by its maker."""
 
     def __init__(
-        self, reading: CellUseReader, rows: Iterable[tuple[int, int, int, int]], facts: Iterable[Owned]
+        self,
+        reading: CellUseReader,
+        rows: Iterable[tuple[int, int, int, int]],
+        facts: Iterable[Owned],
+        answers: Iterable[Owned],
     ) -> None:
         self._made_of: defaultdict[Owned, dict[Owned, int]] = defaultdict(dict)  # what came of a page, by which link
         self._represents: defaultdict[Owned, set[Owned]] = defaultdict(set)
-        facts = frozenset(facts)
+        self._answers = frozenset(answers)  # each may quote any of the pages it was made from
+        facts = self._answers.union(facts)
         for session, source, target, kind in rows:
             if kind == LinkKind.HAS_CAPTION:
                 source, target, kind = target, source, LinkKind.REPRESENTS
@@ -35,13 +40,18 @@ class PageLinks:
                     self._represents[maker].add(other)
 
     def representing(self, pages: Iterable[Owned]) -> dict[Owned, Owned]:
-        """The pages that represent some, or state what some say, and nothing beside them; each with one of those."""
+        """The pages that represent some, or state what some say, and nothing beside them; each with one of those.
+
+        What a model answered goes with any of the pages that it was shown.
+        """
         pages = set(pages)
         return {
             other: page
             for page in sorted(pages)
             for other, kind in self._made_of.get(page, {}).items()
-            if kind == LinkKind.REPRESENTS and other not in pages and self._represents[other] <= pages
+            if kind == LinkKind.REPRESENTS
+            and other not in pages
+            and (other in self._answers or self._represents[other] <= pages)
         }
 
     def derived(self, pages: Iterable[Owned]) -> dict[Owned, Owned]:

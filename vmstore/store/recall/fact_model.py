@@ -20,7 +20,7 @@ from vmstore.facts.addition import HeldFact, additions
 from vmstore.facts.fact import StatedFact
 from vmstore.facts.find import Utterance
 from vmstore.facts.parse import PARSER, ParsedFacts, parse_facts, parse_links
-from vmstore.facts.prompt import REPAIR, links_prompt, signals_prompt
+from vmstore.facts.prompt import KNOWN_MAX, REPAIR, links_prompt, signals_prompt
 from vmstore.providers.text_model import TextModel
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.fact_finder import checked_language, dated, found_in, held, utterances
@@ -64,12 +64,14 @@ class FactExtractor:
         for place, said in enumerate(every):
             if said.page <= after or page_name(said.page) in asked:
                 continue
-            before = "\n".join(f"{one.speaker}: {one.text}" for one in every[max(0, place - 3) : place])
+            near = every[max(0, place - 3) : place]
+            before = "\n".join(f"{one.speaker}: {one.text}" for one in near)
             facts = held(known(session._ns, session.name, None, Head(), ever=True))
             by_page = {one.page: one.fact for one in facts}
             prompt = signals_prompt(said, by_page, before)
             answer, parsed = self._signals(prompt, said, by_page, before)
-            pages += session._add_facts(*_written(answer, parsed, said, facts, self._language, self._name))
+            shown = (said.page, *(one.page for one in near), *list(by_page)[-KNOWN_MAX:])
+            pages += session._add_facts(*_written(answer, parsed, said, shown, facts, self._language, self._name))
         return pages
 
     def _signals(
@@ -135,7 +137,13 @@ def recorded(session: SessionHost, after: int = 0) -> list[dict[str, Any]]:
 
 
 def _written(
-    answer: _Heard, parsed: ParsedFacts, said: Utterance, facts: Sequence[HeldFact], language: str, model: str
+    answer: _Heard,
+    parsed: ParsedFacts,
+    said: Utterance,
+    shown: Sequence[int],
+    facts: Sequence[HeldFact],
+    language: str,
+    model: str,
 ) -> tuple[list[Any], None, FactAnswer]:
     """What an answer adds to the facts that are known, and the answer itself."""
     read = [dated(fact, said.at_us) for fact in parsed.facts]
@@ -144,7 +152,7 @@ def _written(
         "phase": "signals", "parser": PARSER, "model": model, "outcome": answer.outcome, "note": answer.note,
         "shown": [page_name(said.page)], "answer": answer.text, "refused": list(parsed.refused),
     }  # fmt: skip
-    return additions(facts, found), None, FactAnswer(_json(content), (said.page,))
+    return additions(facts, found), None, FactAnswer(_json(content), tuple(dict.fromkeys(shown)))
 
 
 def _json(content: dict[str, Any]) -> bytes:
