@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import vmstore
+from tests.refusals import refused
 from vmstore import OpenAIModel
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import InputError
@@ -248,7 +249,7 @@ def test_an_answer_goes_with_all_that_it_may_quote(tmp_path: Path) -> None:
 
 def test_what_cannot_be_asked_is_refused(store: Store) -> None:
     """A model is a function or a text model."""
-    with pytest.raises(InputError, match="cannot be asked for facts"):
+    with refused("not-a-model", InputError):
         talk(store, SAID).memory.find_facts("small")  # type: ignore[arg-type]
 
 
@@ -270,6 +271,6 @@ def test_a_live_session_asks_its_model_and_loses_no_turn(server: ModelServer, st
 
 def test_a_live_session_refuses_what_cannot_be_asked(store: Store) -> None:
     """A name is no model, and nothing is opened."""
-    with pytest.raises(InputError, match="cannot be asked for facts"):
+    with refused("not-a-model", InputError):
         store.live_session("talk", l0_tokens_max=8_000, facts=True, fact_model="small")  # type: ignore[arg-type]
     assert store.sessions() == []

@@ -51,7 +51,10 @@ class FactExtractor:
         checked_language(language)
         complete = getattr(model, "complete", None)
         if not (callable(model) or callable(complete)):
-            raise InputError(f"{model!r:.60} cannot be asked for facts; give a function of a prompt, or a text model")
+            raise InputError(
+                f"{model!r:.60} cannot be asked for facts; give a function of a prompt, or a text model",
+                code="not-a-model",
+            )
         self._complete = complete
         self._model, self._timeout_s, self._language = model, timeout_s, language
         self._name = str(getattr(model, "name", ""))[:80]

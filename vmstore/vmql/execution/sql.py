@@ -75,7 +75,7 @@ class SqlLimits(NamedTuple):
                 continue
             number = isinstance(limit, int | float) and not isinstance(limit, bool) and isfinite(limit) and limit > 0
             if not number or (name != "timeout_s" and not isinstance(limit, int)):
-                raise InputError(f"{name}={limit!r} is no limit; give a number above 0")
+                raise InputError(f"{name}={limit!r} is no limit; give a number above 0", code="not-a-limit")
         return cls(timeout_s, rows, memory)
 
 
