@@ -20,7 +20,7 @@ from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, OvertakenError, UnknownError
 from vmstore.facts.addition import Addition
 from vmstore.live import compaction, extraction, page_moves
-from vmstore.live.facts import state
+from vmstore.live.fact_pages import state
 from vmstore.live.page_moves import PageAnswer
 from vmstore.live.regeneration import Renewal, write
 from vmstore.live.runtime import Act, Runtime
