@@ -45,6 +45,7 @@ MODULES = {
     "fork": "vmstore.shell.commands.data.sessions",
     "annotate": "vmstore.shell.commands.data.sessions",
     "tags": "vmstore.shell.commands.data.tags",
+    "segments": "vmstore.shell.commands.data.tags",
     "facts": "vmstore.shell.commands.data.facts",
     "close": "vmstore.shell.commands.data.sessions",
     "retract": "vmstore.shell.commands.trust.retract",

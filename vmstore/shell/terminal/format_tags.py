@@ -49,7 +49,6 @@ def segments(found: Sequence[SegmentInfo]) -> TextTable:
     """Segments in order; a tag's summary has no number."""
     cells: dict[TableColumn, Callable[[SegmentInfo], Line]] = {
         TableColumn("segment", right=True): lambda one: "tag" if one.number is None else number(one.number),
-        TableColumn("title"): lambda one: StyledText(one.title or "", "name"),
         TableColumn("from", right=True): lambda one: number(one.first_turn),
         TableColumn("to", right=True): lambda one: number(one.last_turn),
         TableColumn("pages", right=True): lambda one: number(one.pages),
@@ -57,5 +56,6 @@ def segments(found: Sequence[SegmentInfo]) -> TextTable:
         TableColumn("tokens", right=True): lambda one: number(one.tokens_after),
         TableColumn("summary"): lambda one: one.summary or "",
         TableColumn("state"): lambda one: StyledText(one.state, "dim"),
+        TableColumn("title"): lambda one: StyledText(one.title or "", "name"),
     }
     return table(found, cells)
