@@ -26,9 +26,9 @@ def lived(budget: int = 4_000) -> Store:
         live.pack()
         found = live.memory.recall(query, tokens=400)
         if query == "ferry to Naxos":
-            cite(live, found.passages[0].texts[0].page)
+            cite(live, said(found, "Naxos"))
         live.assistant("So it is.")
-    late = found.passages[0].texts[0].page
+    late = said(found, "invoice")
     for _ in range(2):
         live.user("Go on.")
         live.pack()
@@ -36,6 +36,11 @@ def lived(budget: int = 4_000) -> Store:
     cite(live, late)
     live.memory.recall("zzyzx", tokens=100)
     return store
+
+
+def said(found: vmstore.RecallAnswer, word: str) -> str:
+    """The first page that was given and has a word."""
+    return next(text.page for passage in found.passages for text in passage.texts if word in text.text)
 
 
 def cite(live: Any, page: str) -> None:
