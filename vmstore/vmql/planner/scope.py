@@ -96,10 +96,17 @@ class Scope(ABC):
         """A parameter of its SQL."""
         if name not in self.values:
             if name in HANDED:
-                self.values[name] = handed(name, self.lanes(), many=self.shape == ACROSS)
+                now = None if self._past() else self.world.now()
+                lanes = [lane._replace(now=now) for lane in self.lanes()]
+                self.values[name] = handed(name, lanes, many=self.shape == ACROSS)
             else:
                 self.values[name] = getattr(self, f"_{name}")()
         return self.values[name]
+
+    def _past(self) -> bool:
+        """Whether it sees sessions as they stood at an earlier moment."""
+        as_of = self.asked[0].as_of
+        return as_of is not None and as_of.unit != "head"
 
     def _valid_at(self) -> int:
         """The time in the world that is asked about: as it is said, else that of the moment asked."""
@@ -107,8 +114,7 @@ class Scope(ABC):
         if tail.valid_at is not None:
             return instant(given(tail.valid_at, params), self.world.now(), tail.valid_at.span)
         last: int | None = self.world.views.execute(f"WITH {self.lane_sql} {_LAST}", self.values).get
-        past = tail.as_of is not None and tail.as_of.unit != "head"
-        return max(last or 0, 0 if past else self.world.now())
+        return max(last or 0, 0 if self._past() else self.world.now())
 
     @abstractmethod
     def lanes(self) -> list[FaultScope]:
