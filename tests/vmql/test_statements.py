@@ -423,3 +423,45 @@ def test_no_room(store: Store, room: object) -> None:
     with pytest.raises(vmstore.QueryError, match=r"WITHIN .* TOKENS is no room") as caught:
         store.query("SEARCH 'cursor' WITHIN $room TOKENS", session=NAME, room=room)
     assert caught.value.code == "wrong-type"
+
+
+# ---- corners
+
+
+def test_a_page_without_a_message_has_a_null_there(store: Store) -> None:
+    """A page of no message is counted, compared and grouped as a null is."""
+    ((rows, named),) = store.query("PAGES count(*), count(message)", session=NAME)
+    ((without,),) = store.query("PAGES count(*) WHERE message IS NULL", session=NAME)
+    assert without > 0
+    assert named == rows - without
+    for unlike in ("message != 'm3'", "NOT (message = 'm3')"):
+        assert [*store.query(f"PAGES count(*) WHERE {unlike}", session=NAME)] == [(named - 1,)]
+    assert [*store.query("PAGES count(*) BY message", session=NAME)][-1] == (None, without), "nulls come last"
+
+
+def test_numbers_are_summed_among_values_of_any_type(store: Store) -> None:
+    """sum, avg and quantile of a path take the numbers there are and leave out texts, of which many look like some."""
+    asked = "MUTATIONS sum(detail.root), avg(detail.root), quantile(detail.root, 0.5)"
+    assert [*store.query(asked, session=NAME)] == [(None, None, None)]
+    ((some, ends),) = store.query("MUTATIONS sum(detail.size), quantile(detail.size, 1)", session=NAME)
+    sizes = [row["detail.size"] or 0 for row in dicts(store, "MUTATIONS detail.size")]
+    assert (some, ends) == (sum(sizes), max(sizes))
+
+
+def test_an_infinite_value_is_refused() -> None:
+    """A sum that became too large is refused, because JSON could not say it."""
+    with vmstore.memory_store() as made:
+        message = {"role": "user", "content": "Hello."}
+        made.record("s", {"messages": [message], "temperature": 1e308}, None)
+        made.record("s", {"messages": [message, message], "temperature": 1e308}, None)
+        with pytest.raises(vmstore.QueryError, match="infinite") as refused:
+            made.query("CALLS sum(metadata.temperature)").to_dicts()
+    assert refused.value.code == "not-finite"
+
+
+def test_groups_by_a_path_are_shown_and_ordered(store: Store) -> None:
+    """A path into JSON that stands in BY can be shown, named and ordered by."""
+    asked = "MUTATIONS detail.role AS role, count(*) BY detail.role"
+    found = [*store.query(f"{asked} WHERE kind = create ORDER BY detail.role DESC", session=NAME)]
+    roles = [row["detail.role"] for row in dicts(store, "MUTATIONS detail.role WHERE kind = create")]
+    assert found == [(role, roles.count(role)) for role in sorted(set(roles), reverse=True)]
