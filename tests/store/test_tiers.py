@@ -14,9 +14,9 @@ from vmstore.core.clock import ManualClock
 HOUR = DAY // 24
 
 
-def told(turns: int, words: int = 20, gap: int = 60_000_000) -> vmstore.Live:
+def told(turns: int, words: int = 20, gap: int = 60_000_000, store: vmstore.Store | None = None) -> vmstore.Live:
     """A live session of some turns, each of about so many words, the last one just before now."""
-    store = vmstore.memory_store(clock=ManualClock(NOW, 0))
+    store = store or vmstore.memory_store(clock=ManualClock(NOW, 0))
     session = store.live_session("s", user="ada", l0_tokens_max=200_000, rules="passive")
     for turn in range(1, turns + 1):
         at = NOW - (turns - turn) * gap
@@ -87,6 +87,39 @@ def test_a_reference_brings_an_older_turn_near() -> None:
         session.pack(at_us=NOW)
         session.assistant("Noted.", at_us=NOW)
     assert [turn for turn in session.memory.warm() if turn.promoted] == []
+
+
+def test_vmql_has_the_same_tiers() -> None:
+    """TURNS gives each turn the tier and tokens of hot and warm, now and as of the past; SESSIONS the nearest."""
+    store = vmstore.memory_store(clock=ManualClock(NOW, 0))
+    session = told(90, store=store)
+    session.memory.recall("Noted 4", tokens=60)
+    (page,) = session.user("My name is Alex.", at_us=NOW)
+    session.memory.state_fact("user", "is called", "Alex", attribute="name", strength=1.0, sources=[page])
+
+    def agree(at: str = "", **moment: Any) -> set[str]:
+        near = [*session.memory.hot(**moment), *session.memory.warm(**moment)]
+        wanted = {turn.turn: (turn.total_tokens, turn.tier, turn.is_identity_critical) for turn in near}
+        rows = store.query(f"TURNS turn, total_tokens, memory_tier, is_identity_critical IN SESSION s {at}").to_dicts()
+        got = {row.pop("turn"): tuple(row.values()) for row in rows}
+        assert {turn: row for turn, row in got.items() if row[1] != "cold"} == wanted
+        assert {turn for turn, row in got.items() if row[2]} == {1, 91} & got.keys()
+        ((total, tier),) = store.query(f"SESSIONS total_tokens, memory_tier IN SESSION s {at}")
+        assert total == sum(row[0] for row in got.values()) and tier == got[max(got)][1]
+        return {row[1] for row in got.values()}
+
+    assert agree() == {"hot", "warm", "cold"}
+    assert agree("AS OF TURN 30", turn=30) == {"hot", "warm"}
+    session.close()
+    assert agree() == {"warm", "cold"}
+    fork = store.session("s").fork("f", turn=3)
+    assert [turn.tier for turn in fork.memory.warm()] + [turn.tier for turn in fork.memory.hot()]
+    same = "turn, total_tokens, memory_tier"
+    assert list(store.query(f"TURNS {same} IN SESSION f")) == list(
+        store.query(f"TURNS {same} IN SESSION f AS OF TURN 3")
+    )
+    across = list(store.query(f"TURNS session, {same} ACROSS SESSIONS"))
+    assert [row[1:] for row in across if row[0] == "s"] == list(store.query(f"TURNS {same} IN SESSION s"))
 
 
 def test_cold_is_scored_by_age_likeness_and_anchor() -> None:

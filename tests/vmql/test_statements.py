@@ -423,3 +423,85 @@ def test_no_room(store: Store, room: object) -> None:
     with pytest.raises(vmstore.QueryError, match=r"WITHIN .* TOKENS is no room") as caught:
         store.query("SEARCH 'cursor' WITHIN $room TOKENS", session=NAME, room=room)
     assert caught.value.code == "wrong-type"
+
+
+# ---- corners
+
+
+def test_a_page_without_a_message_has_a_null_there(store: Store) -> None:
+    """A page of no message is counted, compared and grouped as a null is."""
+    ((rows, named),) = store.query("PAGES count(*), count(message)", session=NAME)
+    ((without,),) = store.query("PAGES count(*) WHERE message IS NULL", session=NAME)
+    assert without > 0
+    assert named == rows - without
+    for unlike in ("message != 'm3'", "NOT (message = 'm3')"):
+        assert [*store.query(f"PAGES count(*) WHERE {unlike}", session=NAME)] == [(named - 1,)]
+    assert [*store.query("PAGES count(*) BY message", session=NAME)][-1] == (None, without), "nulls come last"
+
+
+def test_numbers_are_summed_among_values_of_any_type(store: Store) -> None:
+    """sum, avg and quantile of a path take the numbers there are and leave out texts, of which many look like some."""
+    asked = "MUTATIONS sum(detail.root), avg(detail.root), quantile(detail.root, 0.5)"
+    assert [*store.query(asked, session=NAME)] == [(None, None, None)]
+    ((some, ends),) = store.query("MUTATIONS sum(detail.size), quantile(detail.size, 1)", session=NAME)
+    sizes = [row["detail.size"] or 0 for row in dicts(store, "MUTATIONS detail.size")]
+    assert (some, ends) == (sum(sizes), max(sizes))
+
+
+def test_an_infinite_value_is_refused() -> None:
+    """A sum that became too large is refused, because JSON could not say it."""
+    with vmstore.memory_store() as made:
+        message = {"role": "user", "content": "Hello."}
+        made.record("s", {"messages": [message], "temperature": 1e308}, None)
+        made.record("s", {"messages": [message, message], "temperature": 1e308}, None)
+        with pytest.raises(vmstore.QueryError, match="infinite") as refused:
+            made.query("CALLS sum(metadata.temperature)").to_dicts()
+    assert refused.value.code == "not-finite"
+
+
+def test_groups_by_a_path_are_shown_and_ordered(store: Store) -> None:
+    """A path into JSON that stands in BY can be shown, named and ordered by."""
+    asked = "MUTATIONS detail.role AS role, count(*) BY detail.role"
+    found = [*store.query(f"{asked} WHERE kind = create ORDER BY detail.role DESC", session=NAME)]
+    roles = [row["detail.role"] for row in dicts(store, "MUTATIONS detail.role WHERE kind = create")]
+    assert found == [(role, roles.count(role)) for role in sorted(set(roles), reverse=True)]
+
+
+@pytest.mark.parametrize("name", ["text", "session", "self", "params", "word"])
+def test_a_parameter_can_have_any_name(store: Store, name: str) -> None:
+    """A parameter is handed in beside the text under any name, and its hint says how."""
+    asked = f"PAGES count(*) WHERE type = ${name}"
+    wanted = [*store.query("PAGES count(*) WHERE type = artifact", session=NAME)]
+    assert [*store.query(asked, session=NAME, params={name: "artifact"})] == wanted
+    if name not in ("session", "params"):
+        assert [*store.query(asked, session=NAME, **{name: "artifact"})] == wanted
+    with pytest.raises(vmstore.QueryError) as refused:
+        store.query(asked, session=NAME).to_dicts()
+    handed = {"session": "params={'session': …}", "params": "params={'params': …}"}.get(name, f"{name}=…")
+    assert refused.value.hint == f"pass {handed} beside the text"
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        "AS OF TURN 5 SINCE TURN 7",
+        "SINCE TURN 9 UNTIL TURN 7",
+        "BETWEEN CALL 9 AND CALL 7",
+        "SINCE CALL 300 UNTIL TURN 7",
+        "SINCE TIME '2026-03-05' UNTIL TIME '2026-03-04'",
+        "ACROSS SESSIONS SINCE TIME '2026-03-05' UNTIL TIME '2026-03-04'",
+    ],
+)
+def test_bounds_that_contradict_are_refused(store: Store, bounds: str) -> None:
+    """Bounds that end before they begin are refused at the first of them, not answered with nothing."""
+    with pytest.raises(vmstore.QueryError, match="ends before it begins") as refused:
+        store.query(f"PAGES count(*) {bounds}", session=NAME).to_dicts()
+    unit = bounds[refused.value.span.start - len("PAGES count(*) ") :]
+    assert unit.startswith(("TURN", "CALL", "TIME", "SINCE", "BETWEEN"))
+
+
+def test_bounds_that_touch_hold_nothing_and_are_no_mistake(store: Store) -> None:
+    """Rows since a moment up to the same moment are none."""
+    assert [*store.query("PAGES count(*) SINCE TURN 7 UNTIL TURN 7", session=NAME)] == [(0,)]
+    ((within,),) = store.query("MUTATIONS count(*) BETWEEN TURN 7 AND TURN 7", session=NAME)
+    assert within > 0

@@ -262,9 +262,13 @@ class Store(Aliased):
         options: dict[str, Any] = {"format": format, "at": at, "exact": exact, "redact": redact, "progress": progress}
         return await self._worker.do(partial(self._store.export, **options, **moment), out, sessions)
 
-    async def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
+    async def query(
+        self, text: str | Statement, /, *, session: str | None = None, params: Mapping[str, Any] | None = None,
+        **named: Any,
+    ) -> Result:  # fmt: skip
         """See `vmstore.Store.query`."""
-        return Result(await self._worker.do(partial(self._store.query, text, session=session, **params)), self._worker)
+        ask = partial(self._store.query, text, session=session, params=params, **named)
+        return Result(await self._worker.do(ask), self._worker)
 
     async def sql(
         self, text: str, *, at: When | None = None, session: str | None = None, params: Mapping[str, Any] | None = None,

@@ -89,7 +89,7 @@ class Erasable(Protocol):
         """The session of a name."""
         ...
 
-    def query(self, text: str | Statement, *, session: str | None = None) -> Iterable[Any]:
+    def query(self, text: str | Statement, /, *, session: str | None = None) -> Iterable[Any]:
         """The rows of a statement."""
         ...
 

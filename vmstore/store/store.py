@@ -200,13 +200,21 @@ class Store(Aliased):
 
     # ---- querying
 
-    def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
+    def query(
+        self,
+        text: str | Statement,
+        /,
+        *,
+        session: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        **named: Any,
+    ) -> Result:
         """Answers a VMQL statement, a text or one parsed: an iterable of tuples with its `columns` and its `basis`.
 
-        `session` is asked where the text names none; `params` are the values of its `$names`.
-        Raises QueryError, which points at what is wrong with the text.
+        `session` is asked where the text names none; `params` and whatever else is `named` are the values of
+        its `$names`. Raises QueryError, which points at what is wrong with the text.
         """
-        return self._questions.ask(text, session=session, params=params)
+        return self._questions.ask(text, session=session, params={**(params or {}), **named})
 
     @property
     def _questions(self) -> QueryEngine:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, NamedTuple
 
 from vmstore.core.page import WordEnum
 from vmstore.core.times import iso
+from vmstore.vmql.syntax.errors import QueryError
 
 Words = type[WordEnum]
 
@@ -44,8 +46,15 @@ def _loads(text: Any) -> Any:
     return json.loads(text) if isinstance(text, str) else text
 
 
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        hint = "a sum became too large, or such a value was recorded: leave such rows out with WHERE"
+        raise QueryError("a value of the answer is infinite", code="not-finite", hint=hint)
+    return value
+
+
 INTEGER = ColumnType("integer")
-REAL = ColumnType("real")
+REAL = ColumnType("real", _finite)
 TEXT = ColumnType("text")
 BOOLEAN = ColumnType("boolean", bool)
 _SECONDS = "({0} - (({0} % 1000000) + 1000000) % 1000000) / 1000000"
@@ -58,7 +67,7 @@ TIME = ColumnType(
 )
 LIST = ColumnType("list", _loads)
 JSON = ColumnType("json", _loads)
-ANY = ColumnType("json")
+ANY = ColumnType("json", _finite)
 PAGE = ColumnType("text", _page, "('p' || nullif({}, 0))", name="page")
 MESSAGE = ColumnType("text", _message, "('m' || nullif({}, 0))", name="message")
 

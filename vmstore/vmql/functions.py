@@ -42,11 +42,15 @@ class Aggregate(NamedTuple):
         """How many it takes."""
         return self.written.count(",") + 1
 
+    def _picks(self, of: Any) -> bool:
+        """Whether it takes the numbers among values of any type."""
+        return self.numbers and of.form.type == "json"
+
     def bound(self, of: Any, share: str, written: str, order: str) -> Any:
         """The term it makes of another."""
         name = self.written.partition("(")[0]
         form: ColumnType = {"integer": INTEGER, "real": REAL}.get(self.type, of.form)
-        sql = of.sql
+        sql = f"iif(typeof({of.sql}) IN ('integer', 'real'), {of.sql}, NULL)" if self._picks(of) else of.sql
         if name in ("min", "max") and form.text is not None and form.words is not None:
             sql, form = of.text, TEXT  # the least word, not the least number
         return type(of)(self.sql.format(sql, share=share, order=order), form, f"{name}({of.name}{written})", sums=True)

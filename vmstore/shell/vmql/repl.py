@@ -221,7 +221,7 @@ class Repl:
         """The store's answer; Ctrl-C cancels it, and an error shows the text as it was typed."""
         settings = self.settings
         try:
-            return self._patient(lambda: self.store.query(statement, session=settings.session, **settings.params))
+            return self._patient(lambda: self.store.query(statement, session=settings.session, params=settings.params))
         except QueryError as error:
             error.text = error.text or text
             raise

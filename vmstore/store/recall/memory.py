@@ -45,6 +45,7 @@ from vmstore.store.recall.turn_tags import tag_turns
 from vmstore.store.recall.worth import worth
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
+from vmstore.views.reads.turn_tiers import written_at
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
 from vmstore.vm.assembly.tag_rules import TagRule
@@ -359,8 +360,7 @@ class SessionMemory:
         """The time a question is asked at: now, or when what it is asked of was written last."""
         if at is None and not moment:
             return self._session._ns.clock.now()
-        written: int | None = lane.db.execute(_WRITTEN, (lane.owner(position), position)).get
-        return written or 0
+        return written_at(lane, position)
 
     def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """What a live session's recalls were worth: by the way of asking, what they gave and what was used of it."""
@@ -429,6 +429,3 @@ def pages_of(recall: RecallAnswer) -> list[str]:
 
 def _timed(recall: RecallAnswer, asked: Period, zone: str) -> RecallAnswer:
     return replace(recall, from_us=asked.from_us, to_us=asked.to_us, zone=zone)
-
-
-_WRITTEN = "SELECT max(at_max) FROM commits WHERE session = ? AND first <= ?"

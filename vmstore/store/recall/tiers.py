@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from vmstore.core.address import page_name
-from vmstore.core.decision import Cite, Reference, Search, Use
-from vmstore.core.page import Role, Standing
+from vmstore.core.page import Role
 from vmstore.core.text.stems import terms
 from vmstore.namespace.namespace import Namespace
 from vmstore.search.passages import page_facts, texts_of
@@ -21,14 +19,20 @@ from vmstore.store.reads.search import Moments
 from vmstore.store.recall.cold import ANCHOR, DAY_US, DECAY, LIKENESS, RECENCY, weighed
 from vmstore.store.recall.recall import found
 from vmstore.views.branch import Branch
-from vmstore.views.reads.resolve_asof import moment_at
 from vmstore.views.reads.spoken_turns import SpokenMessage, newest_turns
+from vmstore.views.reads.turn_tiers import (
+    HOT_TOKENS,
+    HOT_TURNS,
+    HOT_WITH_CURRENT,
+    WARM_TOKENS,
+    WARM_TURNS,
+    critical_turns,
+    fitting,
+    is_over,
+    promoted_turns,
+)
 
-HOT_TURNS, HOT_TOKENS, HOT_WITH_CURRENT = 5, 1_500, 2_000
-WARM_TURNS, WARM_TOKENS = 50, 15_000
 COLD_FOUND = 5
-GAP_US = DAY_US  # after which a session is over without being closed
-PROMOTED_FOR = 3  # turns that a reference brings an older turn near for
 
 
 class NearTurn(msgspec.Struct, frozen=True):
@@ -65,16 +69,11 @@ class ColdPage(msgspec.Struct, frozen=True):
 
 def hot(ns: Namespace, lane: Branch, position: int, now_us: int, current_tokens: int = 0) -> list[NearTurn]:
     """The last five turns, as far as they take 1,500 tokens, and 2,000 with the current one; none of a session over."""
-    turns = newest_turns(lane, position, HOT_TOKENS, 1)[:HOT_TURNS]
+    turns = newest_turns(lane, position, HOT_TOKENS, 1)
     if not turns or is_over(lane, position, turns[0][-1].at_us, now_us):
         return []
     room = min(HOT_TOKENS, HOT_WITH_CURRENT - current_tokens)
-    kept: list[list[SpokenMessage]] = []
-    for turn in turns:
-        room -= sum(message.tokens for message in turn)
-        if room < 0:
-            break
-        kept.append(turn)
+    kept = turns[: fitting(_tokens(turns), HOT_TURNS, room)]
     return _near(ns, lane, position, kept, "hot", frozenset())
 
 
@@ -84,15 +83,10 @@ def warm(ns: Namespace, lane: Branch, position: int, now_us: int, query: str = "
     With a query those that have a word of it come first; where none has, the most recent.
     """
     skipped = len(hot(ns, lane, position, now_us))
-    room, kept = WARM_TOKENS, list[list[SpokenMessage]]()
-    turns = newest_turns(lane, position, WARM_TOKENS + HOT_TOKENS, skipped + 1)[skipped : skipped + WARM_TURNS]
-    for turn in turns:
-        room -= sum(message.tokens for message in turn)
-        if room < 0:
-            break
-        kept.append(turn)
+    turns = newest_turns(lane, position, WARM_TOKENS + HOT_TOKENS, skipped + 1)[skipped:]
+    kept = turns[: fitting(_tokens(turns), WARM_TURNS, WARM_TOKENS)]
     last = kept[-1][0].turn if kept else 0
-    promoted = _promoted(lane, position, last)
+    promoted = promoted_turns(lane, position, last)
     if promoted:
         older = newest_turns(lane, position, 1 << 40, 0)
         kept += [turn for turn in older if turn[0].turn in promoted]
@@ -121,13 +115,8 @@ def cold(ns: Namespace, moments: Moments, query: str, now_us: int, limit: int = 
     return pages
 
 
-def is_over(lane: Branch, position: int, last_us: int, now_us: int) -> bool:
-    """Whether a session ended: somebody closed it, or nothing was said in it for a day."""
-    for stretch in lane.upto(position):
-        status = lane.db.execute(_STANDS, (stretch.session, stretch.high)).get
-        if status is not None:
-            return status != Standing.ACTIVE or now_us - last_us > GAP_US
-    return now_us - last_us > GAP_US
+def _tokens(turns: Sequence[Sequence[SpokenMessage]]) -> list[int]:
+    return [sum(message.tokens for message in turn) for turn in turns]
 
 
 def _near(
@@ -140,7 +129,7 @@ def _near(
 ) -> list[NearTurn]:
     pages = [page for turn in turns for message in turn for page in message.pages]
     texts = dict(texts_of(ns.log, lane, {lane.session: position}, pages))
-    critical = _critical(lane, position)
+    critical = critical_turns(lane, position)
     return [_turn(turn, texts, tier, critical, promoted) for turn in turns]
 
 
@@ -165,32 +154,3 @@ def _turn(
         sum(message.tokens for message in messages), tier,
         is_identity_critical=number in critical, promoted=number in promoted,
     )  # fmt: skip
-
-
-def _critical(lane: Branch, position: int) -> frozenset[int]:
-    """The first turn, and those with a page that a fact about who somebody is was taken from."""
-    turns = {1}
-    for stretch in lane.upto(position):
-        rows: Any = lane.db.execute(_ANCHORS, (stretch.session, stretch.low, stretch.high))
-        turns |= {moment_at(lane, page)[0] for (page,) in rows}
-    return frozenset(turns)
-
-
-def _promoted(lane: Branch, position: int, before: int) -> frozenset[int]:
-    """The turns older than one that were searched, cited or used in the last few turns."""
-    since = max(0, moment_at(lane, position)[0] - PROMOTED_FOR)
-    turns = set[int]()
-    for stretch in lane.upto(position):
-        for page, at in lane.db.execute(_REFERRED, (stretch.session, stretch.low, stretch.high, since)):
-            turn = moment_at(lane, page)[0]
-            if 0 < turn < before and moment_at(lane, at)[0] > since:
-                turns.add(turn)
-    return frozenset(turns)
-
-
-_STANDS = "SELECT status FROM closings WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
-_ANCHORS = """SELECT l.target FROM facts f JOIN links l ON l.session = f.session AND l.source = f.page
-  WHERE f.session = ? AND f.position > ? AND f.position <= ? AND f.strength > 0"""
-_REFERRED = f"""SELECT page, position FROM decisions WHERE session = ?1 AND page > 0
-  AND position > max(?2, coalesce((SELECT position FROM turns WHERE session = ?1 AND turn = ?4), 0)) AND position <= ?3
-  AND (kind IN ({Search.NUMBER}, {Cite.NUMBER}) OR (kind = {Reference.NUMBER} AND word <> {int(Use.SIGNAL)}))"""

@@ -70,6 +70,7 @@ class Binder:
         self.order = relation.order if shape != ACROSS else (*relation.across, *relation.order)
         self.needs: dict[str, None] = {}  # joins, in the order they were asked for
         self.places: list[ValueSlot] = []
+        self.paths: dict[str, str] = {}  # into JSON, and where each stands
         self.patterns: list[tuple[str, Value | Param | Word]] = []  # of CONTEXT MATCHES
 
     # ---- values of a row
@@ -119,8 +120,10 @@ class Binder:
                 word.span,
                 hint="only columns of type json have paths",
             )
-        path = Value(value="$" + "".join(f'."{step}"' for step in word.path[1:]))
-        return Term(f"({_operand(field.sql)} ->> {self.place(path, TEXT, 'a path')})", ANY, ".".join(word.path))
+        path = "$" + "".join(f'."{step}"' for step in word.path[1:])
+        if path not in self.paths:  # one place a path, so that the same path is the same SQL in BY and beside it
+            self.paths[path] = self.place(Value(value=path), TEXT, "a path")
+        return Term(f"({_operand(field.sql)} ->> {self.paths[path]})", ANY, ".".join(word.path))
 
     def need(self, joins: tuple[str, ...]) -> None:
         """Has the plan join tables, those they need first."""
@@ -194,7 +197,7 @@ class Binder:
                 return f"({_sorted(of)} {'NOT ' if negated else ''}BETWEEN {bounds})"
             case IsNull(operand=operand, negated=negated):
                 of = self._plain(operand)
-                return f"({_nothing(of)} IS {'NOT ' if negated else ''}NULL)"
+                return f"({of.sql} IS {'NOT ' if negated else ''}NULL)"
             case Has(item=item, among=among, negated=negated):
                 return self._has(item, among, negated)
             case ContextMatches(pattern=pattern):
@@ -326,10 +329,6 @@ def _sorted(of: Term) -> str:
             f"the words of {of.name} have no order", "wrong-type", SourceSpan(0, 0), hint=f"write {of.name} IN (…)"
         )
     return of.sql
-
-
-def _nothing(of: Term) -> str:
-    return f"nullif({of.sql}, 0)" if of.form.name == "message" else of.sql
 
 
 def _form_of(value: object) -> ColumnType:

@@ -13,6 +13,7 @@ from typing import Any
 from vmstore.views.reads.faults import kept, moves_of
 from vmstore.views.reads.page_calls import seen, turns_of
 from vmstore.views.reads.prefix_cache import invalidated
+from vmstore.views.reads.turn_tiers import turn_tiers, written_at
 from vmstore.vmql.relations.faults import FaultScope
 
 Row = tuple[Any, ...]
@@ -39,6 +40,19 @@ def _voided(own: FaultScope) -> Iterator[Row]:
             yield position, tokens
 
 
+def _tiers(own: FaultScope) -> Iterator[Row]:
+    """How near each turn is; of a past moment as it was when that was written last."""
+    now = written_at(own.lane, own.high) if own.now is None else own.now
+    for turn, (tokens, tier, critical) in turn_tiers(own.lane, own.high, now).items():
+        yield turn, tokens, int(tier), int(critical)
+
+
+def _session_tiers(own: FaultScope) -> Iterator[Row]:
+    """The tokens of all turns of a session, and the tier of the nearest."""
+    if turns := list(_tiers(own)):
+        yield own.session, sum(row[1] for row in turns), min(row[2] for row in turns)
+
+
 def _kept(own: FaultScope) -> Iterator[Row]:
     """The stays that a decision began or somebody held: why, and whether."""
     if own.lane.db.execute("SELECT EXISTS (SELECT 1 FROM decisions)").get:
@@ -50,6 +64,8 @@ _MAKERS: dict[str, Callable[[FaultScope], Iterator[Row]]] = {
     "moved": _moved,
     "voided": _voided,
     "kept": _kept,
+    "tiers": _tiers,
+    "session_tiers": _session_tiers,
 }
 HANDED = frozenset(_MAKERS)
 """The names of what can be handed."""

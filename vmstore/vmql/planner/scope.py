@@ -43,9 +43,14 @@ def given(node: Value | Param | Word, params: Params) -> Any:
             code="unknown-parameter",
             span=node.span,
             expected=tuple(f"${name}" for name in params),
-            hint=f"pass {node.name}=… beside the text",
+            hint=f"pass {_handed(node.name)} beside the text",
         )
     return params[node.name]
+
+
+def _handed(name: str) -> str:
+    """How a parameter is handed in: by its name, unless that means something else."""
+    return f"params={{'{name}': …}}" if name in ("session", "params") else f"{name}=…"
 
 
 def as_of(moment: MomentNode | None, params: Params, now: int) -> AsOf:
@@ -96,10 +101,17 @@ class Scope(ABC):
         """A parameter of its SQL."""
         if name not in self.values:
             if name in HANDED:
-                self.values[name] = handed(name, self.lanes(), many=self.shape == ACROSS)
+                now = None if self._past() else self.world.now()
+                lanes = [lane._replace(now=now) for lane in self.lanes()]
+                self.values[name] = handed(name, lanes, many=self.shape == ACROSS)
             else:
                 self.values[name] = getattr(self, f"_{name}")()
         return self.values[name]
+
+    def _past(self) -> bool:
+        """Whether it sees sessions as they stood at an earlier moment."""
+        as_of = self.asked[0].as_of
+        return as_of is not None and as_of.unit != "head"
 
     def _valid_at(self) -> int:
         """The time in the world that is asked about: as it is said, else that of the moment asked."""
@@ -107,8 +119,7 @@ class Scope(ABC):
         if tail.valid_at is not None:
             return instant(given(tail.valid_at, params), self.world.now(), tail.valid_at.span)
         last: int | None = self.world.views.execute(f"WITH {self.lane_sql} {_LAST}", self.values).get
-        past = tail.as_of is not None and tail.as_of.unit != "head"
-        return max(last or 0, 0 if past else self.world.now())
+        return max(last or 0, 0 if self._past() else self.world.now())
 
     @abstractmethod
     def lanes(self) -> list[FaultScope]:
@@ -131,11 +142,14 @@ class OneSession(Scope):
         self.lane, self.name = lane, name
         self.asked = tail, params
         now = world.now() if _timed(tail) else 0
+        _check_order(tail, params, now)
         self.as_of = as_of(tail.as_of, params, now)
         self.at = self._moment(tail.as_of, self.as_of)
         self.since = -1 if tail.since is None else self._before(tail.since, params, now, between=tail.between)
         until = self.at if tail.until is None else self._moment(tail.until, as_of(tail.until, params, now))
         self.until = min(until.position, self.at.position)
+        if (tail.until is not None or tail.as_of is not None) and self.since > self.until:
+            raise _contradiction(tail)
         self.basis = {"session": name, **self.at._asdict(), **_resolved(tail, params, now)}
         stretches = lane.upto(self.at.position)
         self.shape = LANE if len(stretches) < 2 else CHAIN
@@ -221,6 +235,7 @@ class ManySessions(Scope):
         self.shape = ACROSS
         self.asked = tail, params
         now = world.now() if _timed(tail) else 0
+        _check_order(tail, params, now)
         self.values["never"] = NEVER
         high = self._bound("as_of", tail.as_of, params, now) or "position"
         since = self._bound("since", tail.since, params, now, early=tail.between) or "-1"
@@ -390,6 +405,25 @@ def _resolved(tail: Tail, params: Params, now: int) -> dict[str, str]:
         if isinstance(when, Time | LoggedTime):
             found[f"{name}_{moment.unit}" if moment is not None else name] = iso(when.at)
     return found
+
+
+def _check_order(tail: Tail, params: Params, now: int) -> None:
+    """Refuses bounds of one unit of which the last is before the first, wherever sessions stand."""
+    first = None if tail.since is None else as_of(tail.since, params, now)
+    for end in (tail.until, tail.as_of):
+        last = None if end is None else as_of(end, params, now)
+        if type(first) is type(last) and not isinstance(first, Head | None):
+            name = first.__struct_fields__[0]
+            if getattr(first, name) > getattr(last, name):
+                raise _contradiction(tail)
+
+
+def _contradiction(tail: Tail) -> QueryError:
+    """What to say of bounds that leave nothing between them."""
+    assert tail.since is not None, "nothing ends before the beginning"
+    message = "what is asked for ends before it begins, so no row can be in it"
+    hint = "name the earlier first" if tail.between else "SINCE takes the earlier moment, UNTIL and AS OF the later"
+    return QueryError(message, code="no-such-moment", span=tail.since.span, hint=hint)
 
 
 def _timed(tail: Tail) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from vmstore.core.decision import Load
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Standing, Status
 from vmstore.core.redaction import Redaction
-from vmstore.vmql.column_types import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, ColumnType, word
+from vmstore.views.reads.turn_tiers import MemoryTier
+from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, ColumnType, word
 from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
 from vmstore.vmql.relations.shared_columns import SESSION, WRITER, beside, scan
 
@@ -115,6 +116,30 @@ TURNS = Relation(
             ("moved",),
             True,
         ),
+        Field(
+            "total_tokens",
+            INTEGER,
+            "estimated tokens of its messages, each with what writing it takes, as hot and warm count them",
+            "coalesce(y.tokens, 0)",
+            ("tiers",),
+            True,
+        ),
+        Field(
+            "memory_tier",
+            word(MemoryTier),
+            "how near it is, as session.memory has it; null where nothing was said in it",
+            "y.tier",
+            ("tiers",),
+            True,
+        ),
+        Field(
+            "is_identity_critical",
+            BOOLEAN,
+            "whether it is kept to the word: the first, and one a fact about who somebody is was taken from",
+            "coalesce(y.critical, 0)",
+            ("tiers",),
+            True,
+        ),
     ),
     scan("turns", "t", "t.position"),
     {
@@ -122,6 +147,7 @@ TURNS = Relation(
         "made": beside("made m", "t", "turn"),
         "called": beside("called n", "t", "turn"),
         "moved": beside("moved v", "t", "turn"),
+        "tiers": beside("tiers y", "t", "turn"),
     },
     (OrderKey("t.position"),),
     moment="t.position",
@@ -224,6 +250,22 @@ SESSIONS = Relation(
             asked=True,
         ),
         Field("source", TEXT, "the file it was imported from", "s.source"),
+        Field(
+            "total_tokens",
+            INTEGER,
+            "the sum over its turns, the inherited ones too",
+            "coalesce(y.tokens, 0)",
+            ("tiers",),
+            True,
+        ),
+        Field(
+            "memory_tier",
+            word(MemoryTier),
+            "how near the nearest of its turns is; null where nothing was said in it",
+            "y.tier",
+            ("tiers",),
+            True,
+        ),
     ),
     {
         "scan": Path(
@@ -235,7 +277,10 @@ SESSIONS = Relation(
             sorted=True,
         )
     },
-    {"parent": Join(by("LEFT JOIN sessions o ON o.session = s.parent"))},
+    {
+        "parent": Join(by("LEFT JOIN sessions o ON o.session = s.parent")),
+        "tiers": Join(by("LEFT JOIN session_tiers y ON y.session = s.session")),
+    },
     (OrderKey("s.name"),),
     moment="lane.low + 1",
     across=(),

@@ -156,6 +156,14 @@ TABLES: dict[str, dict[Shape, str]] = {
         """moved(session, turn, faults, evictions, searches, load) AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:moved))"""
     ),
+    "tiers": by(
+        """tiers(session, turn, tokens, tier, critical) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:tiers))"""
+    ),
+    "session_tiers": by(
+        """session_tiers(session, tokens, tier) AS MATERIALIZED (
+ SELECT value ->> 1, value ->> 2, value ->> 3 FROM json_each(:session_tiers))"""
+    ),
     "kept": by(
         """kept(session, page, f, reason, pinned) AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:kept))"""

@@ -17,7 +17,7 @@ from vmstore.views.reads.resolve_asof import moment_at
 class FaultScope(NamedTuple):
     """A session as a statement sees it: what it wrote above `low` up to `high`.
 
-    Rows above `since` up to `until` are wanted.
+    Rows above `since` up to `until` are wanted. `now` is the time of the question, None where it is of a past moment.
     """
 
     lane: Branch
@@ -27,6 +27,7 @@ class FaultScope(NamedTuple):
     high: int
     since: int
     until: int
+    now: int | None = None
 
 
 def named(own: FaultScope) -> Callable[[int], str]:

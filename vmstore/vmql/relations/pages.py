@@ -20,7 +20,7 @@ PAGES = Relation(
         Field("page", PAGE, "the page's name", "p.page"),
         SESSION,
         USER,
-        Field("message", MESSAGE, "the message it is part of", "p.message"),
+        Field("message", MESSAGE, "the message it is part of", "nullif(p.message, 0)"),
         Field("type", word(PageType), "what it is for", "p.type"),
         Field("role", word(Role), "who speaks in its message", "p.role"),
         Field("modality", word(Modality), "what kind of content it holds", "p.modality"),
