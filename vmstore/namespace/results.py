@@ -256,7 +256,8 @@ class TurnInfo(msgspec.Struct, frozen=True):
     """One turn: where it opened, how many calls it made, how often pages were asked for and left the prompt.
 
     Without a kernel `faults` counts the pages that came back. `searches` are the agent's, `load` is the
-    fullest class the prompt came to in it, None where it stayed in the one it had.
+    fullest class the prompt came to in it, None where it stayed in the one it had. `total_tokens`, `memory_tier`
+    and `is_identity_critical` are those of `session.memory.hot` and `warm`; no tier where nothing was said in it.
     """
 
     turn: int
@@ -267,6 +268,9 @@ class TurnInfo(msgspec.Struct, frozen=True):
     evictions: int = 0
     searches: int = 0
     load: str | None = None
+    total_tokens: int = 0
+    memory_tier: str | None = None
+    is_identity_critical: bool = False
 
 
 class CallInfo(msgspec.Struct, frozen=True):

@@ -277,7 +277,7 @@ class Session(Aliased):
     def turns(self) -> list[TurnInfo]:
         """The turns in order, with the calls each made, and its faults and evictions."""
         with self._ns.asking():
-            return turns_in(self._lane())
+            return turns_in(self._lane(), self._ns.clock.now())
 
     def calls(self) -> list[CallInfo]:
         """The calls in order, with what each cost of the provider's cache."""

@@ -19,15 +19,17 @@ from vmstore.views.reads.faults import TurnCounts, moves_of
 from vmstore.views.reads.prefix_cache import invalidated
 from vmstore.views.reads.reasons import word_of
 from vmstore.views.reads.resolve_asof import last
+from vmstore.views.reads.turn_tiers import TurnTier, turn_tiers
 from vmstore.views.stored_cells import read_cells
 
 STILL = TurnCounts(0, 0, 0, None)
 
 
-def turns_in(lane: Branch) -> list[TurnInfo]:
-    """The turns in order, with how many calls each made, and how often pages were asked for and left."""
+def turns_in(lane: Branch, now_us: int) -> list[TurnInfo]:
+    """The turns in order: the calls each made, how often pages were asked for and left, and how near it is."""
     counts = Counter(call.turn for call in calls_of(lane))
-    moved = moves_of(lane, last(lane).position)
+    position = last(lane).position
+    moved, tiers = moves_of(lane, position), turn_tiers(lane, position, now_us)
     rows = [
         row
         for stretch in lane.stretches
@@ -36,12 +38,13 @@ def turns_in(lane: Branch) -> list[TurnInfo]:
             (stretch.session, stretch.high),
         )
     ]
-    return [_turn(turn, position, at, counts[turn], moved.get(turn, STILL)) for turn, position, at in sorted(rows)]
+    return [_turn(row, counts[row[0]], moved.get(row[0], STILL), tiers.get(row[0])) for row in sorted(rows)]
 
 
-def _turn(turn: int, position: int, at: int, calls: int, moved: TurnCounts) -> TurnInfo:
+def _turn(row: tuple[int, int, int], calls: int, moved: TurnCounts, tier: TurnTier | None) -> TurnInfo:
     load = word_of(Load, moved.load)
-    return TurnInfo(turn, position, at, calls, moved.faults, moved.evictions, moved.searches, load)
+    near = () if tier is None else (tier.tokens, tier.tier.word, tier.critical)
+    return TurnInfo(*row, calls, moved.faults, moved.evictions, moved.searches, load, *near)
 
 
 def calls_in(lane: Branch, log: Log) -> list[CallInfo]:
