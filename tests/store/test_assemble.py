@@ -16,6 +16,8 @@ from vmstore.live.request import tokens_of, written
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.views.reads.spoken_turns import spoken_so_far, turns_from
+from vmstore.vm.protocol import tools
+from vmstore.vm.protocol.dialects import dialect
 
 TALK = "Let us speak of trains, of their wheels and of carriage {} and its windows."
 
@@ -195,6 +197,15 @@ def test_a_session_is_counted_once_and_at_each_moment_as_it_stood() -> None:
             assert spoken.turns == [turn[0].turn for turn in read] == list(range(1, turns + 1))
             assert spoken.total == sum(message.tokens for turn in read for message in turn)
             assert spoken.before[-1] == spoken.total - sum(message.tokens for message in read[-1])
+
+
+def test_a_prompt_writes_no_tool_that_it_does_not_offer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many messages a prompt has, the definitions of the memory tools are not written for any of them."""
+    session, asked = live(12), list[str]()
+    monkeypatch.setattr(tools, "schema", lambda name: asked.append(name) or {})
+    monkeypatch.setattr(dialect, "schema", tools.schema)
+    assert len(session.memory.assemble("Which database?", tokens=20_000).messages) > 20
+    assert not asked
 
 
 def test_what_was_said_before_the_conversation_stands_in_short() -> None:

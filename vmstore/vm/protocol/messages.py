@@ -64,5 +64,8 @@ def messages(
         lambda: developer_message(rules=rules, paging=paging, policies=stated, instructions=instructions),
     )
     speaks = dialect(shape)
-    tools = memo.of(("tools", shape, rules, recall), lambda: speaks.tools(short=rules is Rules.SHORT, recall=recall))
-    return Messages(speaks.request(front, talk.turns, memo), tools if may_fault(rules, paging) else [], talk.left)
+    tools: list[Any] = []
+    if may_fault(rules, paging):
+        short = rules is Rules.SHORT
+        tools = memo.of(("tools", shape, rules, recall), lambda: speaks.tools(short=short, recall=recall))
+    return Messages(speaks.request(front, talk.turns, memo), tools, talk.left)
