@@ -28,6 +28,7 @@ MEANT = {
     "PAGES; WHERE type = claim": "PAGES WHERE type = claim",
     "PAGES LIMIT 0,5": "PAGES LIMIT 5",
     "PAGES count()": "PAGES count(*)",
+    "PAGES DISTINCT type": "PAGES BY type",
 }
 
 

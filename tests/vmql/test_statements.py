@@ -505,3 +505,17 @@ def test_bounds_that_touch_hold_nothing_and_are_no_mistake(store: Store) -> None
     assert [*store.query("PAGES count(*) SINCE TURN 7 UNTIL TURN 7", session=NAME)] == [(0,)]
     ((within,),) = store.query("MUTATIONS count(*) BETWEEN TURN 7 AND TURN 7", session=NAME)
     assert within > 0
+
+
+def test_the_fidelity_of_a_session_is_of_the_moment(store: Store) -> None:
+    """Before its first rebuilt request a session has none, whatever came later; a fork has those of its past."""
+    (first,) = dicts(store, "CALLS at LIMIT 1")
+    (opened,) = dicts(store, "SESSIONS opened_at IN SESSION 'planning-220'")
+    assert opened["opened_at"] < first["at"]
+    for name, at, fidelity in (
+        (NAME, opened["opened_at"], "recorded"),
+        (NAME, first["at"], "derived"),
+        ("try-b", "2033-01-01", "derived"),
+    ):
+        asked = f"SESSIONS fidelity IN SESSION '{name}' AS OF TIME $at"
+        assert [*store.query(asked, at=at)] == [(fidelity,)]

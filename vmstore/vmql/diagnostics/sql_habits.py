@@ -55,8 +55,9 @@ def _select(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
             "sql-select", message, read[0].span, advice="write for example PAGES page, tokens WHERE tokens > 500"
         )
         return
-    shown = text[read[1].span.start : read[source].span.start].strip()
-    columns = "" if shown == "*" else f" {_edited(text, read[1:source])}"
+    by, first = (" BY", 2) if read[1].word == "DISTINCT" and source > 2 else ("", 1)
+    shown = text[read[first].span.start : read[source].span.start].strip()
+    columns = "" if shown == "*" else f"{by} {_edited(text, read[first:source])}"
     yield TypoFix("sql-select", message, SourceSpan(read[0].span.start, read[source + 1].span.end), relation + columns)
 
 
@@ -168,7 +169,27 @@ def _empty_call(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
         if name.kind == "NAME" and opened.word == "(" and closed.word == ")":
             called = text[name.span.start : name.span.end]
             span = SourceSpan(name.span.start, closed.span.end)
-            yield TypoFix("empty-call", f"{called}() counts nothing; count(*) counts rows", span, f"{called}(*)")
+            meant, advice = EMPTY.get(name.word, (None, "SHOW FUNCTIONS lists what there is and what each takes"))
+            yield TypoFix("empty-call", f"{called}() counts nothing; count(*) counts rows", span, meant, advice)
+
+
+EMPTY: Final = {"COUNT": ("count(*)", None), "NOW": ("'now'", None)}
+_JOINED: Final = "ask two statements, or join the relations in SQL: Store.sql, `vmql --sql`"
+CLAUSES_OF_SQL: Final = {
+    "HAVING": "order the groups and LIMIT them, or choose them in SQL: Store.sql, `vmql --sql`",
+    **dict.fromkeys(("JOIN", "INNER", "LEFT"), _JOINED),
+    "OFFSET": "write LIMIT n, and AFTER with the cursor of the last answer to continue it",
+    "DISTINCT": "BY x has a row for each x; in SQL count(DISTINCT x) counts them: Store.sql, `vmql --sql`",
+}
+
+
+def _clauses_of_sql(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
+    for before, piece in pairwise(read):
+        if piece.kind != "NAME" or piece.word not in CLAUSES_OF_SQL or (before.word == "LIMIT" or before.kind == "INT"):
+            continue
+        meant = "BY" if piece.word == "DISTINCT" and before.word in RELATIONS else None
+        advice = None if meant else CLAUSES_OF_SQL[piece.word]
+        yield TypoFix("sql-clause", f"VMQL has no {piece.word}", piece.span, meant, advice)
 
 
 def _unquoted(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
@@ -224,6 +245,7 @@ HABITS: Final[tuple[Callable[[str, list[LooseToken]], Iterator[TypoFix]], ...]] 
     _session,
     _limit,
     _empty_call,
+    _clauses_of_sql,
     _unquoted,
     _star,
     _is_value,

@@ -166,6 +166,10 @@ def _counted(now: str, table: str, alias: str, moment: str, what: str = "count(*
     return _THEN.format(now=now, then=f"{what} {within}")
 
 
+# All that are rebuilt, those of its past before a fork among them, without those made after the moment.
+_DERIVED = f"""s.derived - (SELECT count(*) FROM calls x INDEXED BY calls_position WHERE x.session = s.session
+ AND x.position > lane.high AND x.fidelity = {int(Fidelity.DERIVED)}) > 0"""
+
 SESSIONS = Relation(
     "SESSIONS",
     "every session: who it is, where it came from, how much it holds",
@@ -183,7 +187,7 @@ SESSIONS = Relation(
             "whether it is under way, or how it ended",
             _STANDS.format("x.status", 0),
         ),
-        Field("fidelity", word(Fidelity), "whether its requests were recorded, or one was rebuilt", "s.derived > 0"),
+        Field("fidelity", word(Fidelity), "whether its requests were recorded, or one was rebuilt", _DERIVED),
         Field(
             "turns",
             INTEGER,
