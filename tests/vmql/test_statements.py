@@ -454,7 +454,7 @@ def test_an_infinite_value_is_refused() -> None:
         message = {"role": "user", "content": "Hello."}
         made.record("s", {"messages": [message], "temperature": 1e308}, None)
         made.record("s", {"messages": [message, message], "temperature": 1e308}, None)
-        with pytest.raises(vmstore.QueryError, match="infinite") as refused:
+        with pytest.raises(vmstore.QueryError) as refused:
             made.query("CALLS sum(metadata.temperature)").to_dicts()
     assert refused.value.code == "not-finite"
 
@@ -494,8 +494,9 @@ def test_a_parameter_can_have_any_name(store: Store, name: str) -> None:
 )
 def test_bounds_that_contradict_are_refused(store: Store, bounds: str) -> None:
     """Bounds that end before they begin are refused at the first of them, not answered with nothing."""
-    with pytest.raises(vmstore.QueryError, match="ends before it begins") as refused:
+    with pytest.raises(vmstore.QueryError) as refused:
         store.query(f"PAGES count(*) {bounds}", session=NAME).to_dicts()
+    assert refused.value.code == "no-such-moment"
     unit = bounds[refused.value.span.start - len("PAGES count(*) ") :]
     assert unit.startswith(("TURN", "CALL", "TIME", "SINCE", "BETWEEN"))
 

@@ -318,7 +318,7 @@ MESSAGES = Relation(
         Field(
             "text",
             TEXT,
-            "the text of its pages, joined by line ends",
+            "the text of its pages as they arrived, joined by line ends; PAGES.text is the last version",
             "vm_said(m.session, m.message, lane.high)",
             asked=True,
         ),
