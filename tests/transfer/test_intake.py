@@ -219,7 +219,8 @@ def test_a_life_told_anew_answers_the_same(life: Life) -> None:
         names = [info.session for info in player.store.sessions()]
         if not names:
             return
-        with taken(Path(folder), bundle(player.store)) as store:
+        with memory_store(clock=player.clock) as store:
+            take(store, Path(folder), bundle(player.store))
             assert answers(store, dict(zip(names, names, strict=True))) == answers(
                 player.store, dict(zip(names, names, strict=True))
             )

@@ -29,6 +29,7 @@ from vmstore.vmql.syntax import nodes
 from vmstore.vmql.syntax.printer import show
 
 ASKED = 10  # statements a story
+WHOLE = ("METRICS", "SEGMENTS", "TAGS")  # they count from a session's beginning, so they take no SINCE
 # More happens to pages than in the stories of the gate, so that there is something to ask about.
 DEEDS = (
     *("say", "say", "say", "pack", "pack", "pack", "update", "annotate", "annotate", "compress", "link", "turn"),
@@ -90,9 +91,9 @@ def scoped(
         as_of = nodes.MomentNode(unit="position", value=nodes.Value(value=position))
     told = msgspec.structs.replace(tail, scope=nodes.InSession(name=nodes.Value(value=name)), as_of=as_of)
     rows = naive.rows(relation, name, position)
-    if as_of is None and data.draw(st.booleans(), "since"):
+    if as_of is None and relation not in WHOLE and data.draw(st.booleans(), "since"):
         since = data.draw(st.integers(1, position), "since position")
-        until = data.draw(st.integers(1, position), "until position")
+        until = data.draw(st.integers(since, position), "until position")
         told = msgspec.structs.replace(
             told,
             since=nodes.MomentNode(unit="position", value=nodes.Value(value=since)),
