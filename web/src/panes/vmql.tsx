@@ -50,6 +50,17 @@ function Box({ query }: { query: string }) {
   const [picked, setPicked] = useState(-1);
   useEffect(() => setTyped(query), [query]);
   const asking = useRef(0);
+  const cursor = useRef(0); // where the offer replaces from: typing goes on while the store is asked
+  const narrow = (text: string, at: number): void => {
+    const grown = at - cursor.current;
+    cursor.current = at;
+    setOffer((offer) =>
+      offer
+        .map((item) => ({ ...item, replaces: item.replaces + grown }))
+        .filter((item) => item.replaces >= 0 && item.text.toLowerCase().startsWith(text.slice(at - item.replaces, at).toLowerCase())),
+    );
+    setPicked(-1);
+  };
   const complete = async (text: string, at: number): Promise<void> => {
     const mine = ++asking.current;
     const found = await source.value!.complete(which.value, text, at).catch((): Candidate[] => []);
@@ -118,6 +129,7 @@ function Box({ query }: { query: string }) {
           value={typed}
           onInput={(event) => {
             setTyped(event.currentTarget.value);
+            narrow(event.currentTarget.value, event.currentTarget.selectionStart);
             void complete(event.currentTarget.value, event.currentTarget.selectionStart);
           }}
           onKeyDown={pressed}
