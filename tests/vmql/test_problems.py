@@ -48,6 +48,13 @@ def test_a_mistake_over_lines_is_shown_on_its_first() -> None:
     assert pointed("ab\ncd", 1, 5) == "line 1: ab\n         ^"
 
 
+def test_no_control_character_is_shown_as_it_is() -> None:
+    """The line over the caret holds a visible sign for each control character, and the caret stays under its place."""
+    line, caret = pointed("a\x1b[31m\x7f\u202e! b", 8, 9).split("\n")
+    assert line.isprintable() and line == "line 1: a\u241b[31m\ufffd\ufffd! b"
+    assert line[caret.index("^")] == "!"
+
+
 def test_a_query_error_is_one_of_the_store() -> None:
     """A query error can be caught as any other of vmstore's, and says its words and its hint."""
     with pytest.raises(VmstoreError, match=r"no statement begins with `PAGE`; did you mean PAGES\?"):

@@ -82,6 +82,14 @@ def test_jsonl_is_one_object_a_row() -> None:
     assert [tuple(line.values()) for line in lines] == ROWS and list(lines[0]) == [c.name for c in COLUMNS]
 
 
+@pytest.mark.parametrize("mode", ["json", "jsonl"])
+def test_columns_of_one_name_keep_their_values(mode: str) -> None:
+    """A row has a value for each column, the second of a name under a numbered key."""
+    twice = (Named("n", "integer"), Named("n", "integer"), Named("n_2", "integer"))
+    shown = json.loads(written(mode, answer([(1, 2, 3)], twice)))
+    assert (shown["rows"][0] if mode == "json" else shown) == {"n": 1, "n_3": 2, "n_2": 3}
+
+
 def test_csv_can_be_read_again() -> None:
     """A reader of CSV gets back titles and values, line ends and quotes in them included."""
     told = list(csv.reader(io.StringIO(written("csv"))))

@@ -42,7 +42,10 @@ class QueryError(InputError):
         return self.message if self.hint is None else f"{self.message}; {self.hint}"
 
     def pointed(self) -> str:
-        """The line of the text that is wrong and a caret under the place; "" where there is no text."""
+        """The line of the text that is wrong and a caret under the place; "" where there is no text.
+
+        A control character is shown as one visible sign, so that a log or a terminal obeys none.
+        """
         if not self.text:
             return ""
         start = min(self.span.start, len(self.text))
@@ -59,7 +62,14 @@ class QueryError(InputError):
         # Tabs stay tabs, so that the caret stands where the eye sees the place.
         indent = "".join("\t" if sign == "\t" else " " for sign in line[:before])
         head = f"line {number}: "
-        return f"{head}{line}\n{' ' * len(head)}{indent}{'^' * width}"
+        return f"{head}{''.join(map(_visible, line))}\n{' ' * len(head)}{indent}{'^' * width}"
+
+
+def _visible(sign: str) -> str:
+    """A character as it is shown: Unicode's picture of a control character, a tab as it is."""
+    if sign.isprintable() or sign == "\t":
+        return sign
+    return chr(0x2400 + ord(sign)) if sign < " " else "\ufffd"
 
 
 def near(word: str, known: Iterable[str]) -> str | None:

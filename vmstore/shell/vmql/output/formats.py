@@ -15,6 +15,7 @@ from vmstore.shell.terminal.format import clean, cut, wide
 from vmstore.shell.terminal.format import level as level_word
 from vmstore.shell.terminal.layout import GAP, Line, StyledText, TableColumn, row_of
 from vmstore.shell.terminal.render import Screen
+from vmstore.vmql.execution.result import unlike
 
 MODES = ("table", "line", "json", "jsonl", "csv", "markdown")
 
@@ -58,12 +59,15 @@ def write(answer: QueryOutput, mode: str, screen: Screen) -> int:
 
 
 def as_json(answer: QueryOutput, screen: Screen) -> int:
-    """The whole answer as one object on one line; the line is cut short where the query fails half-way."""
+    """The whole answer as one object on one line; the line is cut short where the query fails half-way.
+
+    Of columns of one name the second `n` is `n_2` in the rows, and `n` in `columns`.
+    """
     columns = [{"name": column.name, "type": column.type} for column in answer.columns]
     screen.out.write(f'{{"basis": {to_json(answer.basis)}, "columns": {to_json(columns)}, "rows": [')
-    count = 0
+    keys, count = unlike(answer.names), 0
     for chunk in answer.chunks:
-        rows = ", ".join(to_json(dict(zip(answer.names, row, strict=True))) for row in chunk)
+        rows = ", ".join(to_json(dict(zip(keys, row, strict=True))) for row in chunk)
         screen.out.write(", " + rows if count and rows else rows)
         count += len(chunk)
     screen.out.write(f"], {to_json(answer.end())[1:]}\n")
@@ -71,12 +75,12 @@ def as_json(answer: QueryOutput, screen: Screen) -> int:
 
 
 def as_jsonl(answer: QueryOutput, screen: Screen) -> int:
-    """Each row as an object on a line of its own."""
-    names = answer.names
+    """Each row as an object on a line of its own, its keys as in `as_json`."""
+    keys = unlike(answer.names)
     return _counted(
         answer.chunks,
         lambda chunk: screen.out.write(
-            "".join(to_json(dict(zip(names, row, strict=True))) + "\n" for row in chunk),
+            "".join(to_json(dict(zip(keys, row, strict=True))) + "\n" for row in chunk),
         ),
     )
 
