@@ -156,7 +156,7 @@ class Model:
         return sorted(here.values(), key=lambda shown: shown.rank)
 
     def pages(self, session: str, position: int = HEAD) -> list[Page]:
-        """Every page there was; one shown in a shorter form counts what is shown of it."""
+        """Every page there was; one in the context counts what is shown of it."""
         versions = self.versions(session, position)
         context = {shown.page: shown for shown in self.context(session, position)}
         found = []
@@ -165,7 +165,7 @@ class Model:
                 page, shown = fact.position, context.get(fact.position)
                 full = [c for c in versions[page] if c.level == Level.FULL][-1]
                 level = shown.level if shown else Level.FULL
-                counted = next(c for c in versions[page] if shown and c.position == shown.content) if level else full
+                counted = next(c for c in versions[page] if c.position == shown.content) if shown else full
                 tier = Tier.L0 if shown else Tier.L2
                 found.append(Page(page, fact.mutation, turn, call, fact.at, tier, level, full.version, counted))
         return found

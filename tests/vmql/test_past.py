@@ -35,7 +35,7 @@ def store() -> Store:
     trip.fork("trip-b", call=2)
     for version, text in ((2, b"Where is Nara?"), (3, b"Where is it?")):
         with trip.batch(at_us=3_000_000) as batch:
-            batch.add(Update(4, version, batch.cell(text), len(text), 4))
+            batch.add(Update(4, version, batch.cell(text), len(text), 9 + version))
     made.record("trip", talk("Where is it?", said), None, at_us=4_000_000)
     made.record("trip", talk("Where is it?", said, then), None, at_us=5_000_000)
     made.record("trip-b", talk(first, said, then, "Near Nara."), None, at_us=6_000_000)
@@ -119,3 +119,18 @@ def test_returns_are_those_up_to_the_moment() -> None:
             assert list(got) == wanted, (session, position)
             told += len(wanted)
     assert told == 2 + 1 + 2
+
+
+def test_sizes_are_of_what_the_prompt_shows(store: Store) -> None:
+    """At every position a page in the prompt has the tokens of what is shown there, also where it was changed since."""
+    sizes = set()
+    for session in both(store):
+        for position in range(6, session.info().position + 1):
+            shown = {page.page: page.tokens for page in session.context(position=position).pages}
+            asked = "PAGES page, tokens AS OF POSITION $at WHERE tier = L0"
+            assert dict(store.query(asked, session=session.name, at=position)) == shown, (session, position)
+            pages = session.pages(position=position, tier=0, order_by="tokens")
+            assert {page.page: page.tokens for page in pages} == shown
+            assert [page.tokens for page in pages] == sorted(shown.values(), reverse=True)
+            sizes.add(shown["p4"])
+    assert len(sizes) == 2

@@ -76,7 +76,7 @@ def described(lane: Branch, position: int, pages: Sequence[int]) -> list[Page]:
 
 
 class CountedSize(NamedTuple):
-    """What a page's size is of: its place in L0, or its last full version."""
+    """What a page's size is of: what its place in L0 shows, or its last full version, whose number is `version`."""
 
     held: ResidentRow | None
     version: int
@@ -85,19 +85,16 @@ class CountedSize(NamedTuple):
 
 
 def _contents_at(lane: Branch, position: int, born: Mapping[int, Any]) -> dict[int, CountedSize]:
-    """The last full version of each page, and the size of what it shows where that is a shorter form."""
+    """The last full version of each page, and the size of what the prompt shows of it where it is there."""
     found = {page: CountedSize(None, 1, tokens, size) for page, tokens, size, *_ in born.values()}
     listed = json.dumps(list(born))
     for stretch in reversed(lane.upto(position)):
         for page, *later in lane.db.execute(_LATER, (listed, stretch.session, stretch.high)):
             found[page] = CountedSize(None, *later)
     residents = [resident for resident in resident_at(lane, position) if resident.page in found]
-    shown: dict[int, Any] = {at: size for at, *size in lane.rows(_SHOWN, [r.content for r in residents if r.level])}
+    shown: dict[int, Any] = {at: size for at, *size in lane.rows(_SHOWN, [r.content for r in residents])}
     for resident in residents:
-        full = found[resident.page]
-        found[resident.page] = CountedSize(
-            resident, full.version, *(shown[resident.content] if resident.level else full[2:])
-        )
+        found[resident.page] = CountedSize(resident, found[resident.page].version, *shown[resident.content])
     return found
 
 
@@ -174,7 +171,7 @@ _PAGES = """SELECT page, tokens, size, message, type, role, modality, mime, impo
 _LATER = """SELECT c.page, c.version, c.tokens, c.size
   FROM json_each(?) one CROSS JOIN changes c INDEXED BY changes_page
    ON c.session = ? AND c.page = one.value AND c.position <= ? AND c.level = 0 ORDER BY c.position"""
-_SHOWN = """SELECT position, tokens, size FROM changes
+_SHOWN = """SELECT position, tokens, size FROM versions
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
 _REPRESENTS = f"""SELECT l.source, l.target, l.position FROM json_each(?) one CROSS JOIN links l
    ON l.session = ? AND l.source = one.value AND l.position <= ? AND l.kind = {int(LinkKind.REPRESENTS)}"""

@@ -220,7 +220,7 @@ def _sizes(lane: Branch, position: int) -> dict[int, int]:
     found: dict[int, int] = {}
     for stretch in reversed(lane.upto(position)):
         found.update(lane.db.execute(_CHANGED, (stretch.session, stretch.high)))
-    shown = {r.content: r.page for r in resident_at(lane, position) if r.level}
+    shown = {r.content: r.page for r in resident_at(lane, position)}
     found.update((shown[content], tokens) for content, tokens in lane.rows(_TOKENS, shown))
     return found
 
@@ -251,4 +251,4 @@ def faults_of(lane: Branch, position: int) -> list[Fault]:
 _ONE = "SELECT page, tokens, importance FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"
 _CHANGED = """SELECT page, tokens FROM changes INDEXED BY changes_page
   WHERE session = ? AND position <= ? AND level = 0 ORDER BY page, position"""
-_TOKENS = "SELECT position, tokens FROM changes WHERE session = ? AND position IN (SELECT value FROM json_each(?))"
+_TOKENS = "SELECT position, tokens FROM versions WHERE session = ? AND position IN (SELECT value FROM json_each(?))"

@@ -10,6 +10,8 @@ from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relatio
 from vmstore.vmql.relations.shared_columns import SESSION, USER, WITHIN, WRITER, beside, maker, rows, scan
 
 _ACTOR = maker(column_types.case({int(role): role.word for role in Role}).format("p.role"))
+# A page's first content stands in its own row, what came later in `changes`.
+_SHOWN = "iif(h.content = p.page, p.{0}, coalesce(s.{0}, c.{0}, p.{0}))"
 _MIME = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
 
 
@@ -31,10 +33,10 @@ PAGES = Relation(
             "tokens",
             INTEGER,
             "estimated tokens of what is shown of it, or of its full content",
-            "coalesce(s.tokens, c.tokens, p.tokens)",
+            _SHOWN.format("tokens"),
             ("shown", "latest"),
         ),
-        Field("bytes", INTEGER, "bytes of the same", "coalesce(s.size, c.size, p.size)", ("shown", "latest")),
+        Field("bytes", INTEGER, "bytes of the same", _SHOWN.format("size"), ("shown", "latest")),
         Field(
             "importance",
             REAL,
@@ -143,9 +145,8 @@ PAGES = Relation(
         ),
         "shown": Join(
             by(
-                "LEFT JOIN changes s ON h.level > 0 AND s.session = p.session AND s.position = h.content",
-                chain="LEFT JOIN changes s ON h.level > 0 AND s.session = vm_owner(:head, h.content)"
-                " AND s.position = h.content",
+                "LEFT JOIN changes s ON s.session = p.session AND s.position = h.content",
+                chain="LEFT JOIN changes s ON s.session = vm_owner(:head, h.content) AND s.position = h.content",
             ),
             needs=("here",),
         ),
