@@ -14,7 +14,7 @@ from collections import Counter, namedtuple
 from collections.abc import Iterator, Sequence
 
 from vmstore.core import mutation as m
-from vmstore.core.page import Level, Origin, Standing, Tier
+from vmstore.core.page import Level, LinkKind, Origin, Standing, Tier
 from vmstore.core.tags import TagDepth
 
 HEAD = 1 << 62
@@ -31,6 +31,7 @@ Said = namedtuple("Said", "message turn call envelope")
 Content = namedtuple("Content", "position version level told")
 # A page in the context: which content, at which level and rank, since when unbroken.
 Shown = namedtuple("Shown", "page content level rank since")
+AGAINST = LinkKind.SUPERSEDES, LinkKind.CONTRADICTS
 # A page in the context (tier 0) or not; `counted` is the content its tokens and bytes are of.
 Page = namedtuple("Page", "page born turn call at tier level version counted")
 # A link met on a walk, `depth` steps from where it began.
@@ -178,9 +179,13 @@ class Model:
             match fact.mutation:
                 case m.Create(links=links) if fact.position == page:
                     events = ["create", *("link" for _ in set(links))]
+                case m.Create(links=links):  # what replaces a page, or speaks against it, is told of both
+                    events = ["link" for kind, target in set(links) if target == page and kind in AGAINST]
                 case _ if isinstance(fact.mutation, OF_A_PAGE) and fact.mutation.page == page:
                     events = [fact.mutation.kind]
                 case m.Link(source=told) | m.Unlink(source=told) | m.Segment(summary=told) if told == page:
+                    events = [fact.mutation.kind]
+                case m.Link(target=to, link=kind) | m.Unlink(target=to, link=kind) if to == page and kind in AGAINST:
                     events = [fact.mutation.kind]
                 case m.Search(found=told) if page in told:
                     events = ["search"]

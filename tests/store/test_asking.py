@@ -10,6 +10,8 @@ import pytest
 from tests.capture.words import LONG, NOTE, lines, request, said, system, user
 from tests.store.kept import told_in_memory
 from vmstore.core.asof import Call, Position, Turn
+from vmstore.core.mutation import Link, Unlink
+from vmstore.core.page import LinkKind
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.results import Page, to_json
 from vmstore.store.session import Session
@@ -109,6 +111,27 @@ def test_a_return_is_another_stay() -> None:
         session = store.session("s")
         told = [(event.event, event.call) for event in session.lineage.history(session.pages()[1].page)]
         assert told == [("create", 0), ("enter", 1), ("leave", 2), ("enter", 3)]
+
+
+def test_what_replaces_a_page_is_in_its_history() -> None:
+    """A history tells what superseded or contradicted the page and when that ended, in forks too, and no other link."""
+    with memory_store() as store:
+        store.record("s", request([user("Oslo"), said("Bergen"), user("Oslo, not Bergen")]))
+        first, other, last = (int(page.page[1:]) for page in store.session("s").pages())
+        fork = store.session("s").fork("f", call=1)
+        for session in (store.session("s"), fork):
+            with session.batch() as batch:
+                batch.add(Link(last, first, LinkKind.RELATED_TO))
+                batch.add(Link(last, other, LinkKind.SUPERSEDES))
+                batch.add(Link(first, other, LinkKind.CONTRADICTS))
+                batch.add(Unlink(last, other, LinkKind.SUPERSEDES))
+            events = session.lineage.history(f"p{other}")
+            assert [(event.event, event.detail) for event in events if event.position > last and event.detail] == [
+                ("link", f"superseded by p{last}"),
+                ("link", f"contradicted by p{first}"),
+                ("unlink", f"superseded by p{last}"),
+            ]
+            assert not [event for event in session.lineage.history(f"p{first}") if "related" in (event.detail or "")]
 
 
 # ---- links

@@ -36,6 +36,9 @@ def history_of(lane: Branch, page: int, position: int) -> list[Event]:
         for name, sql in _LINKED.items():
             for kind, target, at in lane.db.execute(sql, args):
                 events.append((at, 1, {"event": name, "detail": f"{LinkKind(kind).word} {page_name(target)}"}))
+        for name, sql in _SPOKEN_AGAINST.items():
+            for kind, source, at in lane.db.execute(sql, args):
+                events.append((at, 1, {"event": name, "detail": f"{_BY[kind]} {page_name(source)}"}))
         events += [(at, 1, {"event": "flush"}) for (at,) in lane.db.execute(_FLUSHED, args)]
         events += [(at, 1, {"event": "tag", "detail": detail}) for at, detail in _tagged(lane, args)]
         events += [(at, 1, {"event": "annotate", "detail": detail}) for at, detail in _said(lane, stretch, page)]
@@ -130,6 +133,13 @@ _CONTENTS = """SELECT position, version, level, tokens, method FROM versions
 _LINKED = {
     "link": "SELECT kind, target, position FROM links WHERE session = ? AND source = ? AND position <= ?",
     "unlink": "SELECT kind, target, position FROM unlinks WHERE session = ? AND source = ? AND position <= ?",
+}
+# Links from other pages that change what a page is worth: its own history must say so.
+_BY = {int(LinkKind.SUPERSEDES): "superseded by", int(LinkKind.CONTRADICTS): "contradicted by"}
+_SPOKEN_AGAINST = {
+    name: f"SELECT kind, source, position FROM {table} WHERE session = ? AND target = ? AND position <= ?"
+    f" AND source <> target AND kind IN ({', '.join(map(str, _BY))})"
+    for name, table in (("link", "links"), ("unlink", "unlinks"))
 }
 _FLUSHED = "SELECT position FROM flushes WHERE session = ? AND page = ? AND position <= ?"
 _NOTES = """SELECT position, importance, status, valid_from, valid_to, anchors FROM notes n
