@@ -177,15 +177,14 @@ class Model:
         for fact in self.seen(session, position):
             events = list[str]()
             match fact.mutation:
-                case m.Create(links=links) if fact.position == page:
-                    events = ["create", *("link" for _ in set(links))]
                 case m.Create(links=links):  # what replaces a page, or speaks against it, is told of both
-                    events = ["link" for kind, target in set(links) if target == page and kind in AGAINST]
+                    events = ["create"] * (fact.position == page)
+                    events += ["link" for k, to in set(links) if fact.position == page or (to == page and k in AGAINST)]
                 case _ if isinstance(fact.mutation, OF_A_PAGE) and fact.mutation.page == page:
                     events = [fact.mutation.kind]
-                case m.Link(source=told) | m.Unlink(source=told) | m.Segment(summary=told) if told == page:
-                    events = [fact.mutation.kind]
-                case m.Link(target=to, link=kind) | m.Unlink(target=to, link=kind) if to == page and kind in AGAINST:
+                case m.Link(source=a, link=k, target=b) | m.Unlink(source=a, link=k, target=b):
+                    events = [fact.mutation.kind] * (a == page or (b == page and k in AGAINST))
+                case m.Segment(summary=told) if told == page:
                     events = [fact.mutation.kind]
                 case m.Search(found=told) if page in told:
                     events = ["search"]
@@ -203,14 +202,10 @@ class Model:
                 said.pop(alias, None)
                 if told.canonical is not None:
                     said[alias] = self.cell(session, fact.position, told.canonical).decode()
-        found: dict[str, str] = {}
-        for alias in said:
-            passed = [alias]
-            while passed[-1] in said and len(passed) <= len(said):
-                passed.append(said[passed[-1]])
-            if passed[-1] not in said:
-                found[alias] = passed[-1]
-        return found
+        ends = dict(said)
+        for _ in said:
+            ends = {alias: said.get(end, end) for alias, end in ends.items()}
+        return {alias: end for alias, end in ends.items() if end not in said}
 
     def depths(self, session: str, position: int = HEAD) -> dict[str, str]:
         """How much of a tag is shown, where somebody said so."""

@@ -77,5 +77,5 @@ def test_the_model_stays_small_and_alone() -> None:
     assert ours <= {
         "vmstore.core.mutation",
         "vmstore.core.tags.TagDepth",
-        *(f"vmstore.core.page.{name}" for name in ("Level", "Origin", "Standing", "Tier")),
+        *(f"vmstore.core.page.{name}" for name in ("Level", "LinkKind", "Origin", "Standing", "Tier")),
     }
