@@ -36,6 +36,11 @@ def iso(at: int | None) -> str | None:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)).isoformat().replace("+00:00", "Z")
 
 
+def _status(reply: m.Reply | None) -> str:
+    """How a call ended, by its last reply."""
+    return "open" if reply is None else Status(reply.status).word
+
+
 def _tokens_of(mutation: m.AnyMutation) -> int | None:
     """The tokens that a mutation brings or makes room for; what a search was answered with it neither brings."""
     if isinstance(mutation, m.Search):
@@ -145,7 +150,7 @@ class Naive:
                     "turn": call.turn,
                     "position": call.position,
                     "at": iso(call.at),
-                    "status": "open" if reply is None else Status(reply.status).word,
+                    "status": _status(reply),
                     "fidelity": Fidelity(call.pack.fidelity).word,
                     "tokens": call.pack.tokens,
                     "pages": call.pack.leaves,
@@ -340,6 +345,7 @@ class Naive:
     def _messages(self, session: str, position: int) -> list[Row]:
         born = [f.mutation for f in self.model.seen(session, position) if isinstance(f.mutation, m.Create)]
         ats = {fact.position: fact.at for fact in self.model.seen(session, position)}
+        calls = self.model.calls(session, position)
         return [
             {
                 "message": f"m{number}",
@@ -350,6 +356,7 @@ class Naive:
                 "at": iso(ats[number]),
                 "role": Role(said.message.role).word,
                 "slot": Slot(said.message.slot).word,
+                "status": None if said.message.reply_to is None else _status(calls[said.message.reply_to].reply),
                 "tokens": sum(page.tokens for page in born if page.message == number),
                 "pages": sum(page.message == number for page in born),
             }

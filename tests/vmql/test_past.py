@@ -8,8 +8,8 @@ import pytest
 
 import vmstore
 from tests.inner import inner_batch
-from vmstore.core.mutation import Create, Pack, Update
-from vmstore.core.page import Fidelity
+from vmstore.core.mutation import Create, Message, Pack, Reply, Update
+from vmstore.core.page import Fidelity, Role, Slot, Status
 from vmstore.core.text.tokenizer import words
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -134,3 +134,27 @@ def test_sizes_are_of_what_the_prompt_shows(store: Store) -> None:
             assert [page.tokens for page in pages] == sorted(shown.values(), reverse=True)
             sizes.add(shown["p4"])
     assert len(sizes) == 2
+
+
+def test_messages_say_how_the_call_they_answer_had_ended() -> None:
+    """A message says `open` until a reply is seen, then the last one's, also a fork's to a call of its past."""
+    store = vmstore.memory_store()
+    store.record("trip", talk("Where is Kyoto?"), None, at_us=1)
+    child = store.session("trip").fork("trip-b", call=1)
+    with inner_batch(child, 2) as batch:
+        said = batch.add(Message(Role.ASSISTANT, Slot.MESSAGES, batch.cell(b"{}"), reply_to=1))
+    ended = []
+    for status in (Status.FAILED, Status.OK):
+        with inner_batch(child, 3) as batch:
+            ended.append(batch.add(Reply(1, status)))
+    wanted = {said: "open", ended[0]: "failed", ended[1]: "ok"}
+    for position, status in wanted.items():
+        for scope in ("IN SESSION trip-b", "ACROSS SESSIONS"):
+            until = "" if scope != "IN SESSION trip-b" else f"AS OF POSITION {position}"
+            told = dict(store.query(f"MESSAGES message, status {scope} {until}"))
+            assert told[f"m{said}"] == (status if until else "ok"), (position, scope)
+        calls = store.query("CALLS status AS OF POSITION $at", session="trip-b", at=position)
+        assert [row[0] for row in calls] == [status]
+    grand = child.fork("trip-c", position=ended[0])
+    assert dict(store.query("MESSAGES message, status", session=grand.name))[f"m{said}"] == "failed"
+    assert {row[0] for row in store.query("MESSAGES status WHERE role = user ACROSS SESSIONS")} == {None}

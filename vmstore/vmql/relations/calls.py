@@ -291,6 +291,19 @@ SESSIONS = Relation(
     wide=True,
 )
 
+# The last reply that is seen, to a call of the message's own session or of one that it forked from.
+_ANSWERED = f"""WITH RECURSIVE past(session, high) AS (SELECT m.session, lane.high
+  UNION ALL SELECT s.parent, min(past.high, s.fork_position) FROM past CROSS JOIN sessions s
+   ON s.session = past.session AND s.origin = {int(Origin.FORK)} AND s.parent IS NOT NULL)
+ SELECT x.status FROM (
+  SELECT o.position AS at, o.status AS status FROM others o WHERE o.call = m.reply_to AND o.session IN (0, m.session)
+  UNION ALL SELECT c.replied, c.status FROM past CROSS JOIN calls c
+   ON c.session = past.session AND c.call = m.reply_to AND c.replied <= past.high
+  UNION ALL SELECT r.position, r.status FROM past CROSS JOIN replies r
+   ON r.session = past.session AND r.call = m.reply_to AND r.position <= past.high
+   AND past.session <> m.session) x
+ ORDER BY x.at DESC LIMIT 1"""
+
 MESSAGES = Relation(
     "MESSAGES",
     "every chat message that arrived",
@@ -306,12 +319,8 @@ MESSAGES = Relation(
         Field(
             "status",
             word(Status),
-            "how the call it answers ended",
-            "coalesce((SELECT o.status FROM others o WHERE o.call = m.reply_to AND o.session IN (0, m.session)"
-            " AND o.position > coalesce((SELECT c.replied FROM calls c WHERE c.session = m.session"
-            " AND c.call = m.reply_to AND c.replied <= lane.high), 0)),"
-            " (SELECT c.status FROM calls c WHERE c.session = m.session AND c.call = m.reply_to"
-            " AND c.replied <= lane.high))",
+            "how the call it answers ended; null where it answers none",
+            f"iif(m.reply_to IS NULL, NULL, coalesce(({_ANSWERED}), 0))",
         ),
         Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)", ("parts",)),
         Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)", ("parts",)),
