@@ -94,7 +94,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("aliases", "depth"),
     ),
     "LINKS": ("session", "source", "target", "kind", "position"),
-    "MESSAGES": ("message", "session", "turn", "call", "position", "at", "role", "slot", "tokens", "pages"),
+    "MESSAGES": ("message", "session", "turn", "call", "position", "at", "role", "slot", "status", "tokens", "pages"),
     "RESIDENCIES": (
         *("page", "session", "level", "from_position", "to_position", "from_call", "to_call"),
         *("since_position", "tokens", "pinned", "reason"),

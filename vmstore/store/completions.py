@@ -13,6 +13,7 @@ from vmstore.vmql.diagnostics.complete import Expect, completions
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS
 from vmstore.vmql.relations.relation import Relation
+from vmstore.vmql.scalars import SCALARS
 from vmstore.vmql.syntax.printer import quoted
 
 MOST = 50  # names of one kind
@@ -64,7 +65,8 @@ class Candidates:
         if kind == "column" and relation is not None:
             yield from ((field.name, field.meaning) for field in relation.fields.values())
         elif kind == "function":
-            yield from ((f"{name}(", aggregate.meaning) for name, aggregate in AGGREGATES.items())
+            yield from ((f"{name}(", function.meaning) for name, function in AGGREGATES.items())
+            yield from ((f"{name}(", function.meaning) for name, function in SCALARS.items())
         elif kind == "value":
             yield from self._values(expect)
         elif kind in NAMED:

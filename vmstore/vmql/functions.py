@@ -17,6 +17,7 @@ from vmstore.errors import CorruptError
 from vmstore.views.erased_cells import erased_at, seen
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import is_whole
+from vmstore.vmql import scalars as row_functions
 from vmstore.vmql.column_types import INTEGER, REAL, TEXT, ColumnType
 from vmstore.vmql.host import Host
 
@@ -280,4 +281,5 @@ def register(db: apsw.Connection, world: Host) -> CellReader:
         db.create_scalar_function(name, function, deterministic=True)
     for name, (kind, count) in ORDERED.items():
         db.create_aggregate_function(name, kind, count)
+    row_functions.register(db)
     return contents

@@ -7,13 +7,14 @@ statement is run, because parameters and page names are known only then.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vmstore.core.address import page_position
 from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, ColumnType
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.planner.values import ValueSlot, a_type, check, fault, no_word
 from vmstore.vmql.relations.relation import ACROSS, Field, Relation, Shape
+from vmstore.vmql.scalars import NUMBERS, SCALARS, Scalar, fits
 from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.nodes import (
     And,
@@ -34,7 +35,6 @@ from vmstore.vmql.syntax.nodes import (
     Word,
 )
 
-NUMBERS = ("integer", "real")
 OPS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -45,6 +45,12 @@ class Term(NamedTuple):
     form: ColumnType
     name: str
     sums: bool = False
+    single: tuple[Term, ...] = ()  # the columns in it that are of a row; of a column itself
+
+    @property
+    def loose(self) -> tuple[Term, ...]:
+        """The values of a row it is made of, which may differ within a group."""
+        return self.single or (() if self.sums or self.sql.startswith(":") else (self,))
 
     @property
     def ordered(self) -> str:
@@ -70,7 +76,7 @@ class Binder:
         self.order = relation.order if shape != ACROSS else (*relation.across, *relation.order)
         self.needs: dict[str, None] = {}  # joins, in the order they were asked for
         self.places: list[ValueSlot] = []
-        self.paths: dict[str, str] = {}  # into JSON, and where each stands
+        self.fixed: dict[tuple[type, object], str] = {}  # values that are part of an expression, and where each stands
         self.patterns: list[tuple[str, Value | Param | Word]] = []  # of CONTEXT MATCHES
 
     # ---- values of a row
@@ -80,8 +86,9 @@ class Binder:
         match expr:
             case Word():
                 return self._column(expr)
-            case Apply():
-                return self._aggregate(expr)
+            case Apply(name=name):
+                scalar = SCALARS.get(name.lower())
+                return self._aggregate(expr) if scalar is None else self._scalar(expr, scalar)
             case Value(value=value):
                 form = _form_of(value)
                 return Term(self.place(expr, form, "a value"), form, str(value))
@@ -120,10 +127,15 @@ class Binder:
                 word.span,
                 hint="only columns of type json have paths",
             )
-        path = "$" + "".join(f'."{step}"' for step in word.path[1:])
-        if path not in self.paths:  # one place a path, so that the same path is the same SQL in BY and beside it
-            self.paths[path] = self.place(Value(value=path), TEXT, "a path")
-        return Term(f"({_operand(field.sql)} ->> {self.paths[path]})", ANY, ".".join(word.path))
+        path = self.constant("$" + "".join(f'."{step}"' for step in word.path[1:]), TEXT)
+        return Term(f"({_operand(field.sql)} ->> {path})", ANY, ".".join(word.path))
+
+    def constant(self, value: Any, form: ColumnType) -> str:
+        """The one place of a value within an expression: the same expression is the same SQL in BY and beside it."""
+        key = type(value), value
+        if key not in self.fixed:
+            self.fixed[key] = self.place(Value(value=value), form, "a value")
+        return self.fixed[key]
 
     def need(self, joins: tuple[str, ...]) -> None:
         """Has the plan join tables, those they need first."""
@@ -135,9 +147,9 @@ class Binder:
         name = apply.name.lower()
         known = AGGREGATES.get(name)
         if known is None:
-            meant = near(name, AGGREGATES)
+            meant = near(name, (*AGGREGATES, *SCALARS))
             hint = f"did you mean {meant}(…)?" if meant else "SHOW FUNCTIONS lists them"
-            known_names = tuple(AGGREGATES)
+            known_names = (*AGGREGATES, *SCALARS)
             raise fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, known_names, hint)
         if apply.star:
             if name != "count":
@@ -154,6 +166,40 @@ class Binder:
         share, shown = self._share(apply)
         made: Term = known.bound(of, share, shown, self.in_order())
         return made
+
+    def _scalar(self, apply: Apply, known: Scalar) -> Term:
+        count = len(known.takes)
+        if apply.star or not known.needed <= len(apply.args) <= count:
+            given = "*" if apply.star else str(len(apply.args))
+            takes = str(count) if known.needed == count else f"{known.needed} to {count}"
+            message = f"{known.name} takes {takes}, not {given}"
+            raise fault(message, "wrong-arguments", apply.span, hint=f"write {known.written}")
+        of = [self._argument(expr) for expr in apply.args]
+        for term, types, expr in zip(of, known.takes, apply.args, strict=False):
+            if not fits(term.form.type, types):
+                wanted = " or ".join(map(a_type, types))
+                message = f"{known.name} takes {wanted}, and {term.name} is {a_type(term.form.type)}"
+                raise fault(message, "wrong-type", expr.span, hint=f"write {known.written}")
+        gives = known.gives
+        if gives is None and not all(_comparable(of[0].form, term.form) for term in of[1:]):
+            if any(term.form.type != "text" for term in of):
+                message = f"{of[0].name} is {a_type(of[0].form.type)} and {of[1].name} {a_type(of[1].form.type)}"
+                raise fault(message, "wrong-type", apply.span, hint="write values of one type")
+            gives = TEXT  # names or words of two kinds: what is shown of each
+        sql = known.of_list if known.of_list and of[0].form.type == "list" else known.sql
+        if len(of) < count:
+            sql = sql.replace(f", {{{count - 1}}}", "")
+        shown = [term.text if term.form.type == "text" and gives else term.sql for term in of]
+        name = f"{known.name}({', '.join(term.name for term in of)})"
+        loose = tuple(part for term in of for part in term.loose)
+        return Term(sql.format(*shown), gives or of[0].form, name, any(term.sums for term in of), loose)
+
+    def _argument(self, expr: Expr) -> Term:
+        """A value that an expression is made of."""
+        if isinstance(expr, Value) and expr.value is not None:
+            form = _form_of(expr.value)
+            return Term(self.constant(expr.value, form), form, str(expr.value))
+        return self.term(expr)
 
     def _share(self, apply: Apply) -> tuple[str, str]:
         """The second argument of quantile, and how it is written."""
@@ -202,7 +248,7 @@ class Binder:
                 return self._has(item, among, negated)
             case ContextMatches(pattern=pattern):
                 return self._in_context(expr, pattern)
-            case Word():
+            case Word() | Apply():
                 return self._truth(expr)
             case Value(value=bool(value)):
                 return "1" if value else "0"
@@ -210,8 +256,8 @@ class Binder:
                 return self.place(expr, BOOLEAN, "a condition")
         raise fault("this is no condition", "not-a-condition", expr.span, hint="compare it with something")
 
-    def _truth(self, word: Word) -> str:
-        of = self._column(word)
+    def _truth(self, word: Word | Apply) -> str:
+        of = self._plain(word)
         if of.form.type not in ("boolean", "json"):
             raise fault(
                 f"{of.name} is {a_type(of.form.type)}, no condition",
@@ -232,7 +278,7 @@ class Binder:
 
     def _compare(self, expr: Compare) -> str:
         left, right = expr.left, expr.right
-        if isinstance(left, Value | Param) and isinstance(right, Word) and expr.op in _FLIPPED:
+        if isinstance(left, Value | Param) and isinstance(right, Word | Apply) and expr.op in _FLIPPED:
             flipped = _FLIPPED[expr.op]
             return self._compare(Compare(op=flipped, left=right, right=left, span=expr.span))
         of = self._plain(left)
@@ -286,23 +332,26 @@ class Binder:
             raise fault(f"{of.name} is a list", "wrong-type", expr.span, hint=f"write 'one' IN {of.name}")
         if isinstance(expr, Word) and not self._is_word_of(expr, of.form):
             if expr.path[0].lower() in self.relation.fields:
-                other = self._column(expr)
-                if not _comparable(of.form, other.form):
-                    raise fault(
-                        f"{of.name} is {a_type(of.form.type)} and {other.name} {a_type(other.form.type)}",
-                        "wrong-type",
-                        expr.span,
-                    )
-                return other.sql
+                return self._beside(self._column(expr), of, expr)
             if of.form.words is not None:
                 raise no_word(".".join(expr.path), of.form.words, of.name, expr.span)
             if of.form.type != "text":
                 raise self.unknown(expr)
+        if isinstance(expr, Apply):
+            return self._beside(self._plain(expr), of, expr)
         if isinstance(expr, Value | Param | Word):
             if isinstance(expr, Value):  # a value that is wrong by itself is refused before anything is looked up
                 check(expr.value, of.form, of.name, expr.span)
             return self.place(expr, of.form, of.name)
         raise fault(f"{of.name} is compared with a value", "not-a-value", expr.span)
+
+    @staticmethod
+    def _beside(other: Term, of: Term, expr: Expr) -> str:
+        """What one value of a row is compared with: another, of a type like it."""
+        if not _comparable(of.form, other.form):
+            message = f"{of.name} is {a_type(of.form.type)} and {other.name} {a_type(other.form.type)}"
+            raise fault(message, "wrong-type", expr.span)
+        return other.sql
 
     @staticmethod
     def _is_word_of(word: Word, form: ColumnType) -> bool:

@@ -21,10 +21,17 @@ _PASSED = (
     ("too many columns", COLUMNS, "so many columns cannot be shown at once", "ask for fewer"),
     ("too big", WHERE, "a value is longer than any that can be stored", "write a shorter one"),
 )
+_PATTERN_FAULTS = (
+    *("unmatched '", "unclosed '", "unknown \\ escape", "without operand", "n less than m in '{m,n}'"),
+    *("unrecognized character", "REGEXP pattern too big"),
+)
 
 
 def refusal(error: apsw.Error, columns: Sequence[SelectItem], tail: Tail, text: str) -> QueryError | None:
     """What to say of a statement that SQLite found too large; None where that is not what was wrong."""
+    if any(wrong in str(error) for wrong in _PATTERN_FAULTS):
+        message, hint = f"this is no regular expression: {error}", "put a backslash before a sign that is meant itself"
+        return QueryError(message, code="wrong-pattern", text=text, span=_place(WHERE, columns, tail), hint=hint)
     for passed, where, message, hint in _PASSED:
         if passed in str(error):
             return QueryError(message, code="too-large", text=text, span=_place(where, columns, tail), hint=hint)

@@ -138,12 +138,14 @@ def _columns(
     grouped = {term.sql for term in keys}
     if tail.by or any(term.sums for term, _ in bound):
         for term, column in bound:
-            if not term.sums and term.sql not in grouped and not isinstance(column.expr, Value | Param):
+            loose = () if term.sql in grouped else term.loose
+            differs = next((part for part in loose if part.sql not in grouped), None)
+            if differs is not None:
                 raise QueryError(
-                    f"{term.name} differs within a group",
+                    f"{differs.name} differs within a group",
                     code="not-grouped",
                     span=column.expr.span,
-                    hint=f"add it to BY, or write first({term.name})",
+                    hint=f"add it to BY, or write first({differs.name})",
                 )
     listed = {term.sql for term, _ in bound}
     before = [key for key in keys if key.sql not in listed]

@@ -8,6 +8,7 @@ from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS
 from vmstore.vmql.relations.relation import Field
+from vmstore.vmql.scalars import SCALARS
 from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.nodes import SourceSpan
 
@@ -34,7 +35,8 @@ def relations() -> list[Row]:
 
 def functions() -> list[Row]:
     """Each function, what it gives and what it says."""
-    return [(function.written, function.type, function.meaning) for function in AGGREGATES.values()]
+    found = [(one.written, one.type, one.meaning) for one in AGGREGATES.values()]
+    return found + [(one.written, one.type, one.meaning) for one in SCALARS.values()]
 
 
 def columns(relation: str, span: SourceSpan) -> list[Row]:

@@ -1,0 +1,105 @@
+"""The functions of one row's values: lengths, cases, days and hours, patterns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import apsw
+import apsw.sqlite_extra
+
+from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, ColumnType
+
+NUMBERS = ("integer", "real")
+
+
+class Scalar(NamedTuple):
+    """A function of a row: how it is written, what it gives, its SQL and the types that each argument may have.
+
+    Of a text the SQL has what is shown, of other types what is kept. `gives` is None for the type of the first.
+    """
+
+    written: str
+    meaning: str
+    gives: ColumnType | None
+    sql: str
+    takes: tuple[tuple[str, ...], ...]
+    needed: int = 1  # arguments that must be given
+    of_list: str = ""  # the SQL where the first is a list
+
+    @property
+    def type(self) -> str:
+        """What it gives, in a word."""
+        return "as x" if self.gives is None else self.gives.type
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.written.partition("(")[0]
+
+
+_MOMENT = "({0}) / 1000000 - (({0}) % 1000000 < 0), 'unixepoch'"  # whole seconds, also before 1970
+
+
+def _time(written: str, meaning: str, gives: ColumnType, sql: str) -> Scalar:
+    return Scalar(written, meaning, gives, sql.format(moment=_MOMENT), (("time",),))
+
+
+_LISTED = (
+    Scalar(
+        "length(x)",
+        "characters of a text, members of a list",
+        INTEGER,
+        "length({0})",
+        (("text", "list"),),
+        of_list="json_array_length({0})",
+    ),
+    Scalar("lower(x)", "a text in small letters", TEXT, "vm_lower({0})", (("text",),)),
+    Scalar("upper(x)", "a text in capitals", TEXT, "vm_upper({0})", (("text",),)),
+    Scalar("abs(x)", "a number without its sign", None, "abs({0})", (NUMBERS,)),
+    Scalar(
+        "round(x, digits)",
+        "a number rounded, to so many digits where they are given",
+        REAL,
+        "round({0}, {1})",
+        (NUMBERS, ("integer",)),
+    ),
+    Scalar("coalesce(x, y)", "x, or y where x is null", None, "coalesce({0}, {1})", ((), ()), 2),
+    _time("day(at)", "the day of a time, as 2026-03-04, UTC", TEXT, "strftime('%Y-%m-%d', {moment})"),
+    _time("month(at)", "its month, as 2026-03", TEXT, "strftime('%Y-%m', {moment})"),
+    _time("hour(at)", "its hour, 0 to 23", INTEGER, "CAST(strftime('%H', {moment}) AS INTEGER)"),
+    _time(
+        "weekday(at)", "its day of the week, 1 for Monday to 7", INTEGER, "CAST(strftime('%u', {moment}) AS INTEGER)"
+    ),
+    Scalar(
+        "regexp(x, pattern)",
+        "whether a regular expression is found in a text",
+        BOOLEAN,
+        "regexp({1}, {0})",
+        (("text",), ("text",)),
+        2,
+    ),
+)
+SCALARS: dict[str, Scalar] = {one.name: one for one in _LISTED}
+"""Each by its name."""
+
+
+def fits(type_: str, takes: tuple[str, ...]) -> bool:
+    """Whether a value of a type may stand where some types are taken; none is any, and of JSON nobody knows."""
+    return not takes or type_ in takes or type_ == ANY.type
+
+
+def _lower(*values: Any) -> str | None:
+    return None if values[0] is None else str(values[0]).lower()
+
+
+def _upper(*values: Any) -> str | None:
+    return None if values[0] is None else str(values[0]).upper()
+
+
+def register(db: apsw.Connection) -> None:
+    """Has a connection know those that SQLite has not; regular expressions take each sign once."""
+    db.create_scalar_function("vm_lower", _lower, 1, deterministic=True)
+    db.create_scalar_function("vm_upper", _upper, 1, deterministic=True)
+    db.enable_load_extension(True)
+    apsw.sqlite_extra.load(db, "regexp")
+    db.enable_load_extension(False)
