@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from vmstore.testing import queries
 from vmstore.vmql.diagnostics.complete import completions
+from vmstore.vmql.diagnostics.lookahead import RELATIONS
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.lalr import ParseFailure, run
 from vmstore.vmql.syntax.nodes import Statement
@@ -21,6 +22,7 @@ TAIL = {
     "AS OF",
     "BETWEEN",
     "BY",
+    "HAVING",
     "IN SESSION",
     "LIMIT",
     "ORDER BY",
@@ -29,6 +31,7 @@ TAIL = {
     "VALID AT",
     "WHERE",
 }
+SUBQUERIES = set(RELATIONS.split())
 MOMENTS = {"CALL", "HEAD", "LOGGED", "POSITION", "TIME", "TURN"}
 CASES = [
     ("PAGES ", TAIL, ("column", "function")),
@@ -43,6 +46,11 @@ CASES = [
     ("PAGES ACROSS SESSIONS OF USER ", set(), ("user",)),
     ("PAGES ORDER ", TAIL | {"AS"}, ()),
     ("PAGES WHERE ", {"CONTEXT MATCHES", "NOT", "NULL", "TRUE", "FALSE"}, ("column", "function")),
+    ("PAGES role BY role HAVING ", {"CONTEXT MATCHES", "NOT", "NULL", "TRUE", "FALSE"}, ("column", "function")),
+    ("PAGES count(", {"DISTINCT", "NULL", "TRUE", "FALSE"}, ("column", "function")),
+    ("PAGES WHERE page IN (", SUBQUERIES | {"NULL", "TRUE", "FALSE"}, ("value",)),
+    ("PAGES WHERE page IN (LINKS ", set(), ("column", "function")),
+    ("PAGES WHERE page IN (LINKS target ", TAIL | {"AS"}, ()),
     ("CONTEXT AT TURN 3 ", TAIL | {"AT", "RENDER", "MESSAGES"}, ()),
     ("HISTORY OF ", set(), ("page",)),
     ("WHY ", {"NOT"}, ("page",)),

@@ -79,12 +79,41 @@ def applied() -> Strategy[s.Apply]:
     return st.one_of(
         function.map(lambda name: s.Apply(name=name, star=True)),
         st.builds(lambda name, args: s.Apply(name=name, args=args), function, args),
+        words().map(lambda word: s.Apply(name="count", args=(word,), distinct=True)),
     )
+
+
+def within() -> Strategy[s.Subquery]:
+    """A statement in parentheses."""
+    column = words().map(lambda word: (s.SelectItem(expr=word),))
+    named = st.sampled_from(("PAGES", "CALLS", "TAGS"))
+    asked = st.one_of(
+        st.builds(lambda name, columns: s.RelationQuery(name=name, columns=columns), named, column),
+        st.builds(lambda query, columns: s.SearchQuery(query=query, columns=columns), texts(), column),
+    )
+    return asked.map(lambda statement: s.Subquery(statement=statement))
 
 
 def operands() -> Strategy[Any]:
     """What a condition compares."""
-    return st.one_of(words(), values(), applied())
+    return st.recursive(st.one_of(words(), values(), applied(), within()), _sums, max_leaves=4)
+
+
+def _sums(inner: Strategy[Any]) -> Strategy[Any]:
+    """Operations on what is there."""
+    op: Any = st.sampled_from(("+", "-", "*", "/"))
+    return st.builds(lambda op, a, b: s.Arithmetic(op=op, left=a, right=b), op, inner, inner)
+
+
+def shown() -> Strategy[Any]:
+    """What a column shows: no value, and nothing that begins with one."""
+    op: Any = st.sampled_from(("+", "-", "*", "/"))
+    first = st.one_of(words(), applied())
+    return st.recursive(
+        first,
+        lambda inner: st.builds(lambda op, a, b: s.Arithmetic(op=op, left=a, right=b), op, inner, operands()),
+        max_leaves=3,
+    )
 
 
 def tests() -> Strategy[Any]:
@@ -153,9 +182,8 @@ def scopes() -> Strategy[Any]:
 
 def columns() -> Strategy[tuple[s.SelectItem, ...]]:
     """What is shown, often nothing in particular."""
-    shown = st.one_of(words(), applied())
     given = st.one_of(st.none(), st.sampled_from(("n", "of", "where", "a b", "it's", "7")))
-    item = st.builds(lambda expr, name: s.SelectItem(expr=expr, name=name), shown, given)
+    item = st.builds(lambda expr, name: s.SelectItem(expr=expr, name=name), shown(), given)
     return st.lists(item, max_size=3).map(tuple)
 
 
@@ -189,9 +217,10 @@ PARTS: dict[str, Strategy[Any]] = {
     "since": moments(),
     "until": moments(),
     "where": conditions(),
-    "by": st.lists(words(), min_size=1, max_size=3).map(tuple),
+    "by": st.lists(shown(), min_size=1, max_size=3).map(tuple),
+    "having": conditions(),
     "order": st.lists(
-        st.builds(lambda e, d: s.Order(expr=e, descending=d), st.one_of(words(), applied()), st.booleans()),
+        st.builds(lambda e, d: s.Order(expr=e, descending=d), shown(), st.booleans()),
         min_size=1,
         max_size=3,
     ).map(tuple),

@@ -32,6 +32,7 @@ SPOKEN: Final = {
     "_ORDER_BY": "ORDER BY",
     "_CONTEXT_MATCHES": "CONTEXT MATCHES",
     "_BETWEEN_MOMENTS": "BETWEEN",
+    "_MINUS": "-",
 }
 VALUES: Final = {"INT": "number", "STRING": "text", "PARAM": "parameter"}
 END: Final = "$END"
@@ -62,8 +63,8 @@ class Continuations(NamedTuple):
                 found.append(name)
                 left = {word: None for word in left if word not in group and word != "BETWEEN"}
         named = [word for word in left if word in ARTICLES.values()]
-        # After any word a ( would make it an aggregate: true, and no help.
-        unsaid = ("the end", "(") if self.ends else ()
+        # After any word a ( would make it a function, and a sign go on: true, and no help.
+        unsaid = ("the end", "(", *OPERATORS) if self.ends else OPERATORS
         plain = [word for word in left if word not in named and word not in unsaid]
         return (*named, *found, *plain, *(["the end"] if self.ends else []))
 
@@ -72,21 +73,40 @@ STATEMENTS: Final = (
     "CALLS CONTEXT DERIVED DESCRIBE DIFF FACTS FAULTS FORK HISTORY LINKS MESSAGES METRICS MOVES MUTATIONS PAGES REPLAY"
     " RECALLS RESIDENCIES SEARCH SEGMENTS SESSIONS SET SHOW SOURCES TAGS TURNS VECTORS VERIFY VERSIONS WATCH WHY"
 )
+RELATIONS: Final = (
+    "CALLS FACTS FAULTS LINKS MESSAGES METRICS MOVES MUTATIONS PAGES RECALLS RESIDENCIES SEARCH SEGMENTS SESSIONS TAGS"
+    " TURNS VECTORS VERSIONS"
+)
+OPERATORS: Final = ("+", "-", "*", "/")
 GROUPS: Final = {
     "a statement": frozenset(STATEMENTS.split()),
+    "a relation": frozenset(RELATIONS.split()),
     "a value": frozenset(("a number", "a text in quotes", "$name", "TRUE", "FALSE", "NULL")),
     "a comparison": frozenset(
         ["=", "!=", "<", "<=", ">", ">=", "IN", "IS", "LIKE", "MATCHES", "NOT", "BETWEEN", "ENTERS", "LEAVES"]
     ),
     "a clause such as WHERE or LIMIT": frozenset(
-        ("ACROSS", "ALL", "AS OF", "BY", "IN SESSION", "LIMIT", "ORDER BY", "SINCE", "UNTIL", "VALID AT", "WHERE")
+        (
+            "ACROSS",
+            "ALL",
+            "AS OF",
+            "BY",
+            "HAVING",
+            "IN SESSION",
+            "LIMIT",
+            "ORDER BY",
+            "SINCE",
+            "UNTIL",
+            "VALID AT",
+            "WHERE",
+        )
     ),
     "a moment such as TURN 3": frozenset(("TURN", "CALL", "POSITION", "TIME", "LOGGED", "HEAD")),
 }
 ARTICLES: Final = {
     "column": "a column",
     "value": "a word",
-    "function": "an aggregate",
+    "function": "a function",
     "page": "a page",
     "session": "a session",
     "new session": "a name for the new session",
@@ -122,6 +142,7 @@ def at(states: list[int], values: list[Any]) -> Continuations:
     tables = load()
     signs_by_name = {name: text for text, name in tables.fixed.items()}
     taken = [symbol for symbol in tables.states[states[-1]] if symbol.isupper() and takes(tables, states, symbol)]
+    taken = [symbol for symbol in taken if not _is_word(tables, states, symbol)]
     fixed = [SPOKEN.get(symbol) or signs_by_name.get(symbol) for symbol in taken]
     texts = [text for text in fixed if text is not None]
     names = _names(tables, states) if "NAME" in taken else ()
@@ -151,13 +172,31 @@ def takes(tables: Tables, states: list[int], symbol: str) -> bool:
 
 def _names(tables: Tables, states: list[int]) -> tuple[str, ...]:
     """The kinds of name that a word can be here: the rules that would take it next."""
+    after = _after(tables, states, "NAME")
+    rules = {tables.rules[~action].name for action in after.values() if action < 0}
+    return tuple(KINDS[name] for name in KINDS if name in rules)
+
+
+def _is_word(tables: Tables, states: list[int], symbol: str) -> bool:
+    """Whether a keyword is here no more than a name that is spelled so."""
+    after = _after(tables, states, symbol)
+    return bool(after) and all(action < 0 and tables.rules[~action].name == WORD for action in after.values())
+
+
+WORD: Final = "relation_word"
+
+
+def _after(tables: Tables, states: list[int], symbol: str) -> dict[str, int]:
+    """What can be done once a symbol is shifted; nothing where it ends all."""
     stack = list(states)
-    while (action := tables.states[stack[-1]]["NAME"]) < 0:
+    while (action := tables.states[stack[-1]][symbol]) < 0:
         rule = tables.rules[~action]
         del stack[-rule.size :]
-        stack.append(tables.states[stack[-1]][rule.name])
-    rules = {tables.rules[~after].name for after in tables.states[action].values() if after < 0}
-    return tuple(KINDS[name] for name in KINDS if name in rules)
+        following = tables.states[stack[-1]][rule.name]
+        if following == tables.end:
+            return {}
+        stack.append(following)
+    return tables.states[action]
 
 
 COMPARING: Final = frozenset(("=", "!=", "<", "<=", ">", ">=", "LIKE", "MATCHES", "BETWEEN"))

@@ -176,10 +176,9 @@ def _empty_call(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
 EMPTY: Final = {"COUNT": ("count(*)", None), "NOW": ("'now'", None)}
 _JOINED: Final = "ask two statements, or join the relations in SQL: Store.sql, `vmql --sql`"
 CLAUSES_OF_SQL: Final = {
-    "HAVING": "order the groups and LIMIT them, or choose them in SQL: Store.sql, `vmql --sql`",
     **dict.fromkeys(("JOIN", "INNER", "LEFT"), _JOINED),
     "OFFSET": "write LIMIT n, and AFTER with the cursor of the last answer to continue it",
-    "DISTINCT": "BY x has a row for each x; in SQL count(DISTINCT x) counts them: Store.sql, `vmql --sql`",
+    "DISTINCT": "BY x has a row for each x; count(DISTINCT x) counts them",
 }
 
 

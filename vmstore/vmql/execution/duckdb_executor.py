@@ -61,7 +61,7 @@ def suits(found: Plan, scope: Scope) -> bool:
     used = set(re.findall(r'g\."(\w+)"', found.body))
     called = set(re.findall(r"(\w+) ?\(", found.body.replace(START, "")))
     summed = "GROUP BY" in found.body or bool(called & {"count", "sum", "min", "max", "avg"})
-    alike = called <= ALIKE and not re.search(r"LIKE|->|%", found.body)
+    alike = called <= ALIKE and not re.search(r"LIKE|->|%| [*/-] | \+ (?!1\Z)|DISTINCT", found.body)
     return summed and alike and used <= COLUMNS and mutations_in(scope) >= MANY
 
 

@@ -40,6 +40,7 @@ class QueryEngine:
     def answer(self, statement: Statement, *, session: str | None, params: Params, text: str = "") -> Result:
         """Answers a statement; `text` is where it stands."""
         query = Query(self._runner, statement, session, params, text)
+        query.answer = answer
         with self._adding:
             self._asked.add(query.watch)
         try:

@@ -40,7 +40,7 @@ from vmstore.vmql.syntax.nodes import (
     Value,
     Word,
 )
-from vmstore.vmql.syntax.printer import condition, show
+from vmstore.vmql.syntax.printer import condition, show, term
 
 WAYS = {
     "scan": "every row of the sessions asked",
@@ -163,7 +163,9 @@ def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row
     for part in _parts(tail.where):
         yield 2, "filter", f"{condition(part)}: {_by(found, part, details)}", None, None, None
     if tail.by:
-        yield 2, "group", "by " + ", ".join(".".join(word.path) for word in tail.by), None, None, None
+        yield 2, "group", "by " + ", ".join(map(term, tail.by)), None, None, None
+    if tail.having is not None:
+        yield 2, "having", condition(tail.having), None, None, None
     sorts = any("TEMP B-TREE FOR ORDER BY" in detail for _, detail in details)
     yield 2, "order", "sorted" if sorts else "as the rows come", None, None, None
     yield 1, "sqlite", "what SQLite does", None, None, None

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import apsw
+from msgspec.structs import replace
 
 from vmstore.errors import VmstoreError
 from vmstore.search.explanation import SearchExplanation
@@ -19,9 +20,11 @@ from vmstore.vmql.execution.search import calls_showing
 from vmstore.vmql.planner import limits
 from vmstore.vmql.planner.plan import Plan, after, cursor, limit
 from vmstore.vmql.planner.scope import Params, Scope, scope_of
-from vmstore.vmql.planner.values import kept
+from vmstore.vmql.planner.values import ValueSlot, held, kept
 from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.syntax.nodes import SelectItem, Statement, Tail
+from vmstore.vmql.syntax import printer
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import Explain, SelectItem, Statement, Subquery, Tail
 
 Row = tuple[Any, ...]
 
@@ -44,12 +47,14 @@ class Query:
         self.session = session
         self.params = params
         self.text = text
+        self.key = text  # what its plans are kept by
         self.watch = Cancellation()
         self.began = self.world.ticks()
         self.following: str | None = None
         self.dry = False
         self.notes: list[str] = []  # what is to be known of the answer
         self.searched: SearchExplanation | None = None  # what a search looked for, where that is asked
+        self.answer: Callable[[Query, Any], Result] | None = None  # what answers a statement within this one
         self.noted: list[PlannedStatement] | None = None  # where a statement is only explained: what would be run
 
     def scope(self, tail: Tail, *, wide: bool = False) -> Scope:
@@ -74,7 +79,7 @@ class Query:
         `make` gives rows as they are kept, or, where it is `ready` and they are only handed on, as
         they are shown.
         """
-        key = (self.text, relation.name, scope.shape, path)
+        key = (self.key, relation.name, scope.shape, path)
         found = self.runner.planned(key, relation, columns, tail, scope.shape, path)
         source = None if make is None else make(found)
         if self.noted is not None:
@@ -97,7 +102,7 @@ class Query:
     ) -> Iterator[Row]:
         """The rows that a statement looks at before it answers: planned beside it, never part of the answer."""
         plan = self.runner.planned(
-            (self.text, relation.name, scope.shape, "passed"), relation, columns, tail, scope.shape, path
+            (self.key, relation.name, scope.shape, "passed"), relation, columns, tail, scope.shape, path
         )
 
         def wrong(error: apsw.Error) -> VmstoreError | None:
@@ -147,7 +152,12 @@ class Query:
 
     def values(self, found: Plan, scope: Scope, sql: str) -> dict[str, Any]:
         """What a plan's SQL takes by name."""
-        values: dict[str, Any] = {place.name: kept(place, self.params, scope) for place in found.places}
+        values: dict[str, Any] = {}
+        for place in found.places:
+            if isinstance(place.node, Subquery):
+                values[place.name] = held(place, self._answered(place, place.node), scope)
+            else:
+                values[place.name] = kept(place, self.params, scope)
         if found.limit is not None:
             values["limit"] = limit(found.limit, self.params)
         if found.after is not None:
@@ -161,6 +171,31 @@ class Query:
             if name not in values and name != "rows":
                 values[name] = scope.need(name)
         return values
+
+    def _answered(self, place: ValueSlot, node: Subquery) -> Any:
+        """The values of a statement within this one, at the same moment unless it says another; nulls are left out."""
+        asked, tail = node.statement, node.statement.tail
+        around: Any = self.statement.statement if isinstance(self.statement, Explain) else self.statement
+        outer = getattr(around, "tail", Tail())
+        if tail.scope is None:
+            tail = replace(tail, scope=outer.scope)
+        if tail.as_of is None and tail.since is None and tail.until is None:
+            tail = replace(tail, as_of=outer.as_of or getattr(around, "moment", None))
+        query = Query(self.runner, replace(asked, tail=tail), self.session, self.params, self.text)
+        query.watch, query.answer, query.key = self.watch, self.answer, printer.show(query.statement)
+        assert self.answer is not None, "the engine hands in what answers"
+        found = self.answer(query, query.statement)
+        if len(found.columns) != 1:
+            message = f"a statement in parentheses has one column, and this has {len(found.columns)}"
+            raise QueryError(message, code="not-single", span=node.span, hint="write the column after its relation")
+        values = [row[0] for row in found if row[0] is not None]
+        if place.many:
+            return values
+        if len(values) > 1:
+            message = f"a value is wanted, and the statement gives {len(values)}"
+            hint = "sum it up, as in max(x), write LIMIT 1, or choose among them with IN"
+            raise QueryError(message, code="not-single", span=node.span, hint=hint)
+        return values[0] if values else None
 
     def _shown(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:
         """Rows as they are shown; of a limited answer the one beyond is held back."""

@@ -7,10 +7,11 @@ statement is run, because parameters and page names are known only then.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_position
-from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, ColumnType
+from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, TIME, ColumnType
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.planner.values import ValueSlot, a_type, check, fault, no_word
 from vmstore.vmql.relations.relation import ACROSS, Field, Relation, Shape
@@ -19,6 +20,7 @@ from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.nodes import (
     And,
     Apply,
+    Arithmetic,
     Between,
     Compare,
     Comparison,
@@ -31,9 +33,11 @@ from vmstore.vmql.syntax.nodes import (
     Or,
     Param,
     SourceSpan,
+    Subquery,
     Value,
     Word,
 )
+from vmstore.vmql.syntax.printer import term as written
 
 OPS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -77,6 +81,8 @@ class Binder:
         self.needs: dict[str, None] = {}  # joins, in the order they were asked for
         self.places: list[ValueSlot] = []
         self.fixed: dict[tuple[type, object], str] = {}  # values that are part of an expression, and where each stands
+        self.named: dict[str, Term] = {}  # where groups are chosen: what is shown of each
+        self.keys: frozenset[str] | None = None  # and the SQL of what they are of
         self.patterns: list[tuple[str, Value | Param | Word]] = []  # of CONTEXT MATCHES
 
     # ---- values of a row
@@ -84,8 +90,12 @@ class Binder:
     def term(self, expr: Expr) -> Term:
         """A column, a path into one, or an aggregate."""
         match expr:
-            case Word():
-                return self._column(expr)
+            case Word(path=path):
+                return self.named.get(path[0]) or self._column(expr) if len(path) == 1 else self._column(expr)
+            case Arithmetic():
+                return self._arithmetic(expr)
+            case Subquery():
+                return Term(self.place(expr, ANY, "the value of a statement"), ANY, written(expr))
             case Apply(name=name):
                 scalar = SCALARS.get(name.lower())
                 return self._aggregate(expr) if scalar is None else self._scalar(expr, scalar)
@@ -151,6 +161,8 @@ class Binder:
             hint = f"did you mean {meant}(…)?" if meant else "SHOW FUNCTIONS lists them"
             known_names = (*AGGREGATES, *SCALARS)
             raise fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, known_names, hint)
+        if apply.distinct and name != "count":
+            raise fault(f"{name} takes no DISTINCT", "wrong-arguments", apply.span, hint=f"write {known.written}")
         if apply.star:
             if name != "count":
                 raise fault(f"{name}(*) counts nothing", "not-a-value", apply.span, hint=f"write {name} of a column")
@@ -158,11 +170,13 @@ class Binder:
         if len(apply.args) != known.arguments:
             message = f"{name} takes {known.arguments}, not {len(apply.args)}"
             raise fault(message, "wrong-arguments", apply.span, hint=f"write {known.written}")
-        of = self.term(apply.args[0])
+        of = self._argument(apply.args[0])
         if of.sums:
             raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
         if known.numbers and of.form.type not in (*NUMBERS, "json"):
             raise fault(f"{name} takes numbers, and {of.name} is {a_type(of.form.type)}", "wrong-type", apply.span)
+        if apply.distinct:
+            return Term(f"count(DISTINCT {of.sql})", INTEGER, f"count(DISTINCT {of.name})", sums=True)
         share, shown = self._share(apply)
         made: Term = known.bound(of, share, shown, self.in_order())
         return made
@@ -193,6 +207,32 @@ class Binder:
         name = f"{known.name}({', '.join(term.name for term in of)})"
         loose = tuple(part for term in of for part in term.loose)
         return Term(sql.format(*shown), gives or of[0].form, name, any(term.sums for term in of), loose)
+
+    def _arithmetic(self, expr: Arithmetic) -> Term:
+        timed = any(self._is_time(side) for side in (expr.left, expr.right))
+        left, right = (self._side(side, TIME if timed else REAL) for side in (expr.left, expr.right))
+        kinds, op = {left.form.type, right.form.type}, expr.op
+        sums, loose = left.sums or right.sums, (*left.loose, *right.loose)
+        if kinds == {"time"} and op == "-":
+            return Term(f"(({left.sql} - {right.sql}) / 1000000.0)", REAL, written(expr), sums, loose)
+        for of, side in ((left, expr.left), (right, expr.right)):
+            if of.form.type not in (*NUMBERS, ANY.type):
+                hint = "of two times - gives the seconds between them" if of.form.type == "time" else None
+                message = f"{op} takes numbers, and {of.name} is {a_type(of.form.type)}"
+                raise fault(message, "wrong-type", side.span, hint=hint)
+        sql = " ".join((_numeric(left), op, _numeric(right)))
+        form = INTEGER if kinds == {INTEGER.type} and op != "/" else REAL
+        return Term(f"(1.0 * {sql})" if op == "/" else f"({sql})", form, written(expr), sums, loose)
+
+    def _is_time(self, expr: Expr) -> bool:
+        """Whether one side of an operation is a time, so that the other is read as one."""
+        return not isinstance(expr, Value | Param | Subquery) and self.term(expr).form.type == "time"
+
+    def _side(self, expr: Expr, form: ColumnType) -> Term:
+        """One side of an operation; what is handed in is of the form that is wanted."""
+        if isinstance(expr, Param | Subquery) or (isinstance(expr, Value) and form is TIME):
+            return Term(self.place(expr, form, a_type(form.type)), form, written(expr))
+        return self._argument(expr)
 
     def _argument(self, expr: Expr) -> Term:
         """A value that an expression is made of."""
@@ -233,7 +273,7 @@ class Binder:
             case In(operand=operand, items=items, negated=negated):
                 of = self._plain(operand)
                 listed = ", ".join(self._against(item, of) for item in items)
-                if len(items) == 1 and isinstance(items[0], Param):  # one value, or a list of them
+                if len(items) == 1 and isinstance(items[0], Param | Subquery):  # one value, or a list of them
                     self.places[-1] = self.places[-1]._replace(many=True)
                     listed = f"SELECT value FROM json_each({listed})"
                 return f"({of.sql} {'NOT ' if negated else ''}IN ({listed}))"
@@ -270,15 +310,27 @@ class Binder:
     def _plain(self, expr: Expr) -> Term:
         """A value of a row, not of a group."""
         of = self.term(expr)
-        if of.sums:
-            raise fault(
-                "WHERE chooses rows before they are summed", "not-a-value", expr.span, hint="order and limit the groups"
-            )
+        if self.keys is not None:
+            differs = next((part for part in of.loose if part.sql not in self.keys), None)
+            if differs is not None and of.sql not in self.keys:
+                message, hint = f"{differs.name} differs within a group", f"write for example max({differs.name})"
+                raise fault(message, "not-grouped", expr.span, hint=hint)
+        elif of.sums:
+            hint = "write HAVING after BY"
+            raise fault("WHERE chooses rows before they are summed", "not-a-value", expr.span, hint=hint)
         return of
+
+    def having(self, expr: Expr, named: dict[str, Term], keys: Iterable[Term]) -> str:
+        """The SQL of a condition of groups, which may name what is shown of each."""
+        self.named, self.keys = named, frozenset(key.sql for key in keys)
+        try:
+            return self.condition(expr)
+        finally:
+            self.named, self.keys = {}, None
 
     def _compare(self, expr: Compare) -> str:
         left, right = expr.left, expr.right
-        if isinstance(left, Value | Param) and isinstance(right, Word | Apply) and expr.op in _FLIPPED:
+        if isinstance(left, Value | Param | Subquery) and not isinstance(right, Value | Param) and expr.op in _FLIPPED:
             flipped = _FLIPPED[expr.op]
             return self._compare(Compare(op=flipped, left=right, right=left, span=expr.span))
         of = self._plain(left)
@@ -331,15 +383,15 @@ class Binder:
         if of.form.type == "list":
             raise fault(f"{of.name} is a list", "wrong-type", expr.span, hint=f"write 'one' IN {of.name}")
         if isinstance(expr, Word) and not self._is_word_of(expr, of.form):
-            if expr.path[0].lower() in self.relation.fields:
-                return self._beside(self._column(expr), of, expr)
+            if expr.path[0].lower() in self.relation.fields or expr.path[0] in self.named:
+                return self._beside(self._plain(expr), of, expr)
             if of.form.words is not None:
                 raise no_word(".".join(expr.path), of.form.words, of.name, expr.span)
             if of.form.type != "text":
                 raise self.unknown(expr)
-        if isinstance(expr, Apply):
+        if isinstance(expr, Apply | Arithmetic):
             return self._beside(self._plain(expr), of, expr)
-        if isinstance(expr, Value | Param | Word):
+        if isinstance(expr, Value | Param | Word | Subquery):
             if isinstance(expr, Value):  # a value that is wrong by itself is refused before anything is looked up
                 check(expr.value, of.form, of.name, expr.span)
             return self.place(expr, of.form, of.name)
@@ -357,11 +409,16 @@ class Binder:
     def _is_word_of(word: Word, form: ColumnType) -> bool:
         return form.words is not None and len(word.path) == 1 and form.words.of(word.path[0]) is not None
 
-    def place(self, node: Value | Param | Word, form: ColumnType, what: str) -> str:
+    def place(self, node: Value | Param | Word | Subquery, form: ColumnType, what: str) -> str:
         """A named place for a value."""
         name = f"v{len(self.places)}"
         self.places.append(ValueSlot(name, node, form, what))
         return f":{name}"
+
+
+def _numeric(of: Term) -> str:
+    """The SQL of a number; of JSON that is none, null."""
+    return f"iif(typeof({of.sql}) IN ('integer', 'real'), {of.sql}, NULL)" if of.form.type == ANY.type else of.sql
 
 
 def _comparable(left: ColumnType, other: ColumnType) -> bool:

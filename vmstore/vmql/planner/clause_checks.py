@@ -7,7 +7,7 @@ from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import ContextAt, DiffContext, DiffSession, SourceSpan, Tail
 
 MOMENTS = {"as_of": "AS OF", "since": "SINCE", "until": "UNTIL"}
-CHOICES = {"where": "WHERE", "by": "BY", "order": "ORDER BY", "limit": "LIMIT"}
+CHOICES = {"where": "WHERE", "by": "BY", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT"}
 
 
 def check_context(statement: ContextAt) -> None:

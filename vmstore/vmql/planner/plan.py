@@ -79,6 +79,7 @@ def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: S
     terms, names = _columns(binder, columns, tail, keys_by)
     summed = bool(tail.by) or any(term.sums for term in terms)
     condition = binder.condition(tail.where) if tail.where is not None else ""
+    having = _having(binder, tail, dict(zip(names, terms, strict=True)), keys_by, summed=summed)
     keys = _keys(binder, tail, terms, names, keys_by if summed else None)
     _after_keys(binder, tail, keys)
     limited = tail.limit is not None
@@ -94,8 +95,9 @@ def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: S
         clauses.append("WHERE " + " AND ".join(where if len(where) == 1 else [f"({part})" for part in where]))
     if tail.by:
         clauses.append("GROUP BY " + ", ".join(term.sql for term in keys_by))
-        if beyond:
-            clauses.append("HAVING " + beyond)
+    chosen = [part for part in (having, beyond if tail.by else "") if part]
+    if chosen:
+        clauses.append("HAVING " + " AND ".join(chosen))
     if keys and not (way.sorted and not tail.order and not summed):
         clauses.append("ORDER BY " + ", ".join(map(_ordered, keys)))
     if limited:
@@ -118,6 +120,15 @@ def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: S
         tuple(name for name, field in relation.fields.items() if f'"{name}"' in body) if relation.made else (),
         plain,
     )
+
+
+def _having(binder: Binder, tail: Tail, named: dict[str, Term], by: Sequence[Term], *, summed: bool) -> str:
+    if tail.having is None:
+        return ""
+    if not summed:
+        message, hint = "HAVING chooses groups, and there are none", "write BY, or WHERE for rows"
+        raise QueryError(message, code="not-grouped", span=tail.having.span, hint=hint)
+    return binder.having(tail.having, named, by)
 
 
 def tables_in(body: str) -> tuple[str, ...]:
@@ -169,9 +180,11 @@ def _keys(
                 span=expr.span,
                 hint=f"write BY, or show {term.name}",
             )
-        if by is not None and not term.sums and term.sql not in {key.sql for key in by}:
+        grouped = {key.sql for key in by or ()}
+        differs = next((part for part in term.loose if part.sql not in grouped), None)
+        if by is not None and differs is not None and term.sql not in grouped:
             raise QueryError(
-                f"groups cannot be ordered by {term.name}, which differs within one",
+                f"groups cannot be ordered by {differs.name}, which differs within one",
                 code="not-grouped",
                 span=expr.span,
                 hint="order by a word of BY or by an aggregate",

@@ -10,20 +10,20 @@ from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.planner.scope import Params, Scope, given
 from vmstore.vmql.planner.times import instant
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import Param, SourceSpan, Value, Word
+from vmstore.vmql.syntax.nodes import Param, SourceSpan, Subquery, Value, Word
 
 LISTS = (list, tuple, set, frozenset)
 """What can be handed in where a list is wanted."""
 
 
 class ValueSlot(NamedTuple):
-    """Where a value goes: the literal or parameter it comes from and the form it must have.
+    """Where a value goes: the literal, parameter or statement it comes from and the form it must have.
 
     Where there may be `many`, they go there as a JSON list.
     """
 
     name: str
-    node: Value | Param | Word
+    node: Value | Param | Word | Subquery
     form: ColumnType
     what: str
     many: bool = False
@@ -53,7 +53,12 @@ def check(value: Any, form: ColumnType, what: str, span: SourceSpan) -> None:
 
 def kept(place: ValueSlot, params: Params, scope: Scope) -> Any:
     """A value as the views keep it."""
-    value = given(place.node, params)
+    assert not isinstance(place.node, Subquery), "its values are handed in"
+    return held(place, given(place.node, params), scope)
+
+
+def held(place: ValueSlot, value: Any, scope: Scope) -> Any:
+    """A value that is had, as the views keep it; a list of them as JSON."""
     if place.many:
         values = value if isinstance(value, LISTS) else [value]
         return json.dumps([_kept(place, each, scope) for each in values])

@@ -231,8 +231,13 @@ def _ever(span: SourceSpan) -> Clause:
 
 
 @makes("by")
-def _by(span: SourceSpan, *words: s.Word) -> Clause:
-    return Clause("by", words, "BY", span)
+def _by(span: SourceSpan, *keys: s.Expr) -> Clause:
+    return Clause("by", keys, "BY", span)
+
+
+@makes("having")
+def _having(span: SourceSpan, condition: s.Expr) -> Clause:
+    return Clause("having", condition, "HAVING", span)
 
 
 @makes("via")

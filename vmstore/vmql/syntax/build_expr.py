@@ -83,6 +83,11 @@ def _items(span: SourceSpan, *items: Expr) -> tuple[Expr, ...]:
     return items
 
 
+@makes("items_of")
+def _items_of(span: SourceSpan, statement: s.RelationQuery | s.SearchQuery) -> tuple[Expr, ...]:
+    return (s.Subquery(statement=statement, span=span),)
+
+
 @makes("within")
 def _within(span: SourceSpan, operand: Expr, items: tuple[Expr, ...]) -> Expr:
     return s.In(operand=operand, items=items, span=span)
@@ -152,6 +157,32 @@ def _context_matches(span: SourceSpan, pattern: Expr) -> Expr:
 @makes("apply")
 def _apply(span: SourceSpan, function: Word, *args: Expr) -> Expr:
     return s.Apply(name=spelled(function).lower(), args=args, span=span)
+
+
+@makes("apply_distinct")
+def _apply_distinct(span: SourceSpan, function: Word, of: Expr) -> Expr:
+    return s.Apply(name=spelled(function).lower(), args=(of,), distinct=True, span=span)
+
+
+def _arithmetic(op: Any) -> Maker:
+    def make(span: SourceSpan, left: Expr, right: Expr) -> Expr:
+        return s.Arithmetic(op=op, left=left, right=right, span=span)
+
+    return make
+
+
+MAKERS.update({"plus": _arithmetic("+"), "minus": _arithmetic("-")})
+MAKERS.update({"times": _arithmetic("*"), "over": _arithmetic("/")})
+
+
+@makes("subquery")
+def _subquery(span: SourceSpan, statement: s.RelationQuery | s.SearchQuery) -> Expr:
+    return s.Subquery(statement=statement, span=span)
+
+
+@makes("relation_word")
+def _relation_word(span: SourceSpan, name: str) -> Word:
+    return Word(path=(name.lower(),), span=span)
 
 
 @makes("apply_star")

@@ -65,11 +65,26 @@ class Word(Node, frozen=True, eq=False, gc=False):
 
 
 class Apply(Node, frozen=True, eq=False, gc=False):
-    """An aggregate: `count(*)`, `sum(tokens)`, `quantile(tokens, 0.5)`; `star` for `(*)`."""
+    """A function: `count(*)`, `sum(tokens)`, `length(text)`; `star` for `(*)`, `distinct` for `(DISTINCT x)`."""
 
     name: str
     args: tuple[Expr, ...] = ()
     star: bool = False
+    distinct: bool = False
+
+
+class Arithmetic(Node, frozen=True, eq=False, gc=False):
+    """`left op right` of numbers; of two times their difference in seconds."""
+
+    op: OneOf["+", "-", "*", "/"]
+    left: Expr
+    right: Expr
+
+
+class Subquery(Node, frozen=True, eq=False, gc=False):
+    """A statement in parentheses, for its one column: a value, or with IN a list of values."""
+
+    statement: RelationQuery | SearchQuery
 
 
 class Not(Node, frozen=True, eq=False, gc=False):
@@ -139,7 +154,23 @@ class ContextMatches(Node, frozen=True, eq=False, gc=False):
     pattern: Expr
 
 
-Expr: TypeAlias = Value | Param | Word | Apply | Not | And | Or | Compare | In | Has | Between | IsNull | ContextMatches
+Expr: TypeAlias = (
+    Value
+    | Param
+    | Word
+    | Apply
+    | Arithmetic
+    | Subquery
+    | Not
+    | And
+    | Or
+    | Compare
+    | In
+    | Has
+    | Between
+    | IsNull
+    | ContextMatches
+)
 
 # ---- moments and scopes
 
@@ -197,7 +228,8 @@ class Tail(Node, frozen=True, eq=False, gc=False):
     valid_at: Value | Param | None = None
     ever: bool = False
     where: Expr | None = None
-    by: tuple[Word, ...] = ()
+    by: tuple[Expr, ...] = ()
+    having: Expr | None = None
     order: tuple[Order, ...] = ()
     limit: Value | Param | None = None
     after: Value | Param | None = None

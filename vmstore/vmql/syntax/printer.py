@@ -149,6 +149,7 @@ def _tail(tail: s.Tail) -> str:
         "ALL" if tail.ever else "",
         "" if tail.where is None else f"WHERE {condition(tail.where)}",
         _by(tail),
+        "" if tail.having is None else f"HAVING {condition(tail.having)}",
         f"ORDER BY {', '.join(map(_order, tail.order))}" if tail.order else "",
         limit,
         "" if tail.after is None else f"AFTER {term(tail.after)}",
@@ -220,7 +221,7 @@ def _test(node: s.Expr) -> str:
         case s.Compare():
             return f"{term(node.left)} {node.op} {term(node.right)}"
         case s.In():
-            return f"{term(node.operand)} {_not(node)}IN ({_listed(node.items)})"
+            return f"{term(node.operand)} {_not(node)}IN {_items(node.items)}"
         case s.Has():
             return f"{term(node.item)} {_not(node)}IN {term(node.among)}"
         case s.Between():
@@ -237,6 +238,10 @@ def _not(node: s.In | s.Has | s.Between | s.IsNull) -> str:
     return "NOT " if node.negated else ""
 
 
+def _items(items: tuple[s.Expr, ...]) -> str:
+    return term(items[0]) if len(items) == 1 and isinstance(items[0], s.Subquery) else f"({_listed(items)})"
+
+
 def _listed(items: Iterable[s.Expr]) -> str:
     return ", ".join(map(term, items))
 
@@ -251,9 +256,23 @@ def term(node: s.Expr) -> str:
         case s.Word():
             return ".".join(node.path)
         case s.Apply():
-            return f"{node.name}({'*' if node.star else _listed(node.args)})"
+            given = "*" if node.star else _listed(node.args)
+            return f"{node.name}({'DISTINCT ' if node.distinct else ''}{given})"
+        case s.Arithmetic():
+            left, right = _factor(node.left, node.op, first=True), _factor(node.right, node.op, first=False)
+            return f"{left} {node.op} {right}"
+        case s.Subquery():
+            return f"({show(node.statement)})"
         case _:
-            raise AssertionError(f"{type(node).__name__} is a condition, which stands in WHERE alone")
+            return f"({condition(node)})"
+
+
+def _factor(node: s.Expr, op: str, *, first: bool) -> str:
+    """One side of an operation, in parentheses where it would be taken apart without them."""
+    if not isinstance(node, s.Arithmetic):
+        return term(node)
+    apart = op in "*/" and (node.op in "+-" or not first)
+    return f"({term(node)})" if apart or (op in "+-" and not first and node.op in "+-") else term(node)
 
 
 def _value(value: float | str | bool | None) -> str:
