@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.capture.words import LONG, NOTE, lines, request, said, system, user
+from tests.inner import inner_batch
 from tests.store.kept import told_in_memory
 from vmstore.core.asof import Call, Position, Turn
-from vmstore.core.mutation import Link, Unlink
-from vmstore.core.page import LinkKind
+from vmstore.core.mutation import Compress, Create, Link, Pack, Unlink
+from vmstore.core.page import Fidelity, Level, LinkKind, Method
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.results import Page, to_json
 from vmstore.store.session import Session
@@ -263,13 +264,42 @@ def test_a_diff_takes_any_moments(session: Session) -> None:
         session.diff(Call(1), Call(5))
 
 
-def test_a_moved_page_is_no_difference_of_content() -> None:
-    """Another order alone changes no page; a diff says only what is shown."""
+def test_a_moved_page_is_told_alike_by_all() -> None:
+    """A page in another place alone is one that moved: to a diff, to MOVES, to its history and its residencies."""
     with memory_store() as store:
         store.record("s", request([said("a"), said("b"), said("c")]))
         store.record("s", request([said("c"), said("a"), said("b")]))
         diff = store.session("s").diff(Call(1), Call(2))
-        assert (diff.unchanged, diff.changes) == (3, [])
+        (moved,) = diff.changes
+        assert (diff.unchanged, moved.change, moved.text) == (2, "moved", "c")
+        assert (moved.tokens_before, moved.level_before) == (moved.tokens_after, moved.level_after)
+        rows = store.query("MOVES page, level_before, level_after WHERE call = 2")
+        assert list(rows) == [(moved.page, 0, 0)]
+        history = [row["event"] for row in store.query(f"HISTORY OF {moved.page}").to_dicts()]
+        assert history == ["create", "enter", "shown"]
+        assert len(list(store.query(f"RESIDENCIES OF {moved.page}"))) == 2
+        told = store.query("DIFF CONTEXT CALL 1 TO CALL 2").to_dicts()
+        assert [(row["page"], row["change"]) for row in told] == [(moved.page, "moved")]
+
+
+def test_a_page_at_another_level_differs_whatever_its_bytes() -> None:
+    """A page shown at another level is one that was compressed, or changed back, also where its bytes are the same."""
+    with memory_store() as store:
+        session = store.session("s", create=True)
+        with inner_batch(session, 1) as batch:
+            page = batch.add(Create(0, 0, 1, 0, 0, batch.cell(b"a"), 1, 1))
+        with inner_batch(session, 2) as batch:
+            short = batch.add(Compress(page, 1, Level.REDUCED, Method.CLIPPED, 0, batch.cell(b"a"), 1, 1))
+        for content, level in ((page, Level.FULL), (short, Level.REDUCED), (page, Level.FULL)):
+            with inner_batch(session, 3) as batch:
+                came = ((page, content, level, 1),)
+                totals = batch.head.foresee(came, ())
+                batch.add(Pack(batch.head.call + 1, Fidelity.RECORDED, *totals, came, ()))
+        for calls, change, levels in (((1, 2), "compressed", (0, 1)), ((2, 3), "changed", (1, 0))):
+            (found,) = session.diff(*map(Call, calls)).changes
+            assert (found.change, found.level_before, found.level_after) == (change, *levels)
+            moves = store.query("MOVES level_before, level_after WHERE call = $call", params={"call": calls[1]})
+            assert list(moves) == [levels]
 
 
 def test_answers_are_plain_values(session: Session) -> None:

@@ -17,7 +17,7 @@ def moves(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
         gone = [(page, here[page], None) for page in sorted(here.keys() - now.keys())]
         came = [(page, here.get(page), now[page]) for page in sorted(now)]
         for page, before, after in gone + came:
-            if before is not None and after is not None and before.content == after.content:
+            if before and after and (before.content, before.rank) == (after.content, after.rank):
                 continue
             cause, reason = _shown_by(naive, session, page, call.position, left=after is None)
             found.append(

@@ -19,7 +19,13 @@ FIDELITY = {
     "derived": "derived: rebuilt by a rule from what the source holds; the request itself was not in it",
 }
 STATUS = {"ok": "good", "failed": "bad", "aborted": "warn", "gap": "warn"}
-SIGNS = {"entered": ("+", "good"), "left": ("-", "bad"), "compressed": ("~", "warn"), "changed": ("~", "warn")}
+SIGNS = {
+    "entered": ("+", "good"),
+    "left": ("-", "bad"),
+    "compressed": ("~", "warn"),
+    "changed": ("~", "warn"),
+    "moved": ("~", "dim"),
+}
 DETAIL_CHARS = 90
 
 

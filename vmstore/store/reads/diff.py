@@ -1,4 +1,4 @@
-"""What differs between two contexts: pages that entered, left or are shown otherwise."""
+"""What differs between two contexts: pages that entered, left or are shown otherwise or in another place."""
 
 from __future__ import annotations
 
@@ -33,11 +33,18 @@ def differing(
         was, text = before.get(key), texts.get(key, "")
         if was is None:
             changes.append((key, _change("entered", None, shown, text)))
-        elif was.commitment != shown.commitment:
-            changes.append((key, _change("compressed" if shown.level > was.level else "changed", was, shown, text)))
+        elif (was.commitment, was.level, was.rank) != (shown.commitment, shown.level, shown.rank):
+            changes.append((key, _change(_kind(was, shown), was, shown, text)))
         else:
             unchanged += 1
     return changes, unchanged
+
+
+def _kind(was: ShownPage, now: ShownPage) -> str:
+    """How a page that stays is shown otherwise: shorter, with other words, or in another place alone."""
+    if now.level > was.level:
+        return "compressed"
+    return "changed" if (was.commitment, was.level) != (now.commitment, now.level) else "moved"
 
 
 def _change(change: str, was: ShownPage | None, now: ShownPage | None, text: str) -> Change:

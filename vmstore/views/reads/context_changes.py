@@ -18,7 +18,7 @@ assert 0 < _LEVEL < _TOKENS, "`contents` gives a page's fields from its message 
 
 
 class Move(NamedTuple):
-    """A page that came into the prompt, left it or was shown otherwise there, at a pack.
+    """A page that came into the prompt, left it or was shown otherwise or in another place there, at a pack.
 
     A level is None where the page was not in the prompt; `tokens` are those of what is shown, or,
     where it left, was. `cause` is the position of the decision that the pack shows.
@@ -61,14 +61,14 @@ def _shown(lane: Branch, position: int) -> list[Move]:
     """The moves that the packs show."""
     here = stays(lane, position)
     what = contents(lane, {content for _, content, _, _ in here.values()})
-    before = {(t, page): content for (_, page), (t, content, _, _) in here.items() if t is not None}
+    before = {(t, page): (content, rank) for (_, page), (t, content, _, rank) in here.items() if t is not None}
     found = []
-    for (f, page), (_, content, _, _) in here.items():
+    for (f, page), (_, content, _, rank) in here.items():
         was = before.pop((f, page), None)
-        if was != content:
-            levels = None if was is None else what[was][_LEVEL], what[content][_LEVEL]
+        if was != (content, rank):
+            levels = None if was is None else what[was[0]][_LEVEL], what[content][_LEVEL]
             found.append(Move(f, page, *levels, what[content][_TOKENS]))
-    left = [Move(t, page, what[was][_LEVEL], None, what[was][_TOKENS]) for (t, page), was in before.items()]
+    left = [Move(t, page, what[was][_LEVEL], None, what[was][_TOKENS]) for (t, page), (was, _) in before.items()]
     return found + left
 
 

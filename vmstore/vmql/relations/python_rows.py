@@ -77,7 +77,7 @@ DIFF = made(
     "what differs between two contexts",
     _field("page", PAGE, "the page that differs"),
     _field("session", TEXT, "the session that wrote it"),
-    _field("change", TEXT, "entered, left, changed or compressed"),
+    _field("change", TEXT, "entered, left, changed, compressed, or moved to another place"),
     _field("tokens", INTEGER, "how many tokens more it takes after than before"),
     _field("before", INTEGER, "the tokens it took before"),
     _field("after", INTEGER, "the tokens it takes after"),
@@ -109,7 +109,7 @@ FAULTS = made(
 
 MOVES = made(
     "MOVES",
-    "every time a page came into the prompt, was shown otherwise there, or left it, by the pack that says so",
+    "every time a page came into the prompt, changed or moved there, or left it, by the pack that says so",
     _field("position", INTEGER, "the pack"),
     _field("session", TEXT, "the session of that"),
     _field("turn", INTEGER, "the turn of it"),
