@@ -8,7 +8,7 @@ import pytest
 
 import vmstore
 from tests.inner import inner_batch
-from vmstore.core.mutation import Create, Message, Pack, Reply, Update
+from vmstore.core.mutation import Create, Message, Pack, Reply, Turn, Update
 from vmstore.core.page import Fidelity, Role, Slot, Status
 from vmstore.core.text.tokenizer import words
 from vmstore.store.session import Session
@@ -158,3 +158,25 @@ def test_messages_say_how_the_call_they_answer_had_ended() -> None:
     grand = child.fork("trip-c", position=ended[0])
     assert dict(store.query("MESSAGES message, status", session=grand.name))[f"m{said}"] == "failed"
     assert {row[0] for row in store.query("MESSAGES status WHERE role = user ACROSS SESSIONS")} == {None}
+
+
+def test_turns_that_are_chosen_stand_as_they_are_now() -> None:
+    """UNTIL and BETWEEN choose turns; calls, faults, evictions and load of each are those that it has in the end."""
+    store = vmstore.memory_store()
+    trip = store.session("trip", create=True)
+    with inner_batch(trip, 1) as batch:
+        batch.add(Turn(1))
+        pages = [batch.add(Create(0, 0, 1, 0, part, batch.cell(b"%d" % part), 1, 1)) for part in range(2)]
+    one, other = pages
+    shown(trip, entered=(one, other))
+    shown(trip, left=(one,))
+    middle = trip.info().position
+    shown(trip, entered=(one,), left=(other,))
+    shown(trip, left=(one,))
+    columns = "turn, calls, tokens, faults, evictions, load"
+    (whole,) = list(store.query(f"TURNS {columns}"))
+    assert (whole[1], whole[3], whole[4]) == (4, 1, 3)
+    for bounds in ("UNTIL POSITION $at", "BETWEEN POSITION 1 AND POSITION $at", "SINCE POSITION 1 UNTIL POSITION $at"):
+        assert list(store.query(f"TURNS {columns} {bounds}", at=middle)) == [whole], bounds
+    (then,) = list(store.query(f"TURNS {columns} AS OF POSITION $at", at=middle))
+    assert (then[1], then[3], then[4]) == (2, 0, 1)

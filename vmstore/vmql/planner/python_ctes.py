@@ -29,7 +29,7 @@ def _seen(own: FaultScope) -> Iterator[Row]:
 
 def _moved(own: FaultScope) -> Iterator[Row]:
     """What happened in each turn: faults, evictions, searches, how full the prompt became."""
-    for turn, counts in moves_of(own.lane, own.until, own.low).items():
+    for turn, counts in moves_of(own.lane, own.high, own.low).items():
         yield (turn, *counts)
 
 
