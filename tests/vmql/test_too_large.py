@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -84,3 +85,42 @@ def test_a_fault_of_ours_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monkey
             list(store.query("PAGES page, tags"))
         with pytest.raises(CorruptError, match="vmstore rebuild"):
             store.pages()
+
+
+# ---- limits that are asked for
+
+
+def test_a_statement_ends_where_it_passes_a_limit(store: vmstore.Store) -> None:
+    """Time, rows and memory that a statement may take end it in a QueryError that names the limit; others go on."""
+    rows = list(store.query("PAGES page"))
+    assert len(rows) > 2
+    for limits, code, told in (
+        ({"timeout_s": 1e-6}, "timeout", "took longer than it may"),
+        ({"rows": len(rows) - 1}, "too-large", f"more than {len(rows) - 1:,} rows"),
+        ({"memory": 1}, "too-large", "needs more memory"),
+    ):
+        with pytest.raises(QueryError, match=told) as passed:
+            list(store.query("PAGES page, text", **limits))  # type: ignore[arg-type]
+        assert passed.value.code == code
+        assert passed.value.text == "PAGES page, text"
+    within = store.query("PAGES page", timeout_s=60, rows=len(rows), memory=64 << 20)
+    assert list(within) == rows
+
+
+def test_rows_that_are_made_and_statements_within_keep_to_the_limits(store: vmstore.Store) -> None:
+    """MUTATIONS, made as it is taken, ends at the time; a statement within counts no rows of the answer."""
+    with pytest.raises(QueryError) as passed:
+        list(store.query("MUTATIONS", timeout_s=1e-6))
+    assert passed.value.code == "timeout"
+    with pytest.raises(QueryError) as passed:
+        list(store.query("MUTATIONS position, kind", rows=3))
+    assert passed.value.code == "too-large"
+    (row,) = store.query("PAGES count(*) WHERE page IN (PAGES page)", rows=1)
+    assert row[0] > 2
+
+
+@pytest.mark.parametrize("limit", [{"timeout_s": 0}, {"rows": -1}, {"memory": 1.5}, {"rows": True}, {"timeout_s": "1"}])
+def test_what_is_no_limit_is_refused(store: vmstore.Store, limit: dict[str, Any]) -> None:
+    """A limit that is no number above nothing is refused by its name, before anything is read."""
+    with pytest.raises(vmstore.InputError, match=f"{next(iter(limit))}=.* is no limit"):
+        store.query("PAGES", **limit)

@@ -264,10 +264,11 @@ class Store(Aliased):
 
     async def query(
         self, text: str | Statement, /, *, session: str | None = None, params: Mapping[str, Any] | None = None,
-        **named: Any,
+        timeout_s: float | None = None, rows: int | None = None, memory: int | None = None, **named: Any,
     ) -> Result:  # fmt: skip
         """See `vmstore.Store.query`."""
-        ask = partial(self._store.query, text, session=session, params=params, **named)
+        limits: dict[str, Any] = {"timeout_s": timeout_s, "rows": rows, "memory": memory}
+        ask = partial(self._store.query, text, session=session, params=params, **limits, **named)
         return Result(await self._worker.do(ask), self._worker)
 
     async def sql(

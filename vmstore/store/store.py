@@ -207,14 +207,21 @@ class Store(Aliased):
         *,
         session: str | None = None,
         params: Mapping[str, Any] | None = None,
+        timeout_s: float | None = None,
+        rows: int | None = None,
+        memory: int | None = None,
         **named: Any,
     ) -> Result:
         """Answers a VMQL statement, a text or one parsed: an iterable of tuples with its `columns` and its `basis`.
 
         `session` is asked where the text names none; `params` and whatever else is `named` are the values of
-        its `$names`. Raises QueryError, which points at what is wrong with the text.
+        its `$names`. `timeout_s` seconds, `rows` of the answer and `memory` in bytes are what it may take, None
+        for as much as it needs. Raises QueryError, which points at what is wrong with the text, or says which
+        limit was passed (`timeout`, `too-large`).
         """
-        return self._questions.ask(text, session=session, params={**(params or {}), **named})
+        questions = self._questions
+        limits = (timeout_s, rows, memory)
+        return questions.ask(text, session=session, params={**(params or {}), **named}, limits=limits)
 
     @property
     def _questions(self) -> QueryEngine:

@@ -35,6 +35,7 @@ OPTIONS = (
     Option(("--session",), "NAME", "the session of statements that name none"),
     Option(("--turn",), "N", "the turn that statements are about which name no moment"),
     Option(("--param",), "NAME=VALUE", "what $NAME stands for; may be given again"),
+    Option(("--timeout",), "SECONDS", "what each statement may take; one that takes longer is an error"),
     Option(("--namespace",), "NS", "which namespace of the store (default: default)"),
     Option(("--store-key",), "FILE", "the key of an encrypted store (or VMSTORE_KEY_FILE)"),
     Option(("--read-only",), "", "write nothing at all: no views, no FORK, no history"),

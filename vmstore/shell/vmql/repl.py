@@ -159,7 +159,10 @@ class Repl:
         """Asks one statement of SQL over the relations and shows the answer, with what is set."""
         settings = self.settings
         at = as_of(settings.moment, settings.params, 0)
-        result = self._patient(lambda: self.store.sql(text, at=at, session=settings.session, params=settings.params))
+        asked: dict[str, Any] = {"session": settings.session, "params": settings.params}
+        if settings.timeout_s is not None:
+            asked["timeout_s"] = settings.timeout_s
+        result = self._patient(lambda: self.store.sql(text, at=at, **asked))
         self._give(result, self._chunks(result), remember=True)
 
     def explain(self, text: str) -> None:
@@ -221,7 +224,12 @@ class Repl:
         """The store's answer; Ctrl-C cancels it, and an error shows the text as it was typed."""
         settings = self.settings
         try:
-            return self._patient(lambda: self.store.query(statement, session=settings.session, params=settings.params))
+            asked: dict[str, Any] = {
+                "session": settings.session,
+                "params": settings.params,
+                "timeout_s": settings.timeout_s,
+            }
+            return self._patient(lambda: self.store.query(statement, **asked))
         except QueryError as error:
             error.text = error.text or text
             raise

@@ -30,6 +30,7 @@ class ShellSettings(msgspec.Struct):
     session: str | None = None
     moment: MomentNode | None = None
     params: dict[str, Any] = {}
+    timeout_s: float | None = None  # what a statement may take
     history: bool = True  # whether what is asked is kept for the next time
 
     def put(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
@@ -148,6 +149,17 @@ def value_of(word: str) -> Any:
         quoted = len(word) > 1 and word[0] == word[-1] == "'"
         return word[1:-1].replace("''", "'") if quoted else word
     return word if isinstance(found, list | dict) else found
+
+
+def patience(text: str) -> float:
+    """The seconds that a statement may take; raises InputError where a text says none."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"--timeout {text!r} is no number of seconds above 0", code="not-a-limit")
+    return seconds
 
 
 def parameter(text: str) -> tuple[str, Any]:

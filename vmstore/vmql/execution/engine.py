@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from vmstore.core.asof import AsOf
 from vmstore.vmql.execution.executor import Runner
 from vmstore.vmql.execution.query import Query
+from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
 from vmstore.vmql.execution.result import Cancellation, Result
 from vmstore.vmql.execution.statements import answer
 from vmstore.vmql.host import Host
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from vmstore.vmql.execution.sql import SqlDoor
 
 
+Limits = tuple[float | None, int | None, int | None]
+NONE: Limits = (None, None, None)
+
+
 class QueryEngine:
     """Answers the queries of one namespace; any thread may ask."""
 
@@ -31,20 +37,30 @@ class QueryEngine:
         self._asked: WeakSet[Cancellation] = WeakSet()
         self._adding = threading.Lock()
 
-    def ask(self, text: str | Statement, *, session: str | None, params: Params) -> Result:
-        """Answers the one statement of a text, or a statement that was read already."""
+    def ask(self, text: str | Statement, *, session: str | None, params: Params, limits: Limits = NONE) -> Result:
+        """Answers the one statement of a text, or a statement that was read already, within limits."""
         if not isinstance(text, str):
-            return self.answer(text, session=session, params=params)
-        return self.answer(parse(text), session=session, params=params, text=text)
+            return self.answer(text, session=session, params=params, limits=limits)
+        return self.answer(parse(text), session=session, params=params, text=text, limits=limits)
 
-    def answer(self, statement: Statement, *, session: str | None, params: Params, text: str = "") -> Result:
+    def answer(
+        self,
+        statement: Statement,
+        *,
+        session: str | None,
+        params: Params,
+        text: str = "",
+        limits: Limits = NONE,
+    ) -> Result:
         """Answers a statement; `text` is where it stands."""
         query = Query(self._runner, statement, session, params, text)
-        query.answer = answer
+        query.answer, within = answer, QueryLimits.of(*limits)
+        if limits != NONE:
+            query.watch = LimitedQuery(within, self._runner.world.ticks, text)
         with self._adding:
             self._asked.add(query.watch)
         try:
-            return answer(query, statement)
+            return answer(query, statement).within(within.rows, partial(within.more, text))
         except QueryError as error:
             if not error.text:
                 error.text = text
@@ -57,13 +73,13 @@ class QueryEngine:
         at: AsOf,
         session: str | None,
         params: Mapping[str, Any],
-        limits: tuple[float | None, int, int],
+        limits: Limits,
     ) -> Result:
         """Answers a statement of SQL over the relations at a moment; its limits are seconds, rows and bytes."""
-        from vmstore.vmql.execution.sql import LimitedQuery, SqlDoor, SqlLimits
+        from vmstore.vmql.execution.sql import SqlDoor
 
-        within = SqlLimits.of(*limits)
-        watch = LimitedQuery(within, self._runner.world.ticks)
+        within = QueryLimits.of(*limits)
+        watch = LimitedQuery(within, self._runner.world.ticks, text)
         with self._adding:
             self._asked.add(watch)
             if self._door is None:

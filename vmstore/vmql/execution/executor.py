@@ -10,7 +10,7 @@ import apsw
 from vmstore.errors import VmstoreError
 from vmstore.vmql import functions
 from vmstore.vmql.execution import virtual_table
-from vmstore.vmql.execution.result import Cancellation, cancelled
+from vmstore.vmql.execution.result import Cancellation
 from vmstore.vmql.host import Host
 from vmstore.vmql.planner.plan import Plan, plan
 from vmstore.vmql.relations.relation import Relation
@@ -26,8 +26,8 @@ def _as_it_is(error: apsw.Error) -> None:
     return None
 
 
-def _raised(error: apsw.Error, wrong: Wrong) -> Exception:
-    return cancelled() if isinstance(error, apsw.InterruptError) else wrong(error) or error
+def _raised(error: apsw.Error, wrong: Wrong, watch: Cancellation) -> Exception:
+    return watch.error() if isinstance(error, apsw.InterruptError) else wrong(error) or error
 
 
 class PreparedConnection(NamedTuple):
@@ -75,10 +75,9 @@ class Runner:
         db = self.prepared()
         db.set_progress_handler(lambda: watch.stopped, STEPS)
         try:
-            found: list[Any] = db.execute(sql, values).fetchall()
-            return found
+            return watch.kept(db.execute(sql, values))
         except apsw.Error as error:
-            raise _raised(error, wrong) from error
+            raise _raised(error, wrong, watch) from error
         finally:
             db.set_progress_handler(None)
 
@@ -95,7 +94,7 @@ class Runner:
         try:
             yield from db.execute(sql, values)
         except apsw.Error as error:
-            raise _raised(error, wrong) from error
+            raise _raised(error, wrong, watch) from error
         finally:
             db.set_progress_handler(None)
             self._spare.append(prepared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.vmql.syntax.errors import QueryError
@@ -43,7 +43,15 @@ class Cancellation:
     def check(self) -> None:
         """Raises QueryError where it was stopped."""
         if self.stopped:
-            raise cancelled()
+            raise self.error()
+
+    def error(self) -> QueryError:
+        """What it ends in."""
+        return cancelled()
+
+    def kept(self, rows: Iterable[Row]) -> list[Row]:
+        """Rows that are kept until they are taken."""
+        return list(rows)
 
 
 def cancelled() -> QueryError:
@@ -83,6 +91,13 @@ class Result:
         self._began = began
         self._elapsed = ticks() - began
         self._following = following
+        self._left: int | None = None  # rows that may still be taken
+        self._more: Callable[[], QueryError] = cancelled
+
+    def within(self, rows: int | None, more: Callable[[], QueryError]) -> Result:
+        """The same answer with so many rows at most, and what it raises where there are more."""
+        self._left, self._more = rows, more
+        return self
 
     def __iter__(self) -> Iterator[Row]:
         return self
@@ -93,6 +108,10 @@ class Result:
             row = next(self._rows)
         finally:
             self._elapsed = self._ticks() - self._began
+        if self._left is not None:
+            if self._left == 0:
+                raise self._more()
+            self._left -= 1
         return row
 
     @property

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.core.asof import AsOf
-from vmstore.errors import InputError
 from vmstore.vmql.execution import sql_functions, sql_tables
 from vmstore.vmql.execution.executor import Runner
 from vmstore.vmql.execution.query import Query
+from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
 from vmstore.vmql.execution.result import Cancellation, Column, Result, unlike
 from vmstore.vmql.execution.sql_tables import HERE, TABLES, Filters, Moment, Row, Source, kept
 from vmstore.vmql.execution.statements import context
@@ -54,60 +54,6 @@ ACTS: dict[int, str] = {
     for name, number in apsw.mapping_authorizer_function.items()
     if isinstance(name, str) and isinstance(number, int)
 }
-MESSAGES = {
-    "time": ("the statement took longer than it may", "timeout", "narrow it, or give it more: timeout_s="),
-    "memory": ("the statement needs more memory than it may", "too-large", "narrow it, or give it more: memory="),
-}
-
-
-class SqlLimits(NamedTuple):
-    """What a statement may take: seconds, rows of its answer, bytes."""
-
-    timeout_s: float | None
-    rows: int
-    memory: int
-
-    @classmethod
-    def of(cls, timeout_s: float | None, rows: int, memory: int) -> SqlLimits:
-        """Limits as they are handed in; InputError names one that is none."""
-        for name, limit in (("timeout_s", timeout_s), ("rows", rows), ("memory", memory)):
-            if name == "timeout_s" and limit is None:
-                continue
-            number = isinstance(limit, int | float) and not isinstance(limit, bool) and isfinite(limit) and limit > 0
-            if not number or (name != "timeout_s" and not isinstance(limit, int)):
-                raise InputError(f"{name}={limit!r} is no limit; give a number above 0", code="not-a-limit")
-        return cls(timeout_s, rows, memory)
-
-
-class LimitedQuery(Cancellation):
-    """Whether a statement is to stop: somebody wants it to, or it has passed a limit."""
-
-    __slots__ = ("_bytes", "_end", "_held", "_memory", "_stopped", "_ticks", "passed")
-
-    def __init__(self, limits: SqlLimits, ticks: Any) -> None:
-        self._stopped = False
-        self._ticks = ticks
-        self._end = None if limits.timeout_s is None else ticks() + int(limits.timeout_s * 1_000_000)
-        self._memory, self._held, self._bytes = limits.memory, apsw.memory_used(), 0
-        self.passed: str | None = None
-        super().__init__()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it is to stop now."""
-        if self._end is not None and self._ticks() > self._end:
-            self.passed = self.passed or "time"
-        elif apsw.memory_used() - self._held + self._bytes > self._memory:
-            self.passed = self.passed or "memory"
-        return self._stopped or self.passed is not None
-
-    @stopped.setter
-    def stopped(self, value: bool) -> None:
-        self._stopped = value
-
-    def took(self, row: Row) -> None:
-        """Counts a row that is kept in memory."""
-        self._bytes += 64 + sum(len(value) + 56 if isinstance(value, str | bytes) else 16 for value in row)
 
 
 class SqlConnection(NamedTuple):
@@ -131,7 +77,7 @@ class SqlDoor:
         at: AsOf,
         session: str | None,
         params: Mapping[str, Any],
-        limits: SqlLimits,
+        limits: QueryLimits,
         watch: LimitedQuery,
     ) -> Result:
         """The rows of the one statement of a text, all of them."""
@@ -146,7 +92,7 @@ class SqlDoor:
             columns, rows = _taken(prepared.db, text, _given(params, text), limits, watch)
         except QueryError as error:
             error.text = error.text or text
-            raise _passed(watch, text) or error from None
+            raise (watch.error() if watch.passed else error) from None
         except KeyError as error:
             name = str(error.args[0])
             span = _span(text, max(text.find(name), 0))
@@ -154,7 +100,7 @@ class SqlDoor:
             message = f"there is no parameter :{name}"
             raise QueryError(message, code="unknown-parameter", text=text, span=span, hint=hint) from None
         except apsw.Error as error:
-            raise _passed(watch, text) or _refusal(error, text, prepared.refused) from error
+            raise (watch.error() if watch.passed else _refusal(error, text, prepared.refused)) from error
         finally:
             prepared.db.set_progress_handler(None)
             prepared.source.begin(None)
@@ -189,7 +135,7 @@ class SqlDoor:
 
 
 def _taken(
-    db: apsw.Connection, text: str, params: Any, limits: SqlLimits, watch: LimitedQuery
+    db: apsw.Connection, text: str, params: Any, limits: QueryLimits, watch: LimitedQuery
 ) -> tuple[list[str], list[Row]]:
     """The names of the columns and the rows."""
     cursor, names = db.cursor(), list[list[str]]()
@@ -203,11 +149,8 @@ def _taken(
     cursor.exec_trace = begun
     rows: list[Row] = []
     for row in cursor.execute(text, params):
-        if len(rows) >= limits.rows:
-            message = f"the answer has more than {limits.rows:,} rows"
-            raise QueryError(
-                message, code="too-large", span=SourceSpan(0, len(text)), hint="write LIMIT, or sum them up"
-            )
+        if limits.rows is not None and len(rows) >= limits.rows:
+            raise limits.more(text)
         shown = tuple(_shown(value, text) for value in row)
         watch.took(shown)
         if len(rows) % COUNTED == 0:
@@ -371,14 +314,6 @@ def settled(scope: Scope) -> Scope:
 
 
 # ---- what is said of what cannot be answered
-
-
-def _passed(watch: LimitedQuery, text: str) -> QueryError | None:
-    """What to say of a statement that passed a limit."""
-    if watch.passed is None:
-        return None
-    message, code, hint = MESSAGES[watch.passed]
-    return QueryError(message, code=code, text=text, span=SourceSpan(0, len(text)), hint=hint)
 
 
 def _refusal(error: apsw.Error, text: str, refused: Sequence[str]) -> QueryError:
