@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import vmstore
 from tests.forked_commands import PROGRAMS, ForkedCommands
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax.errors import QueryError
@@ -120,7 +121,7 @@ class Run:
             return
         self.quiet()
         takers = {"python": self._python, "console": self._console, "json": self._json, "jsonl": self._json}
-        takers |= {"vmql": self._vmql, "sh": self._sh, "": self._drawing}
+        takers |= {"vmql": self._vmql, "sql": self._sql, "sh": self._sh, "": self._drawing}
         if block.language not in takers:
             raise block.wrong(f"nobody runs blocks of kind {block.language!r}; see tests/prose.py")
         takers[block.language](block)
@@ -181,6 +182,11 @@ class Run:
         if len(block.words) > 1:
             ending = "\n" if block.language == "jsonl" else ""
             (self.folder / block.words[1]).write_text(block.text + ending, encoding="utf-8")
+
+    def _sql(self, block: Block) -> None:
+        """A statement that the SQL door answers, whatever stands for its parameters."""
+        with vmstore.memory_store() as store:
+            store.sql(block.text, params=dict.fromkeys(re.findall(r":(\w+)", block.text)))
 
     def _vmql(self, block: Block) -> None:
         for number, text in enumerate(block.text.split("\n"), block.line + 1):

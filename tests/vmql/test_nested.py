@@ -174,6 +174,8 @@ def test_a_statement_is_a_value(store: Store) -> None:
     assert rows(store, "CALLS call WHERE 2 * (CALLS avg(tokens_reported)) < tokens_reported") == above
     assert rows(store, "CALLS call WHERE (CALLS max(call)) = call") == [(6,)]
     assert rows(store, "CALLS call WHERE call > (CALLS call WHERE call = 77)") == []
+    beside = "CALLS count(*), coalesce((CALLS max(call)), 0) AS last, count(*) * (CALLS max(call)) AS squared"
+    assert rows(store, beside) == [(6, 6, 36)]
     share = "CALLS tokens_reported / (CALLS sum(tokens_reported)) AS share"
     assert sum(row[0] for row in rows(store, share)) == pytest.approx(1)
     assert rows(store, "PAGES count(*) BY role HAVING count(*) >= (PAGES count(*) WHERE role = user)") != []

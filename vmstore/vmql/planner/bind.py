@@ -49,12 +49,14 @@ class Term(NamedTuple):
     form: ColumnType
     name: str
     sums: bool = False
-    single: tuple[Term, ...] = ()  # the columns in it that are of a row; of a column itself
+    single: tuple[Term, ...] | None = None  # the values of a row in an expression; None where it is one itself
 
     @property
     def loose(self) -> tuple[Term, ...]:
         """The values of a row it is made of, which may differ within a group."""
-        return self.single or (() if self.sums or self.sql.startswith(":") else (self,))
+        if self.single is not None:
+            return self.single
+        return () if self.sums or self.sql.startswith(":") else (self,)
 
     @property
     def ordered(self) -> str:

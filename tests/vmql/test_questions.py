@@ -1,0 +1,150 @@
+"""The hundred questions of specs/questions.md: each statement runs, and is the answer that a plain count gives."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import vmstore
+from vmstore.shell.demo.demo import SHIPPED
+from vmstore.store.store import Store
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "specs" / "questions.md"
+NAME, FORK = "planning-220", "try-b"
+
+
+class Question(NamedTuple):
+    """A question by its number, with the statement that answers it and its language, none where there is none."""
+
+    number: int
+    language: str
+    statement: str
+
+
+def questions() -> list[Question]:
+    """Every question of the page."""
+    parts = re.split(r"^(\d+)\. ", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]
+    found = []
+    for number, text in zip(parts[::2], parts[1::2], strict=True):
+        fence = re.search(r"```(vmql|sql)\n(.*?)\n```", text, re.S)
+        found.append(Question(int(number), *((fence[1], fence[2]) if fence else ("", ""))))
+    return found
+
+
+QUESTIONS = questions()
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """The session that ships, and a fork of it that went on for a call."""
+    with vmstore.memory_store() as made:
+        made.import_file(SHIPPED)
+        made.session(NAME).fork(FORK, call=200)
+        said = {"role": "assistant", "content": "All is planned."}
+        request = {"model": "m-2", "messages": [{"role": "user", "content": "What is left?"}]}
+        made.record(FORK, request, {"choices": [{"message": said}]})
+        yield made
+
+
+def params(store: Store) -> dict[str, Any]:
+    """What stands for the places of the questions."""
+    summary, source = next(iter(store.query("LINKS source, target LIMIT 1", session=NAME)))
+    return {
+        **{"session": NAME, "fork": FORK, "call": 101, "before": 90, "turn": 42, "n": 200, "amount": 0.01},
+        **{"page": "p10", "summary": summary, "source": source, "word": "budget", "tag": "planning", "regex": "[0-9]+"},
+        **{"entity": "user", "fact": "home", "user": "dana"},
+        **{"date": "2026-03-04T00:00:00Z", "week": "2026-03-13T00:00:00Z"},
+    }
+
+
+def answered(store: Store, number: int, **given: Any) -> list[tuple[Any, ...]]:
+    """The answer to a question about the session that ships."""
+    asked = next(one for one in QUESTIONS if one.number == number)
+    whole = {**params(store), **given}
+    if asked.language == "vmql":
+        return list(store.query(asked.statement, session=NAME, params=whole))
+    return list(store.sql(asked.statement, session=NAME, params=whole))
+
+
+def test_the_page_says_how_many_are_answered() -> None:
+    """There are a hundred questions, and as many statements of either language as the page says."""
+    assert [one.number for one in QUESTIONS] == list(range(1, 101))
+    counted = Counter(one.language for one in QUESTIONS)
+    told = re.search(r"answers (\d+) of them, and (\d+) more .*?other (\d+)", PAGE.read_text(encoding="utf-8"), re.S)
+    assert told and tuple(map(int, told.groups())) == (counted["vmql"], counted["sql"], counted[""])
+
+
+@pytest.mark.parametrize("number", [one.number for one in QUESTIONS if one.language])
+def test_every_statement_is_answered(store: Store, number: int) -> None:
+    """Each statement runs on a real session, whether or not there is something to answer with."""
+    answered(store, number)
+
+
+def test_most_answers_hold_something(store: Store) -> None:
+    """As many statements as the page says have an answer on the session that ships."""
+    told = re.search(r"(\d+) of the (\d+) have something", PAGE.read_text(encoding="utf-8"))
+    asked = [one.number for one in QUESTIONS if one.language]
+    held = [number for number in asked if answered(store, number)]
+    assert told and tuple(map(int, told.groups())) == (len(held), len(asked))
+
+
+def test_answers_about_calls_are_those_of_a_plain_count(store: Store) -> None:
+    """Costs, means, shares and hours are what plain sums over the session's calls give."""
+    calls = store.session(NAME).calls()
+    assert answered(store, 23) == [(pytest.approx(sum(call.cost for call in calls if call.cost is not None) or None),)]
+    known = [call for call in calls if call.latency_ms is not None]
+    mean = sum(call.latency_ms for call in known) / len(known) if known else 0  # type: ignore[misc]
+    slow = [call.call for call in known if call.latency_ms > 2 * mean]  # type: ignore[operator]
+    assert [row[0] for row in answered(store, 25)] == slow
+    tokens = [call.tokens for call in calls]
+    assert [row[1] for row in answered(store, 32)] == [None, *(b - a for a, b in pairwise(tokens))]
+    spent: dict[int, float] = defaultdict(float)
+    for call in calls:
+        spent[call.turn] += call.cost or 0
+    series = answered(store, 24)
+    assert [(row[0], row[1] or 0) for row in series] == [(turn, pytest.approx(spent[turn])) for turn in sorted(spent)]
+
+
+def test_answers_about_the_prompt_are_those_of_its_contexts(store: Store) -> None:
+    """What the prompt held, by role, by age, at several moments and in copies is what its contexts hold."""
+    session = store.session(NAME)
+    context = session.context(call=101)
+    assert [row[1] for row in answered(store, 8)] == [page.page for page in context.pages]
+    by_role: dict[str, int] = defaultdict(int)
+    for page in context.pages:
+        by_role[page.role] += page.tokens
+    shares = {role: (tokens, 100 * tokens / context.tokens) for role, tokens in by_role.items()}
+    assert {row[0]: (row[1], pytest.approx(row[2])) for row in answered(store, 9)} == shares
+    assert [row[0] for row in answered(store, 13)] == [page.page for page in context.pages if page.level > 0]
+    then, later, last = ({page.page for page in session.context(turn=turn).pages} for turn in (42, 60, 80))
+    assert {row[0] for row in answered(store, 17)} == (then - later) & last
+    texts = Counter(content for content in context.contents().values())
+    assert len(answered(store, 52)) == sum(count > 1 for count in texts.values())
+
+
+def test_answers_about_pages_are_those_of_a_plain_count(store: Store) -> None:
+    """Claims without support, citations, words and lengths are what plain loops over pages and links find."""
+    session = store.session(NAME)
+    links = list(store.query("LINKS source, target, kind", session=NAME))
+    supported = {source for source, _, kind in links if kind in ("derives", "references")}
+    claims = [page.page for page in session.pages() if page.type == "claim"]
+    assert [row[0] for row in answered(store, 45)] == [page for page in claims if page not in supported]
+    cited: dict[str, set[str]] = defaultdict(set)
+    for source, target, kind in links:
+        if kind == "references":
+            cited[target].add(source)
+    most = sorted((len(sources) for sources in cited.values()), reverse=True)[:10]
+    assert [row[1] for row in answered(store, 48)] == most
+    said = dict(store.query("MESSAGES message, text WHERE role = assistant", session=NAME))
+    long = [message for message, text in said.items() if len(text) > 200 and "```" not in text]
+    assert [row[0] for row in answered(store, 92)] == long != []
+    own = {page.page for page in store.session(FORK).pages()} - {page.page for page in session.pages(call=200)}
+    assert {row[0] for row in answered(store, 20)} == own != set()
+    results = [row[::2] for row in store.query("PAGES session, role, text ACROSS SESSIONS") if row[1] == "tool"]
+    assert dict(answered(store, 91)) == Counter(name for name, text in results if re.search("[0-9]+", text or ""))
