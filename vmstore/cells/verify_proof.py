@@ -56,6 +56,7 @@ def climb(leaf: bytes, size: int, place: int, path: list[str]) -> bytes:
     sure(0 <= place < size, "a place is outside its tree")
     while size > 1:
         if place ^ 1 < size:
+            sure(bool(beside), "a way is shorter than its tree is high")
             node = sha256(b"\1" + (beside.pop(0) + node if place & 1 else node + beside.pop(0))).digest()
         place, size = place >> 1, (size + 1) >> 1
     sure(not beside, "a way is longer than its tree is high")
