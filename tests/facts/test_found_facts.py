@@ -39,18 +39,18 @@ def talk(store: Store, *said: str, name: str = "talk") -> Session:
 
 
 FOUND = [
-    ("I live in Ghent these days.", ("user", "live in", "Ghent these days")),
+    ("I live in Ghent these days.", ("user", "live in", "Ghent")),
     ("my name is Alex Romero", ("user", "has name", "Alex Romero")),
     ("From now on call me Max.", ("user", "wants to be called", "Max")),
     ("I prefer tabs over spaces", ("user", "prefer", "tabs over spaces")),
     ("I run 5K every morning", ("user", "run", "5K every morning")),
     ("We adopted a beagle last spring!", ("user", "adopted", "a beagle last spring")),
     ("I'm planning to repaint the kitchen in May", ("user", "planning to", "repaint the kitchen in May")),
-    ("My sister lives in Turin, actually", ("user's sister", "lives in", "Turin, actually")),
-    ("I'm allergic to walnuts.", ("user", "allergic to", "walnuts")),
+    ("My sister lives in Turin, actually", ("user's sister", "lives in", "Turin")),
+    ("I'm allergic to walnuts.", ("user", "is allergic to", "walnuts")),
     ("never deploy on a friday", ("user", "wants", "never deploy on a friday")),
     ("our favourite café is the one on Mill Lane", ("user", "has favourite café", "the one on Mill Lane")),
-    ("The invoice limit is now 4,000 euros", ("invoice limit", "is now", "4,000 euros")),
+    ("The invoice limit is now 4,000 euros", ("invoice limit", "is", "4,000 euros")),
     ("Great, I passed the sailing exam - want to see?", ("user", "passed", "the sailing exam")),
 ]
 NOTHING = [
@@ -91,7 +91,7 @@ def test_found_facts_stand_in_the_session_with_their_pages(store: Store) -> None
     pages = session.memory.find_facts()
     facts = session.memory.facts()
     assert [(fact.what, fact.sources, fact.method) for fact in facts] == [
-        ("Ghent", ["p4"], "patterns-en@2"), ("rowing", ["p14"], "patterns-en@2"),
+        ("Ghent", ["p4"], "patterns-en@3"), ("rowing", ["p14"], "patterns-en@3"),
     ]  # fmt: skip
     assert pages == [fact.page for fact in facts] and store.verify().ok
 

@@ -155,7 +155,7 @@ class SessionMemory:
         return await self._worker.do(asked)
 
     async def find_facts(
-        self, model: FactModel | None = None, *, language: str = "en", consolidate: bool = True,
+        self, model: FactModel | None = None, *, language: str | None = None, consolidate: bool = True,
         timeout_s: float = TIMEOUT_S,
     ) -> list[str]:  # fmt: skip
         """See `vmstore.SessionMemory.find_facts`."""

@@ -7,49 +7,56 @@ or the name the session has for the speaker.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from vmstore.core.facts import CERTAIN, Precision
+from vmstore.core.facts import CERTAIN, FactType, Precision
 from vmstore.core.page import Standing
 from vmstore.core.text.stems import terms
 from vmstore.facts.address import attribute_name, has_one
+from vmstore.facts.choice import chosen
+from vmstore.facts.clause import SpokenClause, clauses
 from vmstore.facts.fact import WORD_CHARS_MAX, StatedFact
+from vmstore.facts.predicate import ClausePredicate, ClauseSubject, read
 from vmstore.facts.reversal import is_against
 from vmstore.facts.rule import FactRule, RuleSet, rules_of
+from vmstore.facts.statement import stated_by
 from vmstore.relevance.time.times import TimeSpan, times_in
 
-TEXT_CHARS_MAX = 6_000
-CLAUSE_CHARS_MAX = 400
 FACTS_MAX = 12  # of one utterance
 CONFIDENCE = 700_000  # of what a pattern found, in parts per million
 SAME = 0.8  # of the terms of two facts, where they state the same
 
 
 class Utterance(NamedTuple):
-    """What somebody said: the page, who (`user`, or a name), the text, when in microseconds since 1970."""
+    """What somebody said: the page, who (`user`, or a name), the text, when in microseconds since 1970.
+
+    `offered` is what the model said right before, in which there may be a list to choose from.
+    """
 
     page: int
     speaker: str
     text: str
     at_us: int
-
-
-class SpokenClause(NamedTuple):
-    """A clause and the sentence it stands in."""
-
-    text: str
-    sentence: str
+    offered: str = ""
 
 
 def find(said: Utterance, language: str = "en") -> tuple[StatedFact, ...]:
     """The facts that an utterance states, in its order."""
     rules = rules_of(language)
     found: list[StatedFact] = []
+    before: tuple[str, ClauseSubject | None] = "", None
     for clause in clauses(said.text, rules):
-        for fact in _stated(said, clause, rules):
-            if not any(same(fact, other) for other in found):
-                found.append(fact)
+        read_as = _predicate(clause, rules, before[1] if before[0] == clause.sentence else None)
+        fact = (
+            _choice(said, clause, rules)
+            or _by_rule(said, clause, rules)
+            or (read_as and _by_grammar(said, clause, read_as, rules))
+        )
+        if fact is not None and not any(same(fact, other) for other in found):
+            found.append(fact)
+        if read_as is not None:
+            before = clause.sentence, read_as.subject
     return tuple(found[:FACTS_MAX])
 
 
@@ -66,34 +73,54 @@ def same(one: StatedFact, other: StatedFact) -> bool:
     return bool(together) and len(mine & theirs) / len(together) >= SAME
 
 
-def clauses(text: str, rules: RuleSet) -> Iterable[SpokenClause]:
-    """The clauses somebody says in a text that state something."""
-    guards = rules.guards
-    spoken = _NAME.sub(r"\1", text[:TEXT_CHARS_MAX].replace("’", "'"))
-    spoken = _CODE.sub(" ", spoken)
-    spoken = "\n".join(line for line in spoken.split("\n") if not _ASIDE.match(line))
-    for sentence in _SENTENCE.findall(guards["quoted"].sub("…", spoken)):
-        bare = " ".join(sentence.split())
-        if not bare or len(bare) > CLAUSE_CHARS_MAX or guards["supposed"].search(bare):
-            continue
-        parts = guards["clause"].split(bare)
-        if bare.rstrip(" )\"'").endswith("?"):  # what stands before the question may be stated
-            parts = [] if guards["asks"].match(bare) else parts[:-1]
-        for part in parts:
-            clause = guards["led_in"].sub("", part.strip(" ,;:–—-").strip(), count=1)
-            if clause and not guards["said"].search(clause):
-                yield SpokenClause(clause, bare)
+def _predicate(clause: SpokenClause, rules: RuleSet, before: ClauseSubject | None) -> ClausePredicate | None:
+    return None if rules.grammar is None else read(clause.text, rules.grammar, before)
 
 
-def _stated(said: Utterance, clause: SpokenClause, rules: RuleSet) -> Iterable[StatedFact]:
+def _choice(said: Utterance, clause: SpokenClause, rules: RuleSet) -> StatedFact | None:
+    """The item of an offered list that a clause chooses."""
+    item = chosen(clause.text, said.offered) if said.offered else ""
+    if not item:
+        return None
+    return StatedFact(
+        subject=said.speaker, verb="chose", what=item, text=f"{clause.text} ({item})", type=FactType.DECISION,
+        confidence=CONFIDENCE, method=rules.method, sources=(said.page,),
+    )  # fmt: skip
+
+
+def _by_rule(said: Utterance, clause: SpokenClause, rules: RuleSet) -> StatedFact | None:
+    """What the first rule that fits a clause states of it."""
     for rule in rules.rules:
         match = rule.pattern.search(clause.text)
         if match is None or rules.guards["before"].search(clause.text[: match.start()]):
             continue
         fact = _fact(said, clause, rule, match, rules)
         if fact is not None:
-            yield fact
-            return
+            return fact
+    return None
+
+
+def _by_grammar(said: Utterance, clause: SpokenClause, read_as: ClausePredicate, rules: RuleSet) -> StatedFact | None:
+    """What the predicate of a clause states."""
+    assert rules.grammar is not None, "a predicate is read by a grammar"
+    what = _object(read_as.what, rules)
+    if not _says_something(what, rules, read_as.words) or len(what) > WORD_CHARS_MAX:
+        return None
+    stated = stated_by(read_as, what, rules.grammar)
+    if stated is None:
+        return None
+    who = read_as.subject
+    subject = said.speaker if not who.name else f"{said.speaker}'s {who.name}" if who.is_own else who.name
+    status = stated.status
+    if status is Standing.ACTIVE and rules.guards["recurring"].search(clause.text):
+        status = Standing.RECURRING
+    begins, ends, precision = _validity(_when(clause, said.at_us), status)
+    what = stated.what or what
+    return StatedFact(
+        subject=subject, verb=stated.verb, what=what, text=clause.text, attribute=stated.attribute or None,
+        one=bool(stated.attribute), type=stated.type, status=status, valid_from=begins, valid_to=ends,
+        precision=precision, confidence=CONFIDENCE, method=rules.method, sources=(said.page,), ends=stated.ends,
+    )  # fmt: skip
 
 
 def _fact(
@@ -121,14 +148,20 @@ def _fact(
 def _object(text: str, rules: RuleSet) -> str:
     """The object of a clause without what only goes on from it."""
     cut = rules.guards["goes_on"].search(text)
-    return (text[: cut.start()] if cut else text).strip(" ,.;:!–—-…\"'()")
+    whole = (text[: cut.start()] if cut else text).strip(_SIGNS)
+    return rules.guards["lately"].sub("", whole).strip(_SIGNS) or whole
 
 
-def _says_something(what: str, rules: RuleSet) -> bool:
-    """Whether an object can be understood alone: it has a word that tells, and is not said to who listens."""
+def _says_something(what: str, rules: RuleSet, verb: str = "") -> bool:
+    """Whether an object can be understood alone: it has a word that tells, and is not said to who listens.
+
+    Of an object that begins with what is to be done the rest is looked at.
+    """
     if not what or rules.guards["to_you"].match(what) or rules.guards["vague"].match(what):
         return False
-    return any(not rules.guards["idle"].fullmatch(word) for word in re.findall(r"[\w@.'-]*\w", what.lower()))
+    if verb.endswith(" to") and " " in what and what[0].islower():
+        what = what.partition(" ")[2]
+    return any(not rules.guards["idle"].fullmatch(word) for word in re.findall(r"[\w@./'-]*\w", what.lower()))
 
 
 def _when(clause: SpokenClause, at_us: int) -> TimeSpan | None:
@@ -146,7 +179,4 @@ def _validity(span: TimeSpan | None, status: Standing) -> tuple[int | None, int 
     return span.from_us, ends, precision
 
 
-_NAME = re.compile(r"(?<!`)`([\w.()\[\]/-]{1,60})`(?!`)")  # an identifier in code marks is a word
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
-_ASIDE = re.compile(r"\s*(?:>|\||\$ |#|\d+\s{2,}|[-+]{3})")
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=[\w@]))+[.!?]*")
+_SIGNS = " ,.;:!–—-…\"'()"

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from vmstore.core.facts import FACT_LINKS, FACT_STATUS, FactType
 from vmstore.core.times import iso
+from vmstore.facts.clause import TEXT_CHARS_MAX
 from vmstore.facts.fact import StatedFact
-from vmstore.facts.find import TEXT_CHARS_MAX, Utterance
+from vmstore.facts.find import Utterance
 
 KNOWN_MAX = 30  # facts shown with a message
 BEFORE_CHARS_MAX = 1_500

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from vmstore.core.page import Standing
 from vmstore.core.text.stems import terms
 from vmstore.facts.fact import StatedFact
+from vmstore.facts.verbs import stem_of
 
 NAMED_MIN = 2 / 3  # of the terms that a sentence says are no more, which the fact that it ends must have
 CHANGED = re.compile(
-    r"\b(?:now|actually|up to|down to|instead|correction|any ?more|no longer|since|from (?:now|today|\w+) on|changed?"
-    r"|moved|raised|went up|went down|jetzt|inzwischen|nun|doch)\b",
+    r"\b(?:now|these days|nowadays|lately|new|actually|up to|down to|instead|correction|any ?more|no longer|since"
+    r"|from (?:now|today|\w+) on|changed?"
+    r"|moved|raised|went up|went down|jetzt|inzwischen|nun|doch|maintenant|désormais|plutôt)\b",
     re.IGNORECASE,
 )
 BEGINS = re.compile(
@@ -25,18 +27,30 @@ BEGINS = re.compile(
 )
 """Verbs of an event after which something goes on."""
 AGAINST = re.compile(
-    r"\b(?:not|never|no longer|\w+n't|hate[sd]?|dislikes?|avoids?|detests?|loathes?|nicht|keine?n?|nie|hasse)\b",
+    r"\b(?:not|never|no longer|\w+n't|hate[sd]?|dislikes?|avoids?|detests?|loathes?"
+    r"|nicht|keine?n?|nie|hasse|ne|déteste)\b",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(r"[,;:(]| (?:because|since|until|for now|yesterday|today|last|next|this)\b")
-_OF = re.compile(r" (?:at|with|in|on|for|from|to|of)\b")
+_OF = re.compile(r" (?:at|with|in|on|for|from|to|of|after|before|last|this)\b")
 _IS = re.compile(
-    r"(?:is|are|was|costs?|goes|went|has|had|runs|starts?|ends?|ist|sind|kostet|liegt|beginnt)\b", re.IGNORECASE
+    r"(?:is|are|was|have|costs?|goes|went|has|had|runs|starts?|ends?|ist|sind|kostet|liegt|beginnt)\b", re.IGNORECASE
 )
-_NUMBER = re.compile(r"\d")
+_COUNTED = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_NUMBER = re.compile(rf"\d|\b(?:{_COUNTED})\b", re.IGNORECASE)
+_MOVED = re.compile(
+    r"\b(?:moved|changed|rescheduled|postponed|pushed|shifted|switched|went up|went down|rose|fell|dropped)\b"
+)
+_VALUE = re.compile(r"(?:[$€£]|about |around )?\d|[A-ZÄÖÜ]")  # a number or a name
+_PLACED = re.compile(
+    r"^(?:goes? to|going to|attends?|works? (?:at|for|as)|drives?|lives? (?:in|at)|stay(?:ing)? (?:at|in|with)"
+    r"|report to|bank with|study (?:at)?|happen|start|leaves?|uses?|take|prefer|wants|host)\b"
+)
+"""Verbs that go with one thing at a time, where a sentence says that it is another now."""
 _IDLE = frozenset(
     terms(
         "thing idea plan plans entire whole current said mention new old change changes instead please now again whole"
+        " membership subscription account class lesson"
     )
 )
 
@@ -50,7 +64,7 @@ def ended(fact: StatedFact, held: Sequence[StatedFact]) -> int | None:
         if not _goes_on(other) or (fact.one and fact.attribute == other.attribute):
             continue
         share = _named(fact, other, named[0]) or _named(fact, other, named[1])
-        if not share and (_against(fact, other) or _counted_again(fact, other)):
+        if not share and (_against(fact, other) or _counted_again(fact, other) or _stated_anew(fact, other)):
             share = 1.0
         if share and (best is None or (share, place) > best):
             best = share, place
@@ -88,7 +102,7 @@ def _against(fact: StatedFact, other: StatedFact) -> bool:
     if fact.subject.casefold() != other.subject.casefold() or fact.type is not other.type:
         return False
     mine, theirs = frozenset(terms(fact.what)), frozenset(terms(other.what))
-    return mine == theirs and bool(mine) and is_against(fact) is not is_against(other)
+    return bool(mine) and (mine <= theirs or theirs <= mine) and is_against(fact) is not is_against(other)
 
 
 def is_against(fact: StatedFact) -> bool:
@@ -107,10 +121,37 @@ def _counted_again(fact: StatedFact, other: StatedFact) -> bool:
         return False
     if _IS.match(fact.verb) is None:
         return False
+    if fact.subject == other.subject and fact.verb == other.verb and _same_but_number(fact.what, other.what):
+        return True
     thing = frozenset(terms(_thing(fact))) - _IDLE
     theirs = frozenset(terms(f"{other.subject} {other.what}"))
     return bool(thing) and thing <= theirs and _numbers(fact.what) != _numbers(other.what)
 
 
+def _same_but_number(one: str, other: str) -> bool:
+    """Whether two objects count the same: `two cats`, `three cats`."""
+    mine, theirs = (frozenset(terms(_NUMBER.sub(" ", text.lower()))) for text in (one, other))
+    return bool(mine) and mine == theirs and _numbers(one) != _numbers(other)
+
+
+def _stated_anew(fact: StatedFact, other: StatedFact) -> bool:
+    """Whether a statement gives what an earlier one did another object, and says that it changed."""
+    if fact.subject.casefold() != other.subject.casefold() or is_against(fact) or is_against(other):
+        return False
+    mine, theirs = frozenset(terms(fact.what)), frozenset(terms(other.what))
+    if not mine or not theirs or mine == theirs or fact.ends:
+        return False
+    is_person = fact.subject == "user" or fact.subject[:1].isupper()
+    if not is_person and _MOVED.search(fact.verb) and _IS.match(other.verb):
+        return True
+    if CHANGED.search(fact.text) is None or stem_of(fact.verb) != stem_of(other.verb):
+        return False
+    if fact.verb == other.verb and _PLACED.search(fact.verb):
+        return True
+    if mine & theirs:
+        return True
+    return not is_person and bool(_VALUE.match(fact.what) and _VALUE.match(other.what)) and fact.verb == other.verb
+
+
 def _numbers(text: str) -> list[str]:
-    return re.findall(r"\d[\d.,:]*", text)
+    return re.findall(rf"\d[\d.,:]*|\b(?:{_COUNTED})\b", text.lower())

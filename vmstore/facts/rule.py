@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 from vmstore.core.facts import FactType
 from vmstore.core.page import Standing
+from vmstore.facts.grammar import Grammar, grammar_of
 
-LANGUAGES = ("en",)
+LANGUAGES = ("en", "de", "fr")
+DEFAULT = "en"
 
 
 class FactRule(NamedTuple):
@@ -33,12 +35,13 @@ class FactRule(NamedTuple):
 
 
 class RuleSet(NamedTuple):
-    """The rules of a language, in order, with their version."""
+    """The rules of a language, in order, with their version; and its grammar, for the clauses that no rule fits."""
 
     language: str
     version: int
     rules: tuple[FactRule, ...]
     guards: dict[str, re.Pattern[str]]
+    grammar: Grammar | None = None
 
     @property
     def method(self) -> str:
@@ -54,7 +57,9 @@ def rules_of(language: str) -> RuleSet:
     written = tomllib.loads(text)
     words: dict[str, str] = written["words"]
     guards = {name: _pattern(pattern, words) for name, pattern in written["guards"].items()}
-    return RuleSet(written["language"], written["version"], tuple(_rule(one, words) for one in written["rule"]), guards)
+    rules = tuple(_rule(one, words) for one in written["rule"])
+    grammar = grammar_of(written["grammar"]) if "grammar" in written else None
+    return RuleSet(written["language"], written["version"], rules, guards, grammar)
 
 
 def _rule(written: dict[str, Any], words: dict[str, str]) -> FactRule:

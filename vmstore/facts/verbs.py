@@ -63,3 +63,8 @@ def expanded(verb: str) -> frozenset[str]:
 def is_like(verb: str, asked: frozenset[str]) -> bool:
     """Whether a stored verb, of one word or several, is among the stems asked for."""
     return any(_stem(word) in asked for word in verb.split())
+
+
+def stem_of(words: str) -> str:
+    """The stem of the verb in some words, which stands first."""
+    return _stem(words.split(maxsplit=1)[0]) if words.strip() else ""

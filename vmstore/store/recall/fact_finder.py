@@ -18,39 +18,51 @@ from vmstore.errors import InputError
 from vmstore.facts.addition import HeldFact, additions
 from vmstore.facts.fact import StatedFact, checked
 from vmstore.facts.find import Utterance, find
-from vmstore.facts.rule import LANGUAGES
+from vmstore.facts.rule import DEFAULT, LANGUAGES
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.fact_reads import engine_of, known
 from vmstore.store.recall.results import KnownFact
 
 HUMAN = "user"
+BEFORE = 400  # positions before a message, in which what was offered right before it is looked for
 _SAID = """PAGES page, role, actor, created_at, text WHERE type = transcript AND modality = text
  AND role IN (user, assistant) AND position > $after ORDER BY position"""
 
 
 def utterances(session: SessionHost, after: int = 0) -> list[Utterance]:
     """What people say in a session: its human, and speakers it has names for; what the model says is never a fact."""
-    answer = engine_of(session._ns).ask(_SAID, session=session.name, params={"after": after})
+    answer = engine_of(session._ns).ask(_SAID, session=session.name, params={"after": max(0, after - BEFORE)})
     rows: list[Any] = list(answer)
     untold = session._untold([page_position(row[0]) or 0 for row in rows])
-    said = []
+    said, offered = [], ""
     for name, role, actor, at, text in rows:
         page = page_position(name) or 0
         named = actor not in (None, "user", "assistant")
-        if text and not is_gone(text) and page not in untold and (role == "user" or named):
+        if role == "assistant" and not named:
+            offered = "" if text is None or is_gone(text) else text
+        elif page > after and text and not is_gone(text) and page not in untold and (role == "user" or named):
             speaker = actor if named else HUMAN
-            said.append(Utterance(page, speaker, text, microseconds(datetime.fromisoformat(at))))
+            said.append(Utterance(page, speaker, text, microseconds(datetime.fromisoformat(at)), offered))
     return said
 
 
-def find_facts(session: SessionHost, language: str = "en", after: int = 0) -> list[int]:
+def find_facts(session: SessionHost, language: str | None = None, after: int = 0) -> list[int]:
     """States the facts that are new in what was said after a position; their pages. Again, it finds nothing new."""
-    checked_language(language)
+    language = language_of(session, language)
     every = known(session._ns, session.name, None, Head(), ever=True)
     used = {source for fact in every for source in fact.sources}
     said = [one for one in utterances(session, after) if f"p{one.page}" not in used]
     found = [fact for one in said for fact in found_in(one, language)]
     return session._add_facts(additions(held(every), found)) if found else []
+
+
+def language_of(session: SessionHost, language: str | None) -> str:
+    """The language whose patterns are used: the one named, else that of the namespace's texts, else English."""
+    if language is None:
+        declared = session._ns.language
+        return declared if declared in LANGUAGES else DEFAULT
+    checked_language(language)
+    return language
 
 
 def checked_language(language: str) -> None:

@@ -23,7 +23,7 @@ from vmstore.facts.parse import PARSER, ParsedFacts, parse_facts, parse_links
 from vmstore.facts.prompt import KNOWN_MAX, REPAIR, links_prompt, signals_prompt
 from vmstore.providers.text_model import TextModel
 from vmstore.store.host import SessionHost
-from vmstore.store.recall.fact_finder import checked_language, dated, found_in, held, utterances
+from vmstore.store.recall.fact_finder import checked_language, dated, found_in, held, language_of, utterances
 from vmstore.store.recall.fact_reads import engine_of, known
 from vmstore.vm.compressors.callback import TIMEOUT_S, Outcome, heard
 
@@ -47,8 +47,9 @@ class _Heard(NamedTuple):
 class FactExtractor:
     """A model that is asked for facts, within a time; `language` has the patterns that stand in for it."""
 
-    def __init__(self, model: FactModel, timeout_s: float = TIMEOUT_S, language: str = "en") -> None:
-        checked_language(language)
+    def __init__(self, model: FactModel, timeout_s: float = TIMEOUT_S, language: str | None = None) -> None:
+        if language is not None:
+            checked_language(language)
         complete = getattr(model, "complete", None)
         if not (callable(model) or callable(complete)):
             raise InputError(
@@ -74,7 +75,8 @@ class FactExtractor:
             prompt = signals_prompt(said, by_page, before)
             answer, parsed = self._signals(prompt, said, by_page, before)
             shown = (said.page, *(one.page for one in near), *list(by_page)[-KNOWN_MAX:])
-            pages += session._add_facts(*_written(answer, parsed, said, shown, facts, self._language, self._name))
+            language = language_of(session, self._language)
+            pages += session._add_facts(*_written(answer, parsed, said, shown, facts, language, self._name))
         return pages
 
     def _signals(

@@ -174,15 +174,15 @@ class SessionMemory:
         return page_name(page)
 
     def find_facts(
-        self, model: FactModel | None = None, *, language: str = "en", consolidate: bool = True,
+        self, model: FactModel | None = None, *, language: str | None = None, consolidate: bool = True,
         timeout_s: float = TIMEOUT_S,
     ) -> list[str]:  # fmt: skip
         """Finds facts in what was said and states those that are new; the names of their pages. Again it finds none.
 
-        Without a model the patterns of `language` find them. `model` is a function from a prompt to a text, or a text
-        model as `vmstore.OpenAIModel`: it is asked about each message once and, with `consolidate`, how the new facts
-        hang together with the others. Each answer is logged with what was made of it; where one cannot be read, the
-        patterns stand in.
+        Without a model the patterns of `language` find them, by default of that which the namespace declares. `model`
+        is a function from a prompt to a text, or a text model as `vmstore.OpenAIModel`: it is asked about each message
+        once and, with `consolidate`, how the new facts hang together with the others. Each answer is logged with what
+        was made of it; where one cannot be read, the patterns stand in.
         """
         if model is None:
             return [page_name(page) for page in find_facts(self._session, language)]

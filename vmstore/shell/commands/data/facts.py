@@ -44,7 +44,11 @@ def facts(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _add_facts(parser: Parser) -> None:
     parser.add_argument("--find", action="store_true", help="find facts in what was said first, and state the new ones")
-    parser.add_argument("--language", metavar="L", default="en", help="the patterns to find with: en")
+    parser.add_argument(
+        "--language",
+        metavar="L",
+        help="the patterns to find with: en, de or fr; else those that the namespace declares",
+    )
     parser.add_argument("--user", metavar="U", help="of all sessions of a user")
     parser.add_argument("--all-sessions", action="store_true", help="of all sessions")
     parser.add_argument("--ever", action="store_true", help="those too that hold no more, with what replaced them")
