@@ -410,6 +410,7 @@ class Namespace(after_fork.Owner):
         names = [column[0] for column in cursor.get_description()]
         parent, *values = cursor.get
         s = dict(zip(names[1:], values, strict=True))
+        outcome, reward = self.views.execute(_VERDICT, (key,)).fetchone() or (None, None)
         return SessionInfo(
             session=s["name"],
             origin=Origin(s["origin"]).word,
@@ -432,6 +433,8 @@ class Namespace(after_fork.Owner):
             redaction=Redaction(s["redaction"]).word,
             redactions=s["redactions"],
             status=Standing(s["status"]).word,
+            outcome=outcome,
+            reward=reward,
         )
 
     @staticmethod
@@ -574,3 +577,6 @@ def session_name(name: str) -> str:
     if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in name) or len(name) > 500:
         raise InputError(f"{name[:40]!r} cannot name a session: up to 500 printable characters can")
     return name
+
+
+_VERDICT = "SELECT outcome, reward FROM outcomes WHERE session = ? ORDER BY position DESC LIMIT 1"

@@ -227,6 +227,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
     `redaction` is what it does with secrets now: off, mask or refuse; `redactions` how many it masked.
     `status` is active, or completed or abandoned where it was closed and nothing was said since.
+    `outcome` and `reward` are the verdict of its source, None where it gives none: a task of a benchmark passed or
+    failed, how an agent's run exited.
     """
 
     session: str
@@ -250,6 +252,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
     redaction: str = "off"
     redactions: int = 0
     status: str = "active"
+    outcome: str | None = None
+    reward: float | None = None
 
 
 class TurnInfo(msgspec.Struct, frozen=True):

@@ -32,6 +32,7 @@ from vmstore.log.port import Log
 from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import Erasures, check_erased
 from vmstore.views.log_reader import LogReader
+from vmstore.views.tool_cells import cells_read
 
 BYTES_MAX = 8 << 20
 FOUND_MAX = 1024
@@ -52,7 +53,7 @@ READ: dict[type, tuple[str, ...]] = {
     Alias: ("alias", "canonical"),
     Depth: ("tag",),
 }
-"""The fields whose cells a fold reads: names and labels, never contents."""
+"""The fields whose cells a fold reads: names and labels; of contents what `tool_cells` says, and keeps none."""
 
 assert all(set(fields) <= set(CELL_FIELDS[kind]) for kind, fields in READ.items()), "what is read ahead are cells"
 assert not any("content" in fields for fields in READ.values()), "a fold keeps no content, so a rebuild needs none"
@@ -156,11 +157,8 @@ class CellResolver:
         for commit, mutations in batch:
             if commit.request != NO_REQUEST:
                 wanted.append(commit.cell + commit.request)
-            for mutation in mutations:
-                for field in READ.get(type(mutation), ()):
-                    ref = getattr(mutation, field)
-                    if type(ref) is int:
-                        wanted.append(commit.cell + ref)
+            named = [getattr(m, field) for m in mutations for field in READ.get(type(m), ())]
+            wanted += [commit.cell + ref for ref in (*named, *cells_read(mutations, commit.first)) if type(ref) is int]
         self._ahead.want(wanted)
 
     def want(self, numbers: Iterable[int]) -> None:
@@ -182,7 +180,7 @@ class CellResolver:
         """Whether a cell is known to be erased."""
         return self._erasures is not None and self._erasures.known(self.sealed(commit, ref)[0])
 
-    def content(self, commit: Commit, ref: CellRef) -> bytes | None:
+    def content(self, commit: Commit, ref: CellRef, *, kept: bool = True) -> bytes | None:
         """A cell's bytes, None where it was erased; CorruptError where they are missing or do not match."""
         number, commitment = self.sealed(commit, ref)
         if self._erasures is not None and self._erasures.known(number):
@@ -195,7 +193,7 @@ class CellResolver:
             return None
         if len(cell.salt) != SALT_BYTES or cell.commitment != commitment:
             raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
-        self.given += len(cell.content)
+        self.given += len(cell.content) if kept else 0
         return cell.content
 
     def _holding(self, session: int, position: int) -> Brought:

@@ -32,11 +32,13 @@ from vmstore.views.projectors.facts import FactsProjector
 from vmstore.views.projectors.lineage import LineageProjector
 from vmstore.views.projectors.marks import MarksProjector
 from vmstore.views.projectors.messages import MessagesProjector
+from vmstore.views.projectors.outcomes import OutcomesProjector
 from vmstore.views.projectors.pages import PagesProjector
 from vmstore.views.projectors.redactions import RedactionsProjector
 from vmstore.views.projectors.residency import ResidencyProjector
 from vmstore.views.projectors.sessions import SessionsProjector
 from vmstore.views.projectors.tags import TagsProjector
+from vmstore.views.projectors.tools import ToolsProjector
 from vmstore.views.projectors.turns import TurnsProjector
 from vmstore.views.projectors.vectors import VectorsProjector
 
@@ -56,6 +58,8 @@ PROJECTORS: tuple[type[Projector], ...] = (
     VectorsProjector,
     FactsProjector,
     TagsProjector,
+    ToolsProjector,
+    OutcomesProjector,
 )
 _POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID"
 BATCH = 5000  # commits

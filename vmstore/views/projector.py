@@ -65,6 +65,10 @@ class PlacedMutation:
         """The bytes of a cell, None where it was erased: for names and labels, not for contents."""
         return None if ref is None else self._cellar.content(self.commit, ref)
 
+    def read(self, ref: CellRef | None) -> bytes | None:
+        """The bytes of a cell of which nothing of their length is kept, None where it was erased."""
+        return None if ref is None else self._cellar.content(self.commit, ref, kept=False)
+
     def text(self, ref: CellRef | None) -> str | None:
         """The text of a cell."""
         content = self.content(ref)

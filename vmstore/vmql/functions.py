@@ -13,6 +13,7 @@ from vmstore.cells.cell import Cell
 from vmstore.core.erasure import ErasedContent, gone, is_gone
 from vmstore.core.text import json_text
 from vmstore.core.text.tokenizer import words
+from vmstore.core.text.tool_call import call_in
 from vmstore.errors import CorruptError
 from vmstore.views.erased_cells import erased_at, seen
 from vmstore.views.projectors.pages import object_of
@@ -204,6 +205,17 @@ class CellReader:
         found = self.read(cell, commitment)
         return None if found is None else as_text(found)
 
+    def arguments(self, cell: int | None, commitment: bytes | None) -> str | None:
+        """The arguments of the tool call that a cell holds, as JSON; null where they were erased."""
+        found = self.read(cell, commitment)
+        if found is None or isinstance(found, ErasedContent):
+            return None
+        try:
+            called = call_in(json_text.loads(found), known=True)
+        except ValueError:
+            return None
+        return None if called is None else called.arguments
+
     def aside(self, session: int, position: int, cell: int | None, commitment: bytes | None, key: str) -> str | None:
         """One entry of what a source keeps beside a reply; those of calls that follow are read with it."""
         if cell is None:
@@ -273,6 +285,7 @@ def register(db: apsw.Connection, world: Host) -> CellReader:
         "vm_owner": owner,
         "vm_matches": matches,
         "vm_text": contents.text,
+        "vm_arguments": contents.arguments,
         "vm_aside": contents.aside,
         "vm_said": contents.said,
         "vm_response": contents.response,

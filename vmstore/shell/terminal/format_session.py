@@ -64,7 +64,15 @@ def sessions(infos: Sequence[SessionInfo]) -> TextTable:
         TableColumn("opened (UTC)", style="dim"): lambda session: moment(session.opened_at),
         TableColumn("title"): lambda session: session.title or "",
     }
+    if any(session.outcome or session.reward is not None for session in infos):
+        cells[TableColumn("outcome")] = _verdict
     return table(infos, cells)
+
+
+def _verdict(session: SessionInfo) -> Line:
+    """How a session ended by its source's word, and the number it is rated with."""
+    rated = "" if session.reward is None else f"{session.reward:g}"
+    return " ".join(part for part in (session.outcome, rated) if part)
 
 
 def _origin(session: SessionInfo) -> Line:

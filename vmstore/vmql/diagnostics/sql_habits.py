@@ -35,6 +35,7 @@ RELATIONS: Final = (
     "FACTS",
     "TAGS",
     "SEGMENTS",
+    "TOOLS",
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "ALL", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))

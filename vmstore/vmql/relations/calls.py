@@ -157,6 +157,8 @@ _IN_FORCE = """(SELECT {} FROM choices x WHERE x.session = s.session AND x.posit
  ORDER BY x.position DESC LIMIT 1)"""
 _STANDS = """coalesce((SELECT {} FROM closings x WHERE x.session = s.session AND x.position <= lane.high
  ORDER BY x.position DESC LIMIT 1), {})"""
+_VERDICT = """(SELECT {} FROM outcomes x WHERE x.session = s.session AND x.position <= lane.high
+ ORDER BY x.position DESC LIMIT 1)"""
 _THEN = "iif(lane.high >= s.position, s.{now}, (SELECT {then}))"
 
 
@@ -238,6 +240,14 @@ SESSIONS = Relation(
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
         Field("opened_at", TIME, "when it began", "s.opened_at"),
         Field("closed_at", TIME, "when it ended", _STANDS.format("iif(x.status, x.at, NULL)", "NULL")),
+        Field(
+            "outcome",
+            TEXT,
+            "how it ended by the verdict of its source: passed, failed, or an exit status",
+            _VERDICT.format("x.outcome"),
+            asked=True,
+        ),
+        Field("reward", REAL, "the number its source rates it with", _VERDICT.format("x.reward"), asked=True),
         Field("closed_because", TEXT, "why it ended, as somebody said", _STANDS.format("x.reason", "NULL"), asked=True),
         Field(
             "budget",

@@ -21,12 +21,13 @@ from vmstore.vmql.relations.python_rows import (
     WHY,
 )
 from vmstore.vmql.relations.relation import Relation
+from vmstore.vmql.relations.tools import TOOLS
 
 RELATIONS: dict[str, Relation] = {
     relation.name: relation
     for relation in (
         *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
-        *(MOVES, METRICS, VECTORS, FACTS, TAGS, SEGMENTS, RECALLS),
+        *(MOVES, METRICS, VECTORS, FACTS, TAGS, SEGMENTS, RECALLS, TOOLS),
     )
 }
 """Those that can be asked for by their name alone."""

@@ -8,7 +8,7 @@ each shape of it: one session's own stretch, a chain of stretches, or every sess
 from __future__ import annotations
 
 from vmstore.core.page import LinkKind, Role
-from vmstore.vmql.relations import facts
+from vmstore.vmql.relations import facts, tools
 from vmstore.vmql.relations.relation import Shape, by
 from vmstore.vmql.relations.shared_columns import holds
 
@@ -175,6 +175,8 @@ TABLES: dict[str, dict[Shape, str]] = {
     "parts": _grouped("parts", "message, pages, tokens", "p.message", "count(*), sum(p.tokens)", _ITS_PAGES),
     "known": facts.KNOWN,
     "sources": _last_said(facts.SOURCES),
+    "answered": tools.ANSWERED,
+    "shown": tools.SHOWN,
     "hits": by(
         """hits(session, page, score, place, features, words) AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:hits))"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vmstore.core.page import MIME_TYPES, Level, Modality, PageType, Role, Standing, Tier
+from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.vmql import column_types
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relations.ctes import SAID
@@ -79,6 +80,16 @@ PAGES = Relation(
             ("anchored",),
             True,
         ),
+        Field("tool", TEXT, "the tool it calls, or answers for", "k.tool", ("called",), True),
+        Field("tool_call", TEXT, "the provider's id of that call", "k.name", ("called",), True),
+        Field(
+            "outcome",
+            word(ToolOutcome),
+            "how a tool's answer ended, where its source says so",
+            "k.outcome",
+            ("called",),
+            True,
+        ),
         Field("created_turn", INTEGER, "the turn in which it was made", "p.turn"),
         Field("created_call", INTEGER, "the call before which it was made", "p.call"),
         Field("created_at", TIME, "when it was made", "p.at"),
@@ -133,6 +144,7 @@ PAGES = Relation(
     },
     {
         "writer": WRITER,
+        "called": Join(by("LEFT JOIN tools k ON k.session = p.session AND k.page = p.page")),
         "here": beside("here h", "p", "page"),
         "latest": Join(
             by(

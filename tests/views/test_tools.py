@@ -1,0 +1,176 @@
+"""The tools view: which pages call a tool and which answer, whatever way the log is folded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import apsw
+import pytest
+
+import vmstore
+from vmstore.core.text.tool_call import arguments_text, call_in, path_in
+from vmstore.core.text.tool_outcome import OutcomeRule, ToolOutcome, around, outcome_of
+from vmstore.store.store import Store
+from vmstore.views import projection
+from vmstore.views.projection import Projection
+
+ASK: dict[str, Any] = {"name": "look", "args": {"path": "a.py"}}
+GEMINI = [
+    {"role": "user", "parts": [{"text": "Where is it?"}]},
+    {"role": "model", "parts": [{"functionCall": ASK}, {"functionCall": {"name": "find", "args": {}}}]},
+    {
+        "role": "user",
+        "parts": [
+            {"functionResponse": {"name": "find", "response": {"error": "nowhere"}}},
+            {"functionResponse": {"name": "look", "response": {"output": "here"}}},
+        ],
+    },
+    {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {"path": "b.py"}}}]},
+]
+
+
+def rows(store: Store, table: str = "tools") -> list[tuple[Any, ...]]:
+    """The rows of the view."""
+    store.info()
+    return store.admin.views.execute(f"SELECT * FROM {table}").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("value", "tool", "arguments"),
+    [
+        ({"type": "toolCall", "id": "t", "name": "read", "arguments": {"path": "a"}}, "read", '{"path":"a"}'),
+        ({"type": "tool_use", "id": "t", "name": "Edit", "input": {}}, "Edit", "{}"),
+        ({"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}, "f", '{"a":1}'),
+        ({"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": '}}, "f", '"{\\"a\\": "'),
+        ({"functionCall": {"name": "f", "args": {"a": 1}}}, "f", '{"a":1}'),
+        (
+            {"type": "local_shell_call", "call_id": "c", "action": {"command": ["ls"]}},
+            "local_shell",
+            '{"command":["ls"]}',
+        ),
+        ({"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "***"}, "apply_patch", '"***"'),
+        ({"name": "f", "arguments": "{}"}, "f", "{}"),
+    ],
+)
+def test_a_call_is_read_in_every_form(value: Any, tool: str, arguments: str) -> None:
+    """Whichever provider wrote a call, its tool and its arguments are found, the latter as JSON."""
+    found = call_in(value)
+    assert found is not None and (found.tool, found.arguments) == (tool, arguments)
+
+
+def test_what_is_no_call_is_none() -> None:
+    """JSON that names no tool is no call, and a file is named by a text alone."""
+    assert call_in({"answer": 1}) is call_in([]) is call_in({"type": "image", "name": "x"}) is None
+    assert path_in('{"path": 3, "file": "b"}') == "b" and path_in('"a"') is path_in("{") is path_in(None) is None
+    assert arguments_text(None) is None
+
+
+@pytest.mark.parametrize(
+    ("envelope", "aside", "content", "told"),
+    [
+        (
+            {"type": "tool_result", "is_error": True, "content": {"\0t": 0}},
+            None,
+            "x",
+            (ToolOutcome.ERROR, OutcomeRule.IS_ERROR),
+        ),
+        ({"type": "tool_result", "content": {"\0t": 0}}, None, "Error: x", (ToolOutcome.OK, OutcomeRule.IS_ERROR)),
+        (
+            {"role": "toolResult", "isError": False, "content": [{"text": {"\0t": 0}}]},
+            None,
+            "",
+            (ToolOutcome.OK, OutcomeRule.IS_ERROR),
+        ),
+        (
+            {"functionResponse": {"response": {"error": {"\0t": 0}}}},
+            None,
+            "x",
+            (ToolOutcome.ERROR, OutcomeRule.ERROR_FIELD),
+        ),
+        ({"\0t": 0}, None, '{"error": "no"}', (ToolOutcome.ERROR, OutcomeRule.ERROR_FIELD)),
+        ({"\0t": 0}, None, '{"error": null}', (None, None)),
+        ({"\0t": 0}, {"tool_returns": [{"status": "error"}]}, "x", (ToolOutcome.ERROR, OutcomeRule.STATUS)),
+        ({"\0t": 0}, None, '{"status": "OK", "message": null, "time": "x"}', (ToolOutcome.OK, OutcomeRule.STATUS)),
+        ({"\0t": 0}, None, '{"status": "OK"}', (None, None)),
+        (
+            {"type": "function_call_output", "status": "incomplete", "output": {"\0t": 0}},
+            None,
+            "x",
+            (ToolOutcome.ERROR, OutcomeRule.STATUS),
+        ),
+        ({"\0t": 0}, None, '{"output": "x", "metadata": {"exit_code": 2}}', (ToolOutcome.ERROR, OutcomeRule.EXIT_CODE)),
+        (
+            {"\0t": 0},
+            None,
+            "Exit code: 0\nWall time: 1.5 seconds\nOutput:\nExit code: 1",
+            (ToolOutcome.OK, OutcomeRule.EXIT_CODE),
+        ),
+        ({"\0t": 0}, None, "cat log\nExit code: 1", (None, None)),
+        ({"\0t": 0}, None, "Error: no such user", (ToolOutcome.ERROR, OutcomeRule.ERROR_TEXT)),
+        ({"\0t": 0}, None, "No Error: all is well", (None, None)),
+    ],
+)
+def test_an_outcome_is_what_the_source_says(envelope: Any, aside: Any, content: str, told: Any) -> None:
+    """Each rule speaks where its source does, in the order of the page, and nothing is said of anything else."""
+    found = outcome_of(around(envelope).get(0, ()), aside, content.encode())
+    assert (found.outcome, found.rule) == told
+
+
+def test_a_source_says_how_long_it_took() -> None:
+    """Codex writes the seconds of a command into its answer, as a field or as a line."""
+    figures = ['{"output": "", "metadata": {"duration_seconds": 0.5}}', "Exit code: 0\nWall time: 2 seconds\nOutput:\n"]
+    assert [outcome_of((), None, text.encode()).took_us for text in figures] == [500_000, 2_000_000]
+    assert outcome_of((), None, b"Wall time: x seconds").took_us is None
+
+
+def test_answers_without_ids_find_their_calls(tmp_path: Any) -> None:
+    """An answer that names no id answers the first call of its tool in the last message that called."""
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps(GEMINI))
+    with vmstore.memory_store() as store:
+        store.import_file(path)
+        found = list(store.query("TOOLS tool, path, status, outcome_by"))
+    assert found == [
+        ("look", "a.py", "ok", None),
+        ("find", None, "failed", "error_field"),
+        ("look", "b.py", "open", None),
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_batches_change_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    """The rows are the same however few commits are folded at once, when nothing is at hand between them."""
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps(GEMINI))
+    with vmstore.memory_store() as store:
+        store.import_file(path)
+        whole = rows(store)
+        monkeypatch.setattr(projection, "BATCH", batch)
+        folded = Projection(store.admin.log, apsw.Connection(":memory:"))
+        while folded.ordinal < store.admin.log.ordinal:
+            folded.catch_up(upto=folded.ordinal + 1)
+            folded.fold.forget()
+        assert folded.db.execute("SELECT * FROM tools").fetchall() == whole != []
+
+
+def test_what_was_erased_is_in_no_row() -> None:
+    """After an erasure of a call neither its tool, its file nor its arguments are told, nor after a rebuild."""
+    called = {"id": "c1", "type": "function", "function": {"name": "reveal", "arguments": '{"path": "secret.txt"}'}}
+    asked = {"messages": [{"role": "user", "content": "Look."}]}
+    with vmstore.memory_store() as store:
+        store.record(
+            "s", asked, {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [called]}}]}
+        )
+        result = {"role": "tool", "tool_call_id": "c1", "content": "Error: none"}
+        said = {"role": "assistant", "content": None, "tool_calls": [called]}
+        store.record("s", {"messages": [*asked["messages"], said, result]}, None)
+        assert list(store.query("TOOLS tool, path, arguments, status")) == [
+            ("reveal", "secret.txt", {"path": "secret.txt"}, "failed")
+        ]
+        (page,) = (row[0] for row in store.query("TOOLS page"))
+        vmstore.erase(store, page=page, in_session="s")
+        assert list(store.query("TOOLS tool, path, arguments, status")) == [(None, None, None, "failed")]
+        assert not any("secret" in str(row) or "reveal" in str(row) for row in rows(store))
+        store.admin.rebuild()
+        assert list(store.query("TOOLS tool, path, arguments, status")) == [(None, None, None, "failed")]

@@ -1,0 +1,32 @@
+"""Which contents a fold reads to tell a tool's calls and answers: of them it keeps names and outcomes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from vmstore.core.mutation import CellRef, Create, Message
+from vmstore.core.page import Modality, PageType, Role
+
+CALL_BYTES_MAX, ANSWER_BYTES_MAX = 1 << 20, 1 << 18  # of a content that is read for its name or its outcome
+ANSWERERS = (Role.TOOL, Role.USER, Role.OTHER)
+
+
+def cells_read(mutations: Sequence[Any], first: int) -> Iterator[CellRef]:
+    """The cells of a commit that this view reads of what contents and envelopes are, beside labels."""
+    answered: set[int] = set()
+    for m in mutations:
+        if type(m) is not Create or not m.message or m.content is None:
+            continue
+        if m.role == Role.ASSISTANT:
+            if m.modality == Modality.STRUCTURED and m.size <= CALL_BYTES_MAX:
+                yield m.content
+        elif m.type == PageType.ARTIFACT and m.role in ANSWERERS:
+            answered.add(m.message)
+            if m.size <= ANSWER_BYTES_MAX:
+                yield m.content
+    for at, m in enumerate(mutations, first):
+        if at in answered and type(m) is Message:
+            yield m.envelope
+            if m.aside is not None and m.role == Role.TOOL:
+                yield m.aside
