@@ -8,7 +8,9 @@ import pytest
 from tests.engine.author import Author, engine_over
 from tests.views.test_alphabet import STORY
 from vmstore.core.erasure import Erase, ErasureReason
+from vmstore.core.mutation import Mark
 from vmstore.core.redaction import Approve, Artifact, HiddenKind, Redact, Redaction
+from vmstore.engine.head import NewSession
 from vmstore.errors import UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
@@ -37,6 +39,9 @@ def log() -> MemoryLog:
     batch.add(Redact(policy=Redaction.MASK))
     batch.add(Redact(page, count=1, found=((int(HiddenKind.EMAIL), 1, 1),)))
     batch.add(Approve(1, Artifact.HTML))
+    batch.commit(0)
+    batch = engine.begin(NewSession("run", source="tau-bench:runs.json"), 0)
+    batch.add(Mark(Mark.RECORD, records=1, digest=bytes(8), note=batch.cell(b'{"reward": 1.0}')))
     batch.commit(0)
     return log
 

@@ -103,3 +103,5 @@ Read = Callable[[dict[str, Any]], SessionOutcome | None]
 NOTES: dict[str, Read] = {"tau-bench": _tau_bench, "swe-agent": _swe_agent, "chat-completions": _header}
 """What reads a note of a source, by its format."""
 REPLIES: dict[str, Read] = {"swe-agent": lambda beside: _swe_agent({"run": beside.get("run")})}
+
+assert REPLIES.keys() <= NOTES.keys(), "a run that answered nothing has its verdict in a note"

@@ -123,8 +123,8 @@ class ToolsProjector(Projector):
         self._add(placed, m, _Call(placed.position, action.split()[0][:NAME_CHARS_MAX], None), row)
 
     def _add(self, placed: PlacedMutation, m: Create, call: _Call, row: tuple[Any, ...]) -> None:
-        outcome = None if row[0] is None else int(row[0])
-        rule = None if row[1] is None else int(row[1])
+        assert call.page == placed.position, "a call is named by its own page"
+        outcome, rule = (None if word is None else int(word) for word in row[:2])
         who = (placed.session, call.page, call.page, call.tool, call.name)
         self.rows["tools"].append((*who, outcome, rule, *row[2:], m.tokens, placed.at))
         if len(self._known) >= KNOWN_MAX:
@@ -147,7 +147,7 @@ class ToolsProjector(Projector):
             judged = outcome_of(stands, outer.aside, content)
         named = _named(outer.skeleton, stands, content)
         answers = plain(_labels(placed, m).get("answers"))
-        linked = next((target for kind, target in m.links if kind == LinkKind.CAUSED_BY), None)
+        linked = next((to for kind, to in m.links if kind == LinkKind.CAUSED_BY and to < placed.position), None)
         if (
             linked is None
             and answers is None
@@ -163,6 +163,7 @@ class ToolsProjector(Projector):
             None if judged.rule is None else int(judged.rule),
         )
         row = (placed.session, placed.position, call.page, tool, answers, *ended, judged.took_us, None, None)
+        assert call.page < placed.position, "a call comes before its answer"
         self.rows["tools"].append((*row, m.tokens, placed.at))
 
     def _asked(self, placed: PlacedMutation, linked: int | None, answers: str | None, named: str | None) -> _Call:
