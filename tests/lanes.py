@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from hypothesis import HealthCheck, settings
 
 TABLE = Path(__file__).with_name("slow.txt")
 SLOW_S = 0.2
 STAYS_S = 0.14  # a test of the table stays in it down to this, so that the table does not flicker
-EXAMPLES = {"dev": 15, "ci": 60, "nightly": 2000}
+EXAMPLES = {"dev": 10, "ci": 40, "nightly": 2000}
 LANES = {"fast": "dev", "ci": "ci", "nightly": "nightly"}  # and the profile that each runs with
 HEADER = (
     "# CPU seconds of each test over a fifth of a second. Written by `python tools/check.py --time`; do not edit.\n"
@@ -40,6 +41,21 @@ def register_profiles() -> None:
 def tries(count: int) -> int:
     """How many examples the profile in force draws where ci draws `count`."""
     return max(1, count * settings.default.max_examples // EXAMPLES["ci"])  # type: ignore[union-attr]
+
+
+def crossed(rows: Iterable[Any], columns: Iterable[Any], every: int = 3) -> list[ParameterSet]:
+    """The pairs of two lists, for `parametrize`: each of either list is in some pair by day, all pairs wait for night.
+
+    One pair of `every` is taken by day, along the diagonals.
+    """
+    columns = list(columns)
+    pairs = ((at + of, row, column) for at, row in enumerate(rows) for of, column in enumerate(columns))
+    return [pytest.param(row, column, marks=pytest.mark.nightly if at % every else ()) for at, row, column in pairs]
+
+
+def first_by_day(values: Iterable[Any]) -> list[ParameterSet]:
+    """Values for `parametrize` of which the first is tried by day, and the others wait for the night."""
+    return [pytest.param(value, marks=pytest.mark.nightly if at else ()) for at, value in enumerate(values)]
 
 
 def spread(length: int, count: int = 250) -> list[int]:

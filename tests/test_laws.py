@@ -20,8 +20,8 @@ from vmstore.testing.simulate import Player, play
 from vmstore.testing.strategies import LISTING, AskStep, ForkStep, Life, conversations, lives
 
 # What explains a failure costs minutes here; shrinking it is enough.
-TRIED = settings(max_examples=lanes.tries(30), phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
-FEWER = settings(TRIED, max_examples=lanes.tries(12))
+TRIED = settings(max_examples=lanes.tries(20), phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
+FEWER = settings(TRIED, max_examples=lanes.tries(8))
 
 # Lives that broke a law once.
 GONE = ModelAnswer("aborts")

@@ -8,7 +8,7 @@ Arguments after `--` go to pytest: `python3 tools/check.py -- -x -k fork`.
   tools/check.py --fast            lint, format and the tests that take under a fifth of a second each
   tools/check.py --room vmql       the tests of one room
   tools/check.py --changed [REF]   the tests that the changes since REF touch (since HEAD if none is named)
-  tools/check.py --nightly         everything, with the campaigns, and hypothesis trying 33 times as hard
+  tools/check.py --nightly         everything, with the campaigns, and hypothesis trying 50 times as hard
   tools/check.py --time            runs all tests and records which are slow, in tests/slow.txt
 """
 

@@ -110,8 +110,9 @@ def figures(root: Path) -> list[Figure]:
     """Every figure of a checkout."""
     sources = {path: path.read_text(encoding="utf-8") for path in sorted((root / "vmstore").rglob("*.py"))}
     names = {path.relative_to(root / "vmstore").as_posix(): text for path, text in sources.items()}
+    trees = {path: ast.parse(text) for path, text in names.items()}
     poor = sorted({*inflected(list(names)), *old_names(list(names))})
-    shared = {name: places for name, places in public_classes(names).items() if len(places) > 1}
+    shared = {name: places for name, places in public_classes(trees).items() if len(places) > 1}
     folder, most = max(by_folder(list(names)).items(), key=lambda one: one[1])
     found = [
         Figure("modules named in -ing or -ed, or by a name that was given up", len(poor), "0", poor),
@@ -149,11 +150,11 @@ def old_names(paths: list[str]) -> Iterator[str]:
     return (path for path in paths if path in given_up)
 
 
-def public_classes(names: dict[str, str]) -> dict[str, list[str]]:
+def public_classes(trees: dict[str, ast.Module]) -> dict[str, list[str]]:
     """Where each public class is defined; those of `aio` are twins, which share the names of what they twin."""
     found = defaultdict(list)
-    for path, text in names.items():
-        for node in ast.parse(text).body:
+    for path, tree in trees.items():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not path.startswith("aio/"):
                 found[node.name].append(path)
     return found
@@ -195,7 +196,11 @@ def show(root: Path, as_json: bool) -> None:
     if as_json:
         print(json.dumps([one._asdict() for one in found], indent=1))
         return
-    wide = max(len(one.what) for one in found)
-    print(f"{'what':{wide}}  {'now':>8}  goal")
-    for one in found:
-        print(f"{one.what:{wide}}  {one.value:>8,}  {one.goal}")
+    print(table(found))
+
+
+def table(rows: list[Figure]) -> str:
+    """The figures as lines of three columns."""
+    wide = max(len(row.what) for row in rows)
+    lines = (f"{row.what:{wide}}  {row.value:>8,}  {row.goal}" for row in rows)
+    return "\n".join([f"{'what':{wide}}  {'now':>8}  goal", *lines])

@@ -14,6 +14,7 @@ from campaigns import outside
 from campaigns.held import Broken
 from campaigns.hostile import INPUTS
 
+from tests import lanes
 from vmstore.capture.importers.formats import jsonl
 from vmstore.core.system import safe_files
 from vmstore.maintenance import backup
@@ -74,7 +75,7 @@ PLANTED: dict[str, tuple[Plant, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", lanes.first_by_day(PLANTED))
 def test_what_obeyed_before_is_seen(room: outside.Room, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """With the behaviour of before planted, the campaign ends with what is broken; without it nothing is."""
     plant, name, kind = PLANTED[fault]

@@ -18,7 +18,7 @@ from tests import lanes
 HOURS = [60.0 * n for n in range(1, 121)]
 
 
-@pytest.mark.parametrize("plant", campaign.PLANTS["soak"])
+@pytest.mark.parametrize("plant", lanes.first_by_day(campaign.PLANTS["soak"]))
 def test_a_planted_fault_is_seen(plant: str) -> None:
     """A process that keeps what it wrote, a reader that never ends and a call that takes longer each fail a soak."""
     with TemporaryDirectory(dir=campaign.MEMORY if campaign.MEMORY.is_dir() else None) as place:

@@ -113,8 +113,8 @@ def test_every_flip_is_named(told: Path, tmp_path: Path, flips: Callable[[Path],
     path = copied(told, tmp_path / "b.vms")
     sound = (path / LOG).read_bytes()
     kind = "commit" if flips is commit_flips else "cell"
-    # By day every third change: of each column and each kind of change some row's, as they take turns.
-    for numbers, statement in islice(flips(told), 0, None, 1 if tries(1) > 1 else 3):
+    # By day every seventh change: of each column and each kind of change some row's, as they take turns.
+    for numbers, statement in islice(flips(told), 0, None, 1 if tries(1) > 1 else 7):
         (path / LOG).write_bytes(sound)
         edit(path, statement)
         found = problems(path)

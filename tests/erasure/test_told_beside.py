@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import vmstore
+from tests import lanes
 from tests.erasure.test_beside import BESIDE, LONG, SECRET, erasing, path
 from vmstore import Call
 from vmstore.debug.api import DebugApi
@@ -30,8 +31,7 @@ PLANTED = [SECRET.encode(), LONG[:60].encode(), b"violet-tag"]
 __all__ = ["path"]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("step", BESIDE)
+@pytest.mark.parametrize(("step", "form"), lanes.crossed(BESIDE, FORMS))
 def test_an_export_is_whole(path: Path, step: str, form: str) -> None:
     """Wherever an erasure stands, what is exported beside it can be taken in, and nothing is said to be damaged."""
     out = path.with_name("out")
@@ -140,8 +140,7 @@ def test_what_is_told_holds_it_before(path: Path, way: Way) -> None:
         assert any(planted in told for told in way(store, store.session("s")) for planted in PLANTED)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("step", RECORDED)
+@pytest.mark.parametrize(("step", "way"), lanes.crossed(RECORDED, WAYS))
 def test_what_is_recorded_is_told_to_nobody(path: Path, step: str, way: Way) -> None:
     """From the moment an erasure is in the log, nobody who asks hears of it, be its bytes still there or not."""
     with erasing(path, step), vmstore.open(path, "r") as store:

@@ -182,7 +182,7 @@ def test_a_tool_result_of_many_megabytes(store: Store, kind: str, size: int) -> 
 @pytest.mark.parametrize("kind", HUGE)
 def test_the_work_on_a_tool_result_grows_with_it(store: Store, kind: str) -> None:
     """Eight times the result is at most sixteen times the work."""
-    assert grows_at_most(lambda: result_of(store, kind, 1 << 16), lambda: result_of(store, kind, 1 << 19), 16)
+    assert grows_at_most(lambda: result_of(store, kind, 1 << 15), lambda: result_of(store, kind, 1 << 18), 16)
 
 
 # ---- faults

@@ -219,7 +219,7 @@ LEAKS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
-@pytest.mark.parametrize("leak", LEAKS)
+@pytest.mark.parametrize("leak", lanes.first_by_day(LEAKS))
 def test_a_leak_is_found(leak: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: a name, a list, a file or a count that crosses over is noticed."""
     LEAKS[leak](monkeypatch)
