@@ -204,10 +204,8 @@ def test_the_figures_are_counted(tmp_path: Path) -> None:
         "engine/apart.py",
         "views/folding.py",
     ]
-    assert {
-        name: len(places)
-        for name, places in figures.public_classes({path: ast.parse(text) for path, text in names.items()}).items()
-    } == {"Held": 2}
+    trees = {path: ast.parse(text) for path, text in names.items()}
+    assert {name: len(places) for name, places in figures.public_classes(trees).items()} == {"Held": 2}
     assert figures.by_folder(list(names)) == {"engine": 1, "views": 1, "aio": 1}
     assert figures.asserts(names, "engine") == 200.0
 

@@ -1,7 +1,7 @@
 """Checks everything, on a machine that has only Python: `python3 tools/check.py`.
 
 Makes `.venv`, installs vmstore for developers, then lints, checks format, types, house rules and
-floors, and runs all tests. Stops at the first failure and names the command that repeats it.
+floors, and runs all tests. What fails comes with the command that repeats it; tests run where nothing else failed.
 Arguments after `--` go to pytest: `python3 tools/check.py -- -x -k fork`.
 
   tools/check.py                   everything, as CI does
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Sequence  # noqa: UP035  Python 3.8 has no other
+from typing import Sequence, Tuple  # noqa: UP035  Python 3.8 has no others
 
 from bootstrap import ROOT, RefusedError, entry, ready
 from changes import changed_files, tests_of, touched
@@ -37,11 +37,11 @@ STATIC = (
 TESTS = ("pytest", "-q", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
 # The step before has just found the checkout tidy.
 TIDY_DONE = ("--deselect", "tests/test_house.py::test_the_checkout_is_tidy")
-Step = "tuple[str, Sequence[str]]"
+Step = Tuple[str, Sequence[str]]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs every step of the lane up to the first that fails."""
+    """Runs the steps of the lane: those that read the code at once, then the tests where these found nothing."""
     parser = argparse.ArgumentParser(
         prog="check.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -56,11 +56,11 @@ def main(arguments: Sequence[str]) -> int:
     steps = steps_of(given)
     # The tests are last: their closing line is what people and CI read.
     folder = ready("dev")
+    code = at_once([one for one in steps if one[0] != "tests"], folder)
     for name, command in steps:
-        code = step(name, folder, [*command, *given.pytest] if name == "tests" else command)
-        if code:
-            return code
-    return 0
+        if not code and name == "tests":
+            code = step(name, folder, [*command, *given.pytest])
+    return code
 
 
 def steps_of(given: argparse.Namespace) -> list[Step]:
@@ -92,9 +92,33 @@ def room(name: str) -> list[str]:
     return [str(path.relative_to(ROOT)) for path in found]
 
 
+def at_once(steps: Sequence[Step], folder: Path) -> int:
+    """Runs commands beside each other and shows in order what each printed; gives the code of the first that failed.
+
+    The types take as long as all the others together, so a second core has those for nothing.
+    """
+    begun = []
+    for name, command in steps:
+        full = [str(folder / command[0]), *command[1:]]
+        process = subprocess.Popen(full, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        begun.append((name, shown(folder, command), process))
+    code = 0
+    for name, line, process in begun:
+        print(f"== {name}: {line}\n{process.communicate()[0].rstrip()}", flush=True)
+        if process.returncode:
+            print(f"check.py: {name} failed; repeat it with: {line}", file=sys.stderr)
+            code = code or (process.returncode if process.returncode > 0 else 1)
+    return code
+
+
+def shown(folder: Path, command: Sequence[str]) -> str:
+    """A command as somebody would type it in the checkout."""
+    return shlex.join([str(folder.relative_to(ROOT) / command[0]), *command[1:]])
+
+
 def step(name: str, folder: Path, command: Sequence[str]) -> int:
     """Runs one command of the environment, timed; gives its exit code."""
-    line = shlex.join([str(folder.relative_to(ROOT) / command[0]), *command[1:]])
+    line = shown(folder, command)
     print(f"== {name}: {line}", flush=True)
     started = time.perf_counter()
     code = subprocess.run([str(folder / command[0]), *command[1:]], cwd=ROOT, check=False).returncode
@@ -102,8 +126,6 @@ def step(name: str, folder: Path, command: Sequence[str]) -> int:
     if code:
         # On stderr, so that pytest's closing line stays the last of stdout.
         print(f"check.py: {name} failed after {seconds:.1f} s; repeat it with: {line}", file=sys.stderr)
-    elif name != "tests":
-        print(f"   {seconds:.1f} s", flush=True)
     return code if code >= 0 else 1  # a step killed by a signal has a negative code
 
 
