@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Sequence, Tuple  # noqa: UP035  Python 3.8 has no others
+from typing import Sequence  # noqa: UP035  Python 3.8 has no other
 
 from bootstrap import ROOT, RefusedError, entry, ready
 from changes import changed_files, tests_of, touched
@@ -37,7 +37,7 @@ STATIC = (
 TESTS = ("pytest", "-q", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
 # The step before has just found the checkout tidy.
 TIDY_DONE = ("--deselect", "tests/test_house.py::test_the_checkout_is_tidy")
-Step = Tuple[str, Sequence[str]]
+Step = "tuple[str, Sequence[str]]"
 
 
 def main(arguments: Sequence[str]) -> int:
