@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from tests.prose import CHECKOUT, broken_links, quoted, run_page, section, tables
 from tests.states import states
+from vmstore import errors
 from vmstore.capture.importers.formats import FORMATS
 from vmstore.columns.schema import TABLES as COLUMNS
 from vmstore.core import mutation as m
@@ -247,6 +249,21 @@ def formats(text: str) -> list[str]:
     return wrong + [f"no section {name}" for name in FORMATS if not section(text, name)]
 
 
+def codes(text: str) -> list[str]:
+    """The codes of errors that api.md and the code do not share; those of queries and of rules have tables elsewhere."""
+    listed = {(quoted(row[0])[0], code) for row in tables(section(text, "Errors"))[0] for code in quoted(row[2])}
+    stated = {
+        (node.func.id, keyword.value.value)
+        for path in (CHECKOUT / "vmstore").rglob("*.py")
+        if "code=" in (source := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(errors, node.func.id)
+        for keyword in node.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
+    }
+    return sorted(f"{kind}: {code}" for kind, code in listed ^ {pair for pair in stated if "_" not in pair[1]})
+
+
 class Check(NamedTuple):
     """A function that finds what a page gets wrong, and a mistake that it must find."""
 
@@ -291,6 +308,7 @@ CHECKS = [
     Check("compression.md", forms, "| `hung` |", "| `hanging` |"),
     Check("compression.md", forms, "| `too_large` |", "| `large` |"),
     Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
+    Check("api.md", codes, "`path-taken`", "`path-used`"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
     Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),
     Check("debug.md", filmed, "`budget`, `invalidated`", "`budget`, `voided`"),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.capture.imports import chat, claude, claude_record, seen, write
 from tests.capture.words import lines, message, request, said, user
+from tests.refusals import refused
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.store.store import memory_store, open_store
 
@@ -53,7 +54,7 @@ def test_an_impossible_name_is_refused_before_the_first_commit(name: str, tmp_pa
     """A name that cannot be printed is refused and nothing is imported."""
     file = write(tmp_path / "talk.jsonl", "pi", 1)
     with memory_store() as store:
-        with pytest.raises(InputError, match="name"):
+        with refused("not-a-name", InputError):
             store.import_file(file, session=name)
         assert store.info().commits == 0
 

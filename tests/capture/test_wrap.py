@@ -16,6 +16,7 @@ import pytest
 
 import vmstore
 from tests.capture.fake_client import AT, HELLO, Store, client
+from tests.refusals import refused
 from tests.sdk.provider import PAGE, serving
 from vmstore.capture.client.wrap import wrap
 from vmstore.core.clock import ManualClock
@@ -77,11 +78,11 @@ def test_what_cannot_be_recorded_is_refused(thing: Any, session: str | None) -> 
 def test_wrapping_twice_is_refused() -> None:
     """A recorded client is not recorded again, nor is a path taken that nothing opens, nor a session that is none."""
     with client(Store()) as ask:
-        with pytest.raises(InputError, match="wrap the client it was made from"):
+        with refused("not-an-instance", InputError):
             wrap(ask.sdk, Store())
-        with pytest.raises(InputError, match=r"vmstore\.wrap"):
+        with refused("no-opener", InputError):
             wrap(ask.raw, "agent.vms")
-        with pytest.raises(InputError, match="session is a int"):
+        with refused("not-a-name", InputError):
             wrap(ask.raw, Store(), 3)  # type: ignore[arg-type]
 
 
@@ -179,7 +180,7 @@ def test_a_session_is_named_by_a_block() -> None:
         with recorder.conversation("z"):
             thread.start()  # a bare thread takes no context with it
         thread.join()
-        with pytest.raises(InputError, match="no name of a session"), recorder.conversation(""):
+        with refused("not-a-name", InputError), recorder.conversation(""):
             pass
         assert recorder.flush(5)
     said = sorted((entry[0], entry[1]["messages"][0]["content"]) for entry in store.log)

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tests.columns.shelves import log_of, shelf_over, table_at, told
+from tests.refusals import refused
 from tests.views.test_alphabet import STORY
 from vmstore.columns import check
 from vmstore.columns import segments as rooms
@@ -112,7 +113,7 @@ def test_what_breaks_between_look_and_read_is_looked_into_again(shelf: Segments,
     broken: list[SegmentFolder] = []
     assert shelf.reading(log.ordinal, broken_once) == [] and len(broken) == 1
     assert told(table_at(shelf, asked)) == right
-    with pytest.raises(StoreError, match=r"cannot be read .*rebuild --view columns"):
+    with refused("segments-unreadable", StoreError):
         shelf.reading(log.ordinal, lambda held: shelf.db.execute("SELECT * FROM 'nowhere.parquet'"))
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from vmstore.core.asof import Call, Head, LoggedTime, Position, Time, Turn, as_of
 from vmstore.errors import InputError
 
@@ -67,7 +68,7 @@ def test_datetimes_lose_no_microsecond(moment: datetime) -> None:
 
 def test_two_moments_at_once_are_refused() -> None:
     """A question is asked of one moment, and the refusal names the two."""
-    with pytest.raises(InputError, match="turn and call"):
+    with refused("two-moments", InputError):
         as_of(turn=1, call=2)
 
 

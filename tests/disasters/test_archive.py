@@ -13,6 +13,7 @@ import pytest
 import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
+from tests.refusals import refused
 from tests.store.archives import away, everything, told_at
 from vmstore.errors import CorruptError, OvertakenError, StoreError
 from vmstore.log.archive import folder
@@ -110,7 +111,7 @@ def test_a_lost_archive_is_named(path: Path) -> None:
         (problem,) = store.verify().problems
         assert problem.kind == "archive" and str(file) in problem.what
         store.record("plan", chat("Still there?"), answer("Yes."))
-        with pytest.raises(CorruptError, match="is missing"):  # what it said is read to see what is new
+        with refused("archive-missing", CorruptError):  # what it said is read to see what is new
             store.record("other", chat("And you?"), answer("Me too."))
         for view in path.glob("default/views-*"):
             view.unlink()
@@ -296,7 +297,7 @@ def test_no_room_for_an_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with vmstore.open(path) as store:
         before = everything(store)
         monkeypatch.setattr(folder, "write", full)
-        with pytest.raises(StoreError, match="No space left"):
+        with refused("not-written", StoreError):
             archive(store, "plan", grace_s=0)
         assert everything(store) == before and away(store.admin.log) == {}  # type: ignore[arg-type]
         assert list((path / "default" / "archive").iterdir()) == []
@@ -313,6 +314,6 @@ def test_what_the_archive_lacks_stays_in_the_log(path: Path, monkeypatch: pytest
     with vmstore.open(path) as store:
         before = everything(store)
         monkeypatch.setattr(archiving.Mover, "_read", other)
-        with pytest.raises(OvertakenError, match="does not hold what the log does"):
+        with refused("archive-overtaken", OvertakenError):
             archive(store, "plan", grace_s=0)
         assert everything(store) == before and files(path) == []

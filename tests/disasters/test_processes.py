@@ -570,7 +570,7 @@ def test_somebody_elses_connection_is_not_shared(path: Path) -> None:
     db.execute("SELECT count(*) FROM commits").fetchall()
 
     def work() -> None:
-        with pytest.raises(StoreError, match="start the process by 'spawn'"):
+        with refused("forked", StoreError, "'spawn'"):
             vmstore.open(path)
 
     assert joined(start(work)) == 0

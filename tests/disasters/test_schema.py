@@ -13,6 +13,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import chat, tell
+from tests.refusals import refused
 from vmstore.errors import CorruptError
 from vmstore.log.archive.file import ArchiveLog
 from vmstore.maintenance.archive import archive
@@ -103,7 +104,7 @@ def test_a_hostile_backup_is_not_obeyed(store_path: Path) -> None:
         content = (kept / file["path"]).read_bytes()
         file |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     (kept / "backup.json").write_text(json.dumps(listing))
-    with pytest.raises(CorruptError, match="trigger 'planted'"):
+    with refused("not-sound", CorruptError, "'planted'"):
         restore(kept, store_path.parent / "new.vms")
     assert not (store_path.parent / "new.vms").exists()
 
@@ -115,7 +116,7 @@ def test_no_trigger_runs_while_a_store_is_open(store_path: Path) -> None:
         plant(store_path / LOG, "CREATE TRIGGER planted AFTER INSERT ON frames BEGIN DELETE FROM commits; END")
         store.record("later", chat("still here"))
         assert store.session("later").wire.request() == chat("still here")
-    with pytest.raises(CorruptError, match="planted"):
+    with refused("foreign-schema", CorruptError):
         vmstore.open(store_path)
 
 
@@ -157,14 +158,14 @@ def test_keys_and_archives_with_a_stranger_are_refused(store_path: Path) -> None
         archive(store, sessions=["plan"])
     (file,) = (store_path / "default/archive").glob("*.archive")
     plant(file, "CREATE TRIGGER planted AFTER INSERT ON runs BEGIN DELETE FROM runs; END")
-    with pytest.raises(CorruptError, match="trigger 'planted'"):
+    with refused("foreign-schema", CorruptError, "'planted'"):
         ArchiveLog(file)
-    with vmstore.open(store_path) as store, pytest.raises(CorruptError, match="archive is damaged"):
+    with vmstore.open(store_path) as store, refused("archive-damaged", CorruptError):
         store.session("plan").wire.request()
     other = store_path.parent / "locked.vms"
     tell(other)
     key = new_store_key(store_path.parent / "store.key")
     encrypt(other, key)
     plant(other / "default/keys.sqlite", "CREATE TRIGGER planted AFTER INSERT ON keys BEGIN DELETE FROM keys; END")
-    with pytest.raises(CorruptError, match="trigger 'planted'"):
+    with refused("foreign-schema", CorruptError, "'planted'"):
         vmstore.open(other, key=key)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 import vmstore
 from tests.engine.stories import answer, chat
+from tests.refusals import refused
 from vmstore.cells.cell import Cell
 from vmstore.core.asof import Head
 from vmstore.core.clock import ManualClock, SeededIds
@@ -210,7 +211,7 @@ def test_an_erasure_of_nothing_is_no_story() -> None:
     store.admin.follow()
     raw = dict(store.admin.log.cells(range(1, store.admin.log.last_cell + 1)))
     vmstore.erase(store, page=store.session("s").pages()[0].page, in_session="s")
-    with pytest.raises(ErasedError, match="records an erasure of nothing"):
+    with refused("nothing-erased", ErasedError):
         retold(gathered(store, raw))
 
 
@@ -234,7 +235,7 @@ def test_a_damaged_content_is_told_to_nobody(damage: str, monkeypatch: pytest.Mo
         return cells
 
     monkeypatch.setattr(found.log, "cells", damaged)
-    with pytest.raises(CorruptError, match="is missing or does not match its commitment"):
+    with refused("cell-damaged", CorruptError):
         retold(found)
 
 

@@ -64,7 +64,7 @@ def test_an_empty_batch_is_refused() -> None:
     batch = engine.batch(key)
     batch.end(0)
     assert batch.empty
-    with pytest.raises(ConflictError, match="no mutation"):
+    with refused("empty-batch", ConflictError):
         batch.commit(0)
     assert engine.log.ordinal == 1
 
@@ -345,7 +345,7 @@ def test_a_failed_append_is_unknown_not_absent(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_unknown_session_is_an_error() -> None:
     """A key the log does not hold is named."""
-    with pytest.raises(UnknownError, match="no session 7"):
+    with refused("no-session", UnknownError, "session 7"):
         engine_over().head(7)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import vmstore
 from tests.erasure.found import found_in
+from tests.refusals import refused
 from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
 from vmstore.replay.check import ReplayCheck
@@ -91,6 +92,6 @@ def test_a_session_that_was_erased_cannot_be_decided_again(path: Path) -> None:
         uid = store._ns.views.execute("SELECT hex(uid) FROM sessions WHERE name = 's'").get
         erase(store, session="s")
         name = f"erased-{uid.lower()[:12]}"
-        with pytest.raises(ErasedError, match="settings"):
+        with refused("settings-erased", ErasedError):
             checked(store, name)
         assert store.verify().ok

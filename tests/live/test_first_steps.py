@@ -9,6 +9,7 @@ import pytest
 
 import vmstore
 import vmstore.aio
+from tests.refusals import refused
 from vmstore.errors import InputError
 
 
@@ -80,7 +81,7 @@ def test_a_list_of_messages_is_no_message() -> None:
     """A conversation handed in as what a person says is refused, and the way to say it told."""
     with vmstore.memory_store() as store:
         session = store.live_session("s", l0_tokens_max=8_000)
-        with pytest.raises(InputError, match="one by one"):
+        with refused("several-messages", InputError):
             session.user([{"role": "user", "content": "Hello?"}])
         assert not session.pages(role="user")
 
@@ -90,6 +91,6 @@ def test_a_providers_error_is_told_in_its_words() -> None:
     with vmstore.memory_store() as store:
         session = store.live_session("s", l0_tokens_max=8_000)
         session.user("Hello?")
-        with pytest.raises(InputError, match="rate limit"):
+        with refused("provider-error", InputError):
             session.run(lambda request: {"error": {"message": "rate limit"}})
         assert [call.status for call in session.calls()] == ["failed"]

@@ -12,7 +12,8 @@ import pytest
 
 import vmstore
 import vmstore.aio
-from vmstore.errors import InputError, RefusedError
+from tests.refusals import refused
+from vmstore.errors import InputError
 from vmstore.store.live.live_session import Live
 
 SHAPES = ["chat", "chat-system", "anthropic", "gemini"]
@@ -127,7 +128,7 @@ def test_a_person_calls_no_tool() -> None:
         with vmstore.memory_store() as store:
             session = live(store, "anthropic")
             session.user([{"type": "text", "text": "look"}, part])
-            with pytest.raises(InputError, match="no tool call has the id 'q'"):
+            with refused("no-tool-call", InputError, "'q'"):
                 session.tool("q", "forged")
             assert '"q"' in texts(session.pack().request)
 
@@ -146,7 +147,7 @@ def test_a_message_that_says_nothing_is_refused(content: Any) -> None:
     with vmstore.memory_store() as store:
         session = live(store)
         before = session.info().position
-        with pytest.raises(InputError, match="says nothing"):
+        with refused("nothing-said", InputError):
             session.user(content)
         assert session.info().position == before
 
@@ -167,7 +168,7 @@ def test_two_runs_at_once() -> None:
         thread.start()
         asked.wait(30)
         try:
-            with pytest.raises(RefusedError, match="is being run already"):
+            with refused("running-already"):
                 store.live_session("s", l0_tokens_max=8_000).run(lambda request: answer("chat", "Second."))
         finally:
             answered.set()

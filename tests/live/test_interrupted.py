@@ -15,6 +15,7 @@ import pytest
 
 import vmstore
 import vmstore.aio
+from tests.refusals import refused
 from vmstore.errors import InputError, RefusedError
 from vmstore.store.live.live_session import Live
 from vmstore.vm.kernel.eviction import EvictionPlan
@@ -162,7 +163,7 @@ def test_a_response_that_nobody_can_read_fails_its_call(response: Any) -> None:
     """A response nested too deeply is refused by name, and its call is failed, not open for ever."""
     with vmstore.memory_store() as store:
         session = live(store)
-        with pytest.raises(InputError, match="nested"):
+        with refused("too-deep", InputError):
             session.run(lambda request: response)
         assert [call.status for call in session.calls()] == ["failed"]
         goes_on(store, session)
@@ -197,7 +198,7 @@ def test_a_store_that_is_closed_in_a_run(when: str, tmp_path: Path) -> None:
             store.close()
         return said(None, ("c1", "read"))
 
-    with pytest.raises(InputError, match="the store is closed"):
+    with refused("closed", InputError):
         session.run(model, tools={"read": store.close})
     with vmstore.open(tmp_path / "a.vms") as again:
         (gone_on,) = [again.session("s")]
@@ -220,7 +221,7 @@ def test_an_awaited_store_that_is_closed_in_a_run(recwarn: pytest.WarningsRecord
 
         await session.run(model)
 
-    with pytest.raises(InputError, match="the store is closed"):
+    with refused("closed", InputError):
         asyncio.run(closing())
     assert not [one for one in recwarn if issubclass(one.category, pytest.PytestUnraisableExceptionWarning)]
 
@@ -235,7 +236,7 @@ def test_an_answer_to_another_processes_call_is_not_taken(tmp_path: Path) -> Non
             subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
             return said("An answer to Hello.")
 
-        with pytest.raises(RefusedError, match="packed call 2 while the model answered call 1"):
+        with refused("packed-meanwhile", RefusedError, "call 2", "call 1"):
             session.run(model)
         assert [call.status for call in session.calls()] == ["open", "open"]
         assert not session.pages(role="assistant")

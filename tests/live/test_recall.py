@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import vmstore
+from tests.refusals import refused
 from vmstore.core.decision import Use
 from vmstore.core.mutation import Evict, Prefetch, Reference
 from vmstore.live.runtime import Runtime
@@ -161,7 +162,7 @@ def _ranked(runtime: object) -> list[int]:
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_a_share_is_a_share(share: float) -> None:
     """A share outside 0 to 1 is refused by name."""
-    with vmstore.memory_store() as store, pytest.raises(vmstore.InputError, match="recall_share"):
+    with vmstore.memory_store() as store, refused("not-a-setting", vmstore.InputError):
         store.live_session("bad", l0_tokens_max=BUDGET, recall_share=share)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import vmstore
+from tests.refusals import refused
 from vmstore.store.live.copy_page import origin
 from vmstore.store.live.live_session import Live
 from vmstore.store.live.other_sessions import OtherSessions
@@ -154,7 +155,7 @@ def test_an_erasure_of_the_origin_reaches_the_copy(store: vmstore.Store) -> None
 
 def test_a_session_of_nobody_has_no_other_sessions(store: vmstore.Store) -> None:
     """To remember a user's sessions takes a user."""
-    with pytest.raises(vmstore.InputError, match="user="):
+    with refused("no-user", vmstore.InputError):
         store.live_session("nobodys", l0_tokens_max=4_000, remembers="user")
 
 

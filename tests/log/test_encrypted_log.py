@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from tests.log.test_sqlite_log import STORY
+from tests.refusals import refused
 from vmstore.cells.cell import ERASED
 from vmstore.cells.storekey import KeyAtHand
 from vmstore.cells.subject_keys import DROPPED, Keyring
@@ -323,11 +324,11 @@ def test_a_plain_frame_is_no_frame_of_an_encrypted_log(tmp_path: Path) -> None:
 def test_a_log_says_what_it_takes(tmp_path: Path) -> None:
     """An encrypted log opened without keys, and a plain one with them, are refused with the remedy."""
     opened(tmp_path).close()
-    with pytest.raises(StoreError, match="is encrypted; open its store with its key"):
+    with refused("encrypted", StoreError):
         SqliteLog(tmp_path / "log.sqlite")
     plain = tmp_path / "plain.sqlite"
     SqliteLog.create(plain)
-    with pytest.raises(StoreError, match=r"is not encrypted; .* run `vmstore encrypt`"):
+    with refused("encrypted", StoreError):
         SqliteLog(plain, vault=FrameEncryption(keyring(tmp_path), SystemIds(), whose))
 
 
@@ -335,7 +336,7 @@ def test_another_key_is_refused(tmp_path: Path) -> None:
     """Keys wrapped by another store key are not opened, and the file stays as it was."""
     keyring(tmp_path).close()
     before = everything(tmp_path)
-    with pytest.raises(StoreError, match="not opened by this store key"):
+    with refused("other-store-key", StoreError):
         keyring(tmp_path, KeyAtHand(bytes(32), SystemIds()))
     assert everything(tmp_path) == before
 
@@ -348,7 +349,7 @@ def test_a_missing_or_damaged_file_of_keys_is_named(tmp_path: Path) -> None:
     path = tmp_path / "keys.sqlite"
     kept = path.read_bytes()
     path.unlink()
-    with pytest.raises(StoreError, match=r"keys.sqlite is missing.* backup"):
+    with refused("keys-missing", StoreError):
         Keyring(path, KEY, SystemIds())
     for damage in (b"no file of keys", kept[:4096], bytes(100) + kept[100:]):
         path.write_bytes(damage)
@@ -366,7 +367,7 @@ def test_keys_that_changed_places_are_noticed(tmp_path: Path) -> None:
     db.close()
     ring = keyring(tmp_path)
     assert ring.key(ann)
-    with pytest.raises(CorruptError, match="backup"):
+    with refused("keys-damaged", CorruptError):
         ring.key(bob)
     ring.close()
 
@@ -383,5 +384,5 @@ def test_a_new_store_key_opens_what_the_old_one_did(tmp_path: Path) -> None:
     ring = keyring(tmp_path, new)
     assert (ring.key(ann), ring.key(bob)) == (key, DROPPED) and ring.name(b"ann") == ann
     ring.close()
-    with pytest.raises(StoreError, match="not opened"):
+    with refused("other-store-key", StoreError):
         keyring(tmp_path)

@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.refusals import refused
 from vmstore.errors import ConflictError, CorruptError, ReadOnlyError, StoreError
 from vmstore.log.commit import genesis
 from vmstore.log.file import APPLICATION_ID, CHECKPOINT_PAGES, FORMAT, WAL_BYTES, write_again
@@ -73,7 +74,7 @@ def test_another_application_is_refused(path: Path, readonly: bool) -> None:
     db.execute("PRAGMA application_id = 7")
     db.close()
     before = files(path)
-    with pytest.raises(StoreError, match=r"log\.sqlite is no vmstore log \(application id 7\); name another"):
+    with refused("not-a-log", StoreError):
         SqliteLog(path, readonly=readonly)
     assert files(path) == before
 
@@ -101,7 +102,7 @@ def test_what_is_no_database_is_refused(path: Path, content: bytes) -> None:
 
 def test_a_missing_file_is_not_made(tmp_path: Path) -> None:
     """Opening a log that is not there is an error of ours, and makes nothing."""
-    with pytest.raises(StoreError, match=r"log\.sqlite"):
+    with refused("not-read", StoreError):
         SqliteLog(tmp_path / "log.sqlite")
     assert list(tmp_path.iterdir()) == []
 
@@ -113,7 +114,7 @@ def test_an_old_sqlite_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch, v
     before = files(path)
     with pytest.raises(StoreError, match=rf"{version} can lose commits; install apsw 3\.51\.3"):
         SqliteLog(path)
-    with pytest.raises(StoreError, match="can lose commits"):
+    with refused("old-sqlite", StoreError):
         SqliteLog.create(path.with_name("other.sqlite"))
     assert files(path) == before
 
@@ -210,7 +211,7 @@ def test_two_handles_on_one_session_conflict_then_fit(path: Path) -> None:
     head = one.head(1)
     assert head is not None
     added = one.append(chain([CommitSpec(2)], head.hash, 7), 1, 7)[0]
-    with pytest.raises(ConflictError, match="stands at position 9, not 7"):
+    with refused("overtaken", ConflictError, "position 9"):
         two.append(chain([CommitSpec()], head.hash, 7), 1, 7)
     seen = two.head(1)
     assert seen == (9, added.hash)
@@ -245,7 +246,7 @@ def test_a_file_held_for_long_is_named(path: Path) -> None:
     with log.file as db:
         db.setbusytimeout(10)
     holder.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match=r"held by another writer.*try again"):
+    with refused("held", StoreError):
         log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)
     holder.execute("ROLLBACK")
     assert log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)[0].ordinal == 4
@@ -279,7 +280,7 @@ def test_opening_waits_for_a_file_that_is_busy(path: Path) -> None:
 def test_a_reader_cannot_write(path: Path) -> None:
     """A handle for reading refuses an append and says how to open the log for writing."""
     log = SqliteLog(path, readonly=True)
-    with pytest.raises(ReadOnlyError, match=r"log\.sqlite was opened for reading; open it with mode 'rw'"):
+    with refused("read-only", ReadOnlyError, "'rw'"):
         log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)
     assert log.ordinal == 3
     log.close()
@@ -336,7 +337,7 @@ def test_pages_that_changed_places_are_named(path: Path) -> None:
     whole[one : one + size], whole[two : two + size] = whole[two : two + size], whole[one : one + size]
     path.write_bytes(whole)
     log = SqliteLog(path, readonly=True)
-    with pytest.raises(CorruptError, match="put back a backup"):
+    with refused("log-out-of-order", CorruptError):
         log.tail(0, 1_000)
     log.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import vmstore
+from tests.refusals import refused
 from tests.replay.lives import live
 from vmstore.errors import StoreError
 from vmstore.replay.worker_pool import AHEAD, WorkerPool
@@ -51,7 +52,7 @@ def test_what_a_task_raises_is_raised_here() -> None:
 
 def test_a_process_that_ended_is_named() -> None:
     """A process that went away says with which code, and is not waited for."""
-    with pytest.raises(StoreError, match="ended with 3 before it answered"), WorkerPool(1, os._exit) as crew:
+    with refused("worker-ended", StoreError), WorkerPool(1, os._exit) as crew:
         crew.give(lambda nth: 3)
         list(crew.answers(waiting=True))
 

@@ -9,6 +9,7 @@ import pytest
 
 import vmstore
 from tests.inner import inner_batch
+from tests.refusals import refused
 from tests.replay.lives import live
 from vmstore.core.mutation import Evict, decode
 from vmstore.errors import ConflictError, InputError
@@ -118,12 +119,12 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
         session = live(store, turns=2)
         store.record("plain", {"model": "m", "messages": [{"role": "user", "content": "hi"}]})
         before = store.admin.log.ordinal
-        with pytest.raises(ConflictError, match="'s' already; keep it under another name"):
+        with refused("name-taken", ConflictError, "'s'"):
             session.debug.replay(budget=5_000, keep="s")
         pinned = r"500 tokens cannot hold p4, p7, 107 .* pinned, beside [1-9]\d* of rules, .*; give a larger one"
         with pytest.raises(InputError, match=pinned):
             session.debug.replay(budget=500, keep="small")
-        with pytest.raises(InputError, match=r"never had a budget.*--vm"):
+        with refused("no-budget", InputError):
             store.session("plain").debug.replay(keep="x")
         assert {info.session for info in store.sessions(hidden=True)} == {"s", "plain"}
         assert store.admin.log.ordinal == before

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import vmstore
+from tests.refusals import refused
 from tests.replay.lives import live
 from tests.replay.told import lived, shorten
 from vmstore.errors import InputError
@@ -76,7 +77,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     """A results file that holds other lines is named with the line, and left alone."""
     path = tmp_path / "notes.txt"
     path.write_text("dear diary\n", "utf-8")
-    with pytest.raises(InputError, match=r"notes\.txt, line 1, is no result"):
+    with refused("not-a-result", InputError, "line 1"):
         sweep(Told(), TASKS, processes=1, results=path)
     assert path.read_text("utf-8") == "dear diary\n"
 

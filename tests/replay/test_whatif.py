@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.refusals import refused
 from tests.replay import simulator
 from tests.replay.told import lived, shorten
 from vmstore.errors import InputError
@@ -89,13 +90,11 @@ def test_forms_nobody_recorded_are_counted() -> None:
 def test_a_budget_under_what_is_pinned_is_refused() -> None:
     """A budget that cannot hold what never yields is refused, by name and with the remedy."""
     stimuli = lived(2, 50).stimuli
-    with pytest.raises(
-        InputError, match=r"450 tokens cannot hold p\d+.*, [\d,]+ tokens that are pinned; give a larger"
-    ):
+    with refused("pins-over-budget", InputError, "450"):
         what_if(stimuli, shorten, {"l0_tokens_max": 450, "reserve_faults_tokens": 0})
-    with pytest.raises(InputError, match="there is no setting 'colour'"):
+    with refused("no-setting", InputError, "'colour'"):
         what_if(stimuli, shorten, {"colour": "red"})
-    with pytest.raises(InputError, match="there is no policy 'lur'"):
+    with refused("no-policy", InputError, "'lur'"):
         what_if(stimuli, shorten, {"policy": "lur"})
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
+from tests.refusals import refused
 from tests.store.kept import told_in_memory
 from tests.views.pen import Pen
 from tests.views.test_alphabet import store_over
@@ -99,7 +100,7 @@ def test_what_nobody_can_say_writes_nothing(session: Session, said: dict[str, An
 
 def test_only_a_page_that_is_there_is_annotated(session: Session, tmp_path: Path) -> None:
     """A page that is none is named with the nearest, and a handle for reading says that it is one."""
-    with pytest.raises(UnknownError, match="the nearest is p4"):
+    with refused("no-page", UnknownError, "p4"):
         session.annotate("p3", importance=1)
     with vmstore.open(tmp_path / "agent.vms") as store:
         store.record("s", chat("one"), answer("1"))

@@ -9,6 +9,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
+from tests.refusals import refused
 from tests.store.archives import LONG, away, everything, told_at
 from vmstore.core.clock import ManualClock
 from vmstore.errors import CorruptError, ErasedError, InputError, ReadOnlyError, RefusedError, UnknownError
@@ -92,7 +93,7 @@ def test_what_an_archive_holds_can_be_asked_alone(path: Path, tmp_path: Path) ->
             store.record("plan-b", chat("more"), None)
     with vmstore.open(named["long"], "r") as store:
         assert everything(store) == {"long": before["long"]}
-    with pytest.raises(ReadOnlyError, match="only read"):
+    with refused("archive-is-read", ReadOnlyError):
         vmstore.open(alone)
 
 
@@ -158,12 +159,12 @@ def test_a_look_moves_nothing(path: Path) -> None:
 def test_open_sessions_are_refused(path: Path) -> None:
     """A session written to lately, or managing its memory here, is refused by name and left alone by age."""
     with vmstore.open(path) as store:
-        with pytest.raises(RefusedError, match="'long' was written to"):
+        with refused("in-use", RefusedError, "'long'"):
             archive(store, ["other", "long"])
         assert files(path) == []
         live = store.live_session("alive", l0_tokens_max=8_000)
         live.user("Hello.")
-        with pytest.raises(RefusedError, match="manages its memory"):
+        with refused("in-use"):
             archive(store, "alive", grace_s=0)
     with vmstore.open(path, clock=ManualClock(2_000_000_000_000_000)) as store:
         store.record("late", chat("Just now"), None)
@@ -176,15 +177,15 @@ def test_open_sessions_are_refused(path: Path) -> None:
 @pytest.mark.parametrize(("names", "age"), [((), None), (("plan",), 3.0)])
 def test_either_names_or_an_age(path: Path, names: tuple[str, ...], age: float | None) -> None:
     """Neither or both of names and an age is an error that says so."""
-    with vmstore.open(path) as store, pytest.raises(InputError, match="name the sessions"):
+    with vmstore.open(path) as store, refused("which-sessions", InputError):
         archive(store, names, older_than_s=age)
 
 
 def test_unknown_and_in_memory(path: Path) -> None:
     """An unknown session names the nearest, and a store in memory says that it has no files."""
-    with vmstore.open(path) as store, pytest.raises(UnknownError, match="'plan'"):
+    with vmstore.open(path) as store, refused("no-session", UnknownError, "'plan'"):
         archive(store, "plam", grace_s=0)
-    with vmstore.memory_store() as store, pytest.raises(InputError, match="in memory"):
+    with vmstore.memory_store() as store, refused("in-memory", InputError):
         archive(store, "plan")
 
 
@@ -211,7 +212,7 @@ def test_a_backup_takes_archives_along(path: Path, tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "r.vms") as store:
         assert everything(store) == before and store.verify().ok
     next((path / "default" / "archive").iterdir()).unlink()
-    with pytest.raises(CorruptError, match="missing"):
+    with refused("not-sound", CorruptError):
         vmstore.backup(path, tmp_path / "c")
 
 
@@ -313,7 +314,7 @@ def test_what_no_record_names_is_damage(path: Path, planted: str) -> None:
             (problem,) = alone.verify().problems
             assert problem.where.startswith(f"cell {number} ") and "no erasure is recorded" in problem.what
     else:
-        with pytest.raises(CorruptError, match="damaged"):
+        with refused("archive-damaged", CorruptError):
             vmstore.open(named["plan"], "r")
 
 
@@ -335,7 +336,7 @@ def test_an_archive_without_the_record_is_not_merged(path: Path, tmp_path: Path)
     named, _ = _erased(path)
     with vmstore.open(tmp_path / "b.vms") as store:
         store.record("mine", chat("Hello"), None)
-    with pytest.raises(RefusedError, match="recorded after it was archived"):
+    with refused("erased-beside"):
         vmstore.merge(tmp_path / "b.vms", named["plan"])
     with vmstore.open(path) as store:
         unarchive(store, "plan")

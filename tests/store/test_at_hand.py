@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import vmstore
+from tests.refusals import refused
 from tests.store.test_by_hand import MESSAGE, SKELETON, create, pack, store_of
 from vmstore.core.address import page_name
 from vmstore.core.mutation import Message, Update
 from vmstore.engine import engine as gate
-from vmstore.errors import RefusedError
 from vmstore.store.session import Session
 from vmstore.store.store import memory_store
 
@@ -98,7 +98,7 @@ def test_a_skeleton_that_an_earlier_pack_changed_is_the_one_that_counts() -> Non
         session = store.session("s")
         with session.batch() as batch:
             batch.add(pack(batch, envelopes=((MESSAGE, batch.cell(b'{"role":"user","content":[{"\\u0000t":0}]}')),)))
-        with session.batch() as batch, pytest.raises(RefusedError, match="holes_are_fitted"):
+        with session.batch() as batch, refused("holes_are_fitted"):
             batch.add(pack(batch, envelopes=((MESSAGE, batch.cell(SKELETON)),)))
 
 

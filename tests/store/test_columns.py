@@ -15,6 +15,7 @@ import pytest
 import vmstore
 from tests.columns.kept import cut, grow, right, segments, sound
 from tests.engine.stories import answer, chat, tell
+from tests.refusals import refused
 from tests.store.test_readonly import files
 from tests.test_house import WALL
 from vmstore.columns import page_table
@@ -49,9 +50,9 @@ def test_no_such_session_or_position_is_an_error(store_path: Path) -> None:
     """An unknown session and a position beyond a session's end are named with the nearest that is there."""
     cut(store_path)
     with vmstore.open(store_path) as store:
-        with pytest.raises(UnknownError, match="no session 'plam'; the nearest is 'plan'"):
+        with refused("no-session", UnknownError, "'plam'", "'plan'"):
             store.admin.page_table("plam")
-        with pytest.raises(UnknownError, match="position 999 does not exist: the nearest is position"):
+        with refused("no-call", UnknownError, "position 999"):
             store.admin.page_table({"plan": 999})
 
 

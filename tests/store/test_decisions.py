@@ -6,6 +6,7 @@ import pytest
 
 from tests.decided import Live, live
 from tests.inner import inner_batch
+from tests.refusals import refused
 from vmstore.core.asof import Call
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Pin, Unpin
@@ -131,7 +132,7 @@ def test_a_call_that_shows_what_no_page_has_is_named() -> None:
     told = live()
     told.wished()
     told.session._ns.views.execute("DELETE FROM pages")
-    with pytest.raises(CorruptError, match=r"no page has it; run `vmstore rebuild`"):
+    with refused("content-missing", CorruptError):
         told.session.calls()
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import chat
+from tests.refusals import refused
 from tests.store.secretive import asked, found_in, made
 from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import SeededIds
@@ -50,14 +51,14 @@ def test_a_plain_store_is_encrypted_in_place(tmp_path: Path, key: Path) -> None:
         assert asked(store)[:-1] == expected[:-1] and store.verify().ok
         store.record("zebra-session", {"model": "m", "messages": [{"role": "user", "content": "more"}]})
         assert store.verify().ok
-    with pytest.raises(StoreError, match="encrypted already; `vmstore rekey`"):
+    with refused("encrypted-already", StoreError):
         encrypt(tmp_path / "a.vms", key)
 
 
 def test_a_store_that_is_open_is_not_encrypted(tmp_path: Path, key: Path) -> None:
     """While a handle has it open it is refused, and stays as it was for everybody."""
     with made(tmp_path / "a.vms") as store:
-        with pytest.raises(StoreError, match="is open elsewhere; close it there"):
+        with refused("open-elsewhere", StoreError):
             encrypt(tmp_path / "a.vms", key)
         assert store.verify().ok
     with vmstore.open(tmp_path / "a.vms") as store:
@@ -71,7 +72,7 @@ def test_a_handle_that_let_go_of_its_file_meets_the_encrypted_one(tmp_path: Path
     log = SqliteLog(tmp_path / "a.vms" / "default" / "log.sqlite")
     log.file.poison()
     encrypt(tmp_path / "a.vms", key)
-    with pytest.raises(StoreError, match="was encrypted meanwhile"):
+    with refused("encrypted-meanwhile", StoreError):
         log.append(chain([CommitSpec(contents=(b"plain",))]), 0, 0)
     log.close()
 
@@ -82,7 +83,7 @@ def test_a_damaged_store_is_not_encrypted(tmp_path: Path, key: Path) -> None:
     db = apsw.Connection(str(tmp_path / "a.vms" / "default" / "log.sqlite"))
     db.execute("UPDATE frames SET content = zeroblob(length(content)) WHERE first = 1")
     db.close()
-    with pytest.raises(CorruptError, match="cannot be encrypted: cell, cell 1 "):
+    with refused("not-sound", CorruptError, "cell 1"):
         encrypt(tmp_path / "a.vms", key)
     assert not (tmp_path / "a.vms" / "default" / "keys.sqlite").exists()
 
@@ -96,7 +97,7 @@ def test_what_it_cannot_encrypt_is_refused_before_it_begins(tmp_path: Path, key:
     db.close()
     ids, keys = SeededIds(1), path.with_name("keys.sqlite")
     Keyring.create(keys, read_store_key(key, ids), ids)
-    with pytest.raises(StoreError, match="holds frames of form 3, which cannot be encrypted; bring archives back"):
+    with refused("not-encryptable", StoreError, "form 3"):
         encrypt_log(path, FrameEncryption(Keyring(keys, read_store_key(key, ids), ids), ids, subject_of), lambda: None)
     assert format_of(path) == FORMAT
 
@@ -149,7 +150,7 @@ def test_encrypting_goes_on_where_it_was_killed(tmp_path: Path, key: Path) -> No
         if form == HALF_ENCRYPTED_FORMAT:
             half += 1
             for told in (None, key):
-                with pytest.raises(StoreError, match="being encrypted when that was stopped: run `vmstore encrypt`"):
+                with refused("half-encrypted", StoreError):
                     vmstore.open(tmp_path / "a.vms", key=told)
         if form != ENCRYPTED_FORMAT:
             encrypt(tmp_path / "a.vms", key)
@@ -166,14 +167,14 @@ def test_a_new_store_key_opens_it_and_the_old_one_no_more(tmp_path: Path, key: P
     with made(tmp_path / "a.vms", key) as store:
         log = (tmp_path / "a.vms" / "default" / "log.sqlite").read_bytes()
         assert rekey(tmp_path / "a.vms", key, new).subjects == 3
-        with pytest.raises(StoreError, match="open the store with the key it has now"):
+        with refused("other-store-key", StoreError):
             store.record("zebra-session", {"model": "m", "messages": [{"role": "user", "content": "more"}]})
         assert (tmp_path / "a.vms" / "default" / "log.sqlite").read_bytes() == log
-    with pytest.raises(StoreError, match="not opened by this store key"):
+    with refused("other-store-key", StoreError):
         vmstore.open(tmp_path / "a.vms", key=key)
     with vmstore.open(tmp_path / "a.vms", key=new) as store:
         assert store.verify().ok
-    with pytest.raises(StoreError, match="is not encrypted; `vmstore encrypt`"):
+    with refused("not-encrypted", StoreError):
         made(tmp_path / "plain.vms").close()
         rekey(tmp_path / "plain.vms", key, new)
 

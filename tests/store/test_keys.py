@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
+from tests.refusals import refused
 from vmstore.cells.verify_proof import signed
 from vmstore.errors import InputError, StoreError
 from vmstore.namespace.signing_keys import new_key, public_key, read_key
@@ -36,7 +37,7 @@ def test_a_public_key_is_told_in_two_ways(tmp_path: Path) -> None:
 def test_a_key_is_never_written_over(tmp_path: Path, taken: str) -> None:
     """Where either file is there already, it stays, and no half of a key is left."""
     (tmp_path / taken).write_text("precious")
-    with pytest.raises(StoreError, match="is there already"):
+    with refused("path-taken", StoreError):
         new_key(tmp_path / "key")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(taken, "precious")]
 
@@ -46,7 +47,7 @@ def test_a_key_that_others_may_touch_is_refused(tmp_path: Path, mode: int) -> No
     """A secret that others may read, write or run is refused with the command that mends it."""
     new_key(tmp_path / "key")
     (tmp_path / "key").chmod(mode)
-    with pytest.raises(InputError, match="chmod 600"):
+    with refused("key-in-the-open", InputError, "600"):
         read_key(tmp_path / "key")
 
 
@@ -77,14 +78,14 @@ def test_what_is_no_key_is_refused(tmp_path: Path, content: bytes, reason: str) 
 
 def test_a_key_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
     """A missing key is refused with the command that makes it."""
-    with pytest.raises(InputError, match="--new-key --key"):
+    with refused("unreadable-key", InputError):
         read_key(tmp_path / "none")
 
 
 @pytest.mark.parametrize("told", ["", "12", "zz" * 32, "/nowhere/key.pub", "ab" * 31, "ab" * 33])
 def test_what_is_no_public_key_is_refused(told: str) -> None:
     """A text that is neither 64 hex digits nor a file of them is refused."""
-    with pytest.raises(InputError, match="no public key"):
+    with refused("not-a-key", InputError):
         public_key(told)
 
 

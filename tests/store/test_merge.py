@@ -13,10 +13,11 @@ from tests.disasters.child import joined, start
 from tests.engine.author import engine_over
 from tests.engine.stories import answer, chat
 from tests.erasure.found import found_in
+from tests.refusals import refused
 from tests.store.archives import everything, told_at
 from vmstore.engine.head import NewSession
 from vmstore.engine.transfer.merge import LogMerge
-from vmstore.errors import CorruptError, InputError, RefusedError, StoreError
+from vmstore.errors import CorruptError, InputError, StoreError
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance.archive import archive
 from vmstore.namespace.reports import MergeReport
@@ -212,7 +213,7 @@ def test_a_damaged_store_is_not_taken_from(here: Path, there: Path) -> None:
     with log.file as db:
         db.execute("UPDATE commits SET at = at + 1 WHERE ordinal = 4")
     log.close()
-    with pytest.raises(CorruptError, match="nothing was taken from it: hash, commit 4"):
+    with refused("not-sound", CorruptError, "commit 4"):
         merge(here, there)
     with vmstore.open(here) as store:
         assert [one.session for one in store.sessions()] == ["mine"]
@@ -220,7 +221,7 @@ def test_a_damaged_store_is_not_taken_from(here: Path, there: Path) -> None:
 
 def test_what_is_no_pair_of_stores(here: Path, there: Path, tmp_path: Path) -> None:
     """A store into itself, into none, or from none is an error that says so."""
-    with pytest.raises(InputError, match="one store"):
+    with refused("same-store", InputError):
         merge(here, here.parent / "." / here.name)
     for into, other in ((tmp_path / "none", there), (here, tmp_path / "none"), (here, tmp_path)):
         with pytest.raises(StoreError):
@@ -258,7 +259,7 @@ def test_what_was_erased_there_is_erased_here(tmp_path: Path) -> None:
     (told,) = merge(tmp_path / "here.vms", tmp_path / "there.vms", dry_run=True).sessions
     assert told.destroyed == 1 and "destroys 1 cell of session 's' here for good" in told.effects[0]
     for agreed in (False, lambda effects: len(effects) > 1):
-        with pytest.raises(RefusedError, match=r"nothing was taken.*destroys 1 cell.*--yes"):
+        with refused("effect-not-allowed"):
             merge(tmp_path / "here.vms", tmp_path / "there.vms", agreed=agreed)
     assert found_in(tmp_path / "here.vms", [b"kestrel"])
     (done,) = merge(tmp_path / "here.vms", tmp_path / "there.vms", agreed=lambda effects: len(effects) == 1).sessions
@@ -285,7 +286,7 @@ def test_an_encrypted_store_is_merged_with_its_key(here: Path, tmp_path: Path) -
     vmstore.new_store_key(key)
     with vmstore.open(tmp_path / "closed.vms", key=key) as store:
         store.record("closed", chat("Hello"), answer("Hi."))
-    with pytest.raises(StoreError, match="is encrypted"):
+    with refused("encrypted", StoreError):
         merge(here, tmp_path / "closed.vms")
     assert outcomes(merge(here, tmp_path / "closed.vms", key=key)) == {"closed": ("new", 3)}
     with vmstore.open(here) as store:

@@ -13,6 +13,7 @@ import pytest
 
 import vmstore
 from tests.capture.words import request, user
+from tests.refusals import refused
 from tests.store.kept import HEAD, told_at, told_in_memory
 from vmstore.errors import InputError, StoreError, UnknownError, VmstoreError
 from vmstore.store.store import Store, open_store
@@ -36,7 +37,7 @@ def test_what_was_written_is_there_again(store_path: Path) -> None:
 
 def test_nothing_is_made_for_reading(store_path: Path) -> None:
     """Opened for reading, a path that is not there is an error and stays so."""
-    with pytest.raises(StoreError, match="no store"):
+    with refused("no-store", StoreError):
         open_store(store_path, "r")
     assert not store_path.exists()
 
@@ -44,7 +45,7 @@ def test_nothing_is_made_for_reading(store_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["w", "", "RW", "rb", None])
 def test_other_modes_are_refused(mode: Any, store_path: Path) -> None:
     """There are two modes; any other word is refused and nothing is made."""
-    with pytest.raises(InputError, match="mode"):
+    with refused("no-mode", InputError):
         open_store(store_path, mode)
     assert not store_path.exists()
 
@@ -118,7 +119,7 @@ def test_a_path_that_is_no_store_is_named_and_left_alone(
 
 def test_a_store_needs_its_parent_folder(tmp_path: Path) -> None:
     """A store in a folder that is not there is refused, and the folder is not made."""
-    with pytest.raises(StoreError, match="make it first"):
+    with refused("no-folder", StoreError):
         open_store(tmp_path / "none" / "agent.vms")
     assert list(tmp_path.iterdir()) == []
 
@@ -136,16 +137,16 @@ def test_namespaces_are_apart(store_path: Path) -> None:
         assert other.sessions() == []
         other.record("t", request(HEAD))
         assert [info.session for info in store.sessions()] == ["s"]
-        with pytest.raises(UnknownError, match="no session 't'"):
+        with refused("no-session", UnknownError, "'t'"):
             store.session("t")
-        with pytest.raises(StoreError, match="no namespace 'third'; name one of the folders in it"):
+        with refused("no-namespace", StoreError, "'third'"):
             open_store(store_path, "r", namespace="third")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "\x00"])
 def test_a_namespace_is_one_folders_name(name: str, store_path: Path) -> None:
     """What could lead out of the store is no namespace."""
-    with pytest.raises(StoreError, match="namespace"):
+    with refused("not-a-name", StoreError):
         open_store(store_path, namespace=name)
     assert not store_path.exists()
 
@@ -199,7 +200,7 @@ def test_a_with_closes_also_on_an_error(store_path: Path) -> None:
     """Leaving a `with` by an exception closes the store and lets the exception through."""
     with pytest.raises(ZeroDivisionError), told_at(store_path) as store:
         raise ZeroDivisionError
-    with pytest.raises(InputError, match="closed"):
+    with refused("closed", InputError):
         store.sessions()
 
 
@@ -240,7 +241,7 @@ def test_a_closed_store_says_that_it_is_closed(what: str, store_path: Path, tmp_
     file = tmp_path / "talk.json"
     file.write_text('[{"role": "user", "content": "hi"}]')
     store.close()
-    with pytest.raises(VmstoreError, match="closed"):
+    with refused("closed", VmstoreError):
         AFTER[what](store, session, context, file)
 
 
@@ -249,7 +250,7 @@ def test_a_memory_store_ends_with_its_close() -> None:
     store = told_in_memory()
     assert store.verify().ok and store.info().bytes_log == 0
     store.close()
-    with pytest.raises(InputError, match="closed"):
+    with refused("closed", InputError):
         store.info()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.words import answer, request, said, system, user
+from tests.refusals import refused
 from tests.store.kept import FULL, HEAD, told_at, told_in_memory
 from vmstore.core.asof import Call, Head, Position, Turn
 from vmstore.errors import CorruptError, InputError, RefusedError, UnknownError
@@ -17,7 +18,7 @@ from vmstore.store.store import memory_store, open_store
 def test_a_session_is_opened_at_first_use() -> None:
     """Recording under a new name opens the session; asking for a name never does."""
     with memory_store() as store:
-        with pytest.raises(UnknownError, match="there is none yet"):
+        with refused("no-session", UnknownError):
             store.session("s")
         store.record("s", request(HEAD))
         assert [info.session for info in store.sessions()] == ["s"]
@@ -53,9 +54,9 @@ def test_an_unknown_session_names_the_nearest() -> None:
     with memory_store() as store:
         for name in ("planner", "critic"):
             store.record(name, request(HEAD))
-        with pytest.raises(UnknownError, match="the nearest is 'planner'"):
+        with refused("no-session", UnknownError, "'planner'"):
             store.session("planer")
-        with pytest.raises(UnknownError, match="no session 'zzz'"):
+        with refused("no-session", UnknownError, "'zzz'"):
             store.session("zzz")
 
 
@@ -132,12 +133,12 @@ def test_one_question_names_one_moment() -> None:
     """Two moments at once, or a moment that is none, are refused with the reason."""
     with told_in_memory() as store:
         session = store.session("s")
-        with pytest.raises(InputError, match="turn and call"):
+        with refused("two-moments", InputError):
             session.context(turn=1, call=1)
-        with pytest.raises(InputError, match="one moment"):
+        with refused("two-moments", InputError):
             session.context(Call(1), turn=1)
         for wrong in (-1, "1", 1.5, True):
-            with pytest.raises(InputError, match="call"):
+            with refused("not-a-moment", InputError):
                 session.context(call=wrong)
         with pytest.raises(TypeError):
             session.context(moment=1)
@@ -199,7 +200,7 @@ def test_a_changed_file_is_never_answered(store_path: Path) -> None:
             assert [problem.kind for problem in store.verify().problems] == ["cell"]
         file.unlink()
         for ask in (session.content, session.open_content):
-            with pytest.raises(CorruptError, match=r"cell \d+ is missing"):
+            with refused("cell-missing", CorruptError):
                 ask(page)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import vmstore
+from tests.refusals import refused
 from vmstore.errors import UnknownError
 from vmstore.shell.demo.demo import SHIPPED
 from vmstore.store.breakpoints import until
@@ -160,5 +161,5 @@ def test_mistakes_are_pointed_at(shipped: Store, predicate: str, code: str, plac
 def test_a_position_that_is_not_there(shipped: Store) -> None:
     """To go on after a position that the session does not have is refused, with its last."""
     session = shipped.session("planning-220")
-    with pytest.raises(UnknownError, match=r"no position 99999; its last is 5569"):
+    with refused("no-position", UnknownError, "position 99999", "5569"):
         until(shipped, session, "call = 1", after=99_999)

@@ -13,6 +13,7 @@ import pytest
 import vmstore
 from tests.disasters.child import joined, start
 from tests.log.test_upgrade import golden, old_log
+from tests.refusals import refused
 from vmstore.core.clock import ManualClock
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log import upgrade as log_room
@@ -65,7 +66,7 @@ def test_a_rehearsal_without_room(path: Path, tmp_path: Path, monkeypatch: pytes
     usage, full = shutil.disk_usage, {path.absolute().parent, Path(tempfile.gettempdir())}
     nothing = type(usage("/"))(1, 1, 0)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: nothing if place in full else usage(place))
-    with pytest.raises(StoreError, match="a rehearsal needs"):
+    with refused("no-room", StoreError):
         rehearse(path, "default")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -148,7 +149,7 @@ def test_another_kept_log_is_not_written_over(path: Path) -> None:
     """A file of the name the old log would be kept under stays, and the error says to move it."""
     kept = path / "default/log.sqlite.format-0"
     kept.write_bytes(b"of another time")
-    with pytest.raises(StoreError, match="move one of them away"):
+    with refused("path-taken", StoreError):
         upgrade(path, "default")
     assert kept.read_bytes() == b"of another time" and format_of(path / "default/log.sqlite") == 0
     kept.unlink()

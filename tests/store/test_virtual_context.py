@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import vmstore
+from tests.refusals import refused
 from vmstore.core.clock import ManualClock
 from vmstore.errors import InputError, TextModelError
 
@@ -110,11 +111,11 @@ def test_a_failed_server_is_asked_once_more(server: ModelServer, kind: str) -> N
     model = made(server, kind, waited.append)
     assert model.complete("Why?").text == "Yes." and waited == [0.5]
     server.replies = [(500, f"key {KEY}".encode())] * 2
-    with pytest.raises(TextModelError, match="answered 500") as raised:
+    with refused("answered-an-error", TextModelError, "500") as raised:
         model.complete("Why?")
     assert KEY not in str(raised.value)
     server.replies = [(400, {"error": "no"})]
-    with pytest.raises(TextModelError, match="answered 400"):
+    with refused("answered-an-error", TextModelError, "400"):
         model.complete("Why?")
     assert len(server.asked) == 5
 
@@ -220,5 +221,5 @@ def test_a_message_is_never_lost() -> None:
     found = over.on_message_inbound("Why? " * 400, history)
     assert found.messages == [*history, {"role": "user", "content": "Why? " * 400}]
     assert found.prompt is None and found.note.startswith("sent as it came: a prompt of 60 tokens cannot hold")
-    with pytest.raises(InputError, match="no shares of the window"):
+    with refused("not-a-share", InputError):
         engine(soft=0.9, hard=0.5)

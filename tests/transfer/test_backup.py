@@ -14,6 +14,7 @@ import vmstore
 from tests.disasters.child import joined, kill, start
 from tests.disasters.mounts import small_disk
 from tests.engine.stories import answer, chat
+from tests.refusals import refused
 from tests.transfer.moved import chains, filled
 from vmstore.errors import CorruptError, StoreError
 from vmstore.store.store import Store
@@ -95,11 +96,11 @@ def test_a_killed_backup_is_none(store_path: Path, tmp_path: Path) -> None:
         if target.exists():
             assert restored(target, tmp_path / f"r{number}.vms") == whole
         else:
-            with pytest.raises(StoreError, match="no finished backup"):
+            with refused("not-a-backup", StoreError):
                 vmstore.restore(target, tmp_path / "r.vms")
     assert killed, "no backup was killed before its end: the delays are too long"
     for left in tmp_path.glob(".b*"):
-        with pytest.raises(StoreError, match="no finished backup"):
+        with refused("not-a-backup", StoreError):
             vmstore.restore(left, tmp_path / "r.vms")
 
 
@@ -114,11 +115,11 @@ def test_a_backup_never_overwrites(store_path: Path, tmp_path: Path) -> None:
     vmstore.backup(store_path, tmp_path / "b")
     (tmp_path / "empty").mkdir()
     for taken in (store_path, tmp_path / "b", tmp_path / "empty"):
-        with pytest.raises(StoreError, match="is there already"):
+        with refused("path-taken", StoreError):
             vmstore.backup(store_path, taken)
-        with pytest.raises(StoreError, match="is there already"):
+        with refused("path-taken", StoreError):
             vmstore.restore(tmp_path / "b", taken)
-    with pytest.raises(StoreError, match="there is no store at"):
+    with refused("no-store", StoreError):
         vmstore.backup(tmp_path / "gone.vms", tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
@@ -128,7 +129,7 @@ def test_no_backup_lies_within_its_store(store_path: Path, tmp_path: Path) -> No
     filled(vmstore.open(store_path))
     (tmp_path / "way").symlink_to(store_path)
     for place in (store_path / "b", store_path / "default" / "b", tmp_path / "way" / "b"):
-        with pytest.raises(vmstore.StoreError, match="lies within the store"):
+        with refused("within-the-store", vmstore.StoreError):
             vmstore.backup(store_path, place)
     assert sorted(file.name for file in store_path.iterdir()) == ["default"]
 
@@ -159,7 +160,7 @@ def test_a_backup_that_points_outside_is_refused(store_path: Path, tmp_path: Pat
     for path in ("../evil", "/tmp/evil", "default/../../evil"):
         listing["files"][0]["path"] = path
         (tmp_path / "b" / "backup.json").write_text(json.dumps(listing))
-        with pytest.raises(CorruptError, match="no file of a backup"):
+        with refused("backup-damaged", CorruptError):
             vmstore.restore(tmp_path / "b", tmp_path / "r.vms")
 
 
@@ -169,7 +170,7 @@ def test_a_damaged_store_is_not_backed_up(store_path: Path, tmp_path: Path) -> N
         store.record("s", chat("a secret of some length"), answer("fine"))
     log = store_path / "default" / "log.sqlite"
     log.write_bytes(log.read_bytes().replace(b"a secret of some", b"another of some "))
-    with pytest.raises(CorruptError, match=r"cannot be relied on: cell.*`vmstore verify` names all"):
+    with refused("not-sound", CorruptError):
         vmstore.backup(store_path, tmp_path / "b")
     assert sorted(tmp_path.iterdir()) == [store_path]
 
@@ -186,7 +187,7 @@ def test_every_namespace_is_backed_up(store_path: Path, tmp_path: Path) -> None:
             assert [info.session for info in store.sessions()] == [name]
     told = vmstore.backup(store_path, tmp_path / "one", namespace="other")
     assert [part.namespace for part in told.namespaces] == ["other"]
-    with pytest.raises(StoreError, match="has no namespace 'third'"):
+    with refused("no-namespace", StoreError, "'third'"):
         vmstore.backup(store_path, tmp_path / "none", namespace="third")
 
 
@@ -203,7 +204,7 @@ def test_blobs_are_backed_up(store_path: Path, tmp_path: Path) -> None:
     back = tmp_path / "r.vms" / "default" / "blobs" / "ab"
     assert [file.name for file in back.iterdir()] == ["abcd"] and (back / "abcd").read_bytes() == b"long"
     (tmp_path / "b" / "default" / "blobs" / "ab" / "abcd").write_bytes(b"lost")
-    with pytest.raises(CorruptError, match="abcd is not what was backed up"):
+    with refused("backup-damaged", CorruptError):
         vmstore.restore(tmp_path / "b", tmp_path / "again.vms")
 
 
@@ -213,7 +214,7 @@ def test_a_full_disk_leaves_no_backup(store_path: Path, tmp_path: Path) -> None:
         for name in range(20):
             store.record(f"s{name}", chat("x" * 30_000, seed=name))
     with small_disk(tmp_path / "disk", "400k") as folder:
-        with pytest.raises(StoreError, match=r"full|space"):
+        with refused("not-written", StoreError):
             vmstore.backup(store_path, folder / "b")
         assert list(folder.iterdir()) == []
 

@@ -8,6 +8,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
+from tests.refusals import refused
 from vmstore.errors import CorruptError, ErasedError, RefusedError
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance.archive import archive
@@ -106,9 +107,9 @@ def test_a_record_beyond_what_is_exported_is_told_at_the_end(path: Path, tmp_pat
     with vmstore.open(path) as store:
         end = store.session("trip-b").info().fork_position or 0
         store.export(tmp_path / "b.jsonl", "trip", position=end)
-        with pytest.raises(RefusedError, match=r"recorded at position \d+, after what is exported"):
+        with refused("erased-after-the-cut"):
             store.export(tmp_path / "exact.jsonl", "trip", position=end, exact=True)
-        with pytest.raises(RefusedError, match="'trip'"):
+        with refused("erased-after-the-cut", RefusedError, "'trip'"):
             store.export(tmp_path / "exact.jsonl", "trip-b", exact=True)
         store.export(tmp_path / "both.jsonl", ["trip", "trip-b"], exact=True)
     assert not (tmp_path / "exact.jsonl").exists()
@@ -127,7 +128,7 @@ def test_an_archive_alone_is_exported_with_placeholders(path: Path, tmp_path: Pa
         vmstore.erase(store, page="p6", in_session="late")
     with vmstore.open(file, "r") as alone:
         alone.export(tmp_path / "b.jsonl")
-        with pytest.raises(RefusedError, match="after what is exported"):
+        with refused("erased-after-the-cut"):
             alone.export(tmp_path / "exact.jsonl", exact=True)
     found = taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=False)
     assert "[erased at position" in str(found["late"]) and "4711" not in str(found)

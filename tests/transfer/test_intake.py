@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 import vmstore
 from tests.disasters.child import joined, kill, start
+from tests.refusals import refused
 from tests.transfer.moved import bundle, chains, filled, filled_in_memory, take, taken
 from vmstore.engine.transfer import ingest
 from vmstore.engine.transfer.rewrite import rewrite_session
@@ -69,7 +70,7 @@ def test_a_session_that_went_on_differently_is_refused(tmp_path: Path) -> None:
     with taken(tmp_path, bundle(store, "s", call=2), exact=True) as other:
         other.record("s", REQUEST)
         before = other.admin.log.ordinal
-        with pytest.raises(ConflictError, match=r"'s' went on differently here.*without --exact"):
+        with refused("diverged", ConflictError, "'s'"):
             take(other, tmp_path, bundle(store), exact=True)
         assert other.admin.log.ordinal == before and other.verify().ok
 
@@ -79,7 +80,7 @@ def test_a_taken_name_is_refused(tmp_path: Path) -> None:
     with memory_store() as other:
         other.record("odd one", REQUEST)
         before = other.admin.log.ordinal
-        with pytest.raises(ConflictError, match=r"another session is called 'odd one' here"):
+        with refused("name-taken", ConflictError, "'odd one'"):
             take(other, tmp_path, bundle(filled_in_memory()), exact=True)
         assert other.admin.log.ordinal == before
 
@@ -91,7 +92,7 @@ def test_a_part_of_an_import_is_not_taken_in_unseen(tmp_path: Path) -> None:
     with memory_store() as store, memory_store() as other:
         name = store.import_file(file).sessions[0].session
         found = bundle(store, name, call=1)
-        with pytest.raises(InputError, match="import was not complete"):
+        with refused("import-unfinished", InputError):
             take(other, tmp_path, found, exact=True)
         assert other.admin.log.ordinal == 0
         assert take(other, tmp_path, found).sessions[0].session == name
@@ -101,9 +102,9 @@ def test_a_part_of_an_import_is_not_taken_in_unseen(tmp_path: Path) -> None:
 def test_exact_is_for_bundles_and_their_names(tmp_path: Path) -> None:
     """Exact commits take no other name, and other files have none."""
     store = filled_in_memory()
-    with pytest.raises(InputError, match="keep the name they were sealed with"):
+    with refused("keeps-its-name", InputError):
         take(store, tmp_path, bundle(store), exact=True, session="x")
-    with pytest.raises(InputError, match="no vmstore bundle"):
+    with refused("not-a-bundle", InputError):
         take(store, tmp_path, b'{"role": "user", "content": "one"}\n', exact=True)
 
 
@@ -203,7 +204,7 @@ def test_a_kind_of_a_later_version_is_taken_in_exactly_or_not(tmp_path: Path) ->
     source.admin.log.append([later], end.session, end.last)
     found = bundle(source)
     with memory_store() as store:
-        with pytest.raises(InputError, match=r"this version cannot write; import it with --exact"):
+        with refused("unknown-kind", InputError):
             take(store, tmp_path, found)
         assert store.sessions(hidden=True) == [] or store.verify().ok
         take(store, tmp_path, found, exact=True)
@@ -267,7 +268,7 @@ def test_one_name_is_for_one_session(tmp_path: Path) -> None:
     with memory_store() as other:
         took = take(other, tmp_path, bundle(store, "s.child"), session="mine")
         assert [one.session for one in took.sessions] == ["mine", "s"]
-        with pytest.raises(InputError, match="one name cannot be all of theirs"):
+        with refused("one-name-for-many", InputError):
             take(other, tmp_path, bundle(store), session="mine")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.refusals import refused
 from tests.views.pen import Pen
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.errors import UnknownError
@@ -89,7 +90,7 @@ def test_a_time_before_the_session_is_an_error() -> None:
     pen = Pen()
     logged = pen.lane.db.execute("SELECT logged_at FROM commits").get
     assert basis(pen.lane, LoggedTime(logged)).position == 1
-    with pytest.raises(UnknownError, match="ask for a later one"):
+    with refused("before-the-first", UnknownError):
         basis(pen.lane, LoggedTime(logged - 1))
 
 
@@ -104,17 +105,17 @@ def test_the_context_of_a_moment_is_the_last_call_by_then(pen: Pen) -> None:
 
 def test_a_turn_without_a_call_has_no_context(pen: Pen) -> None:
     """The context of a turn that made no call is an error that names the nearest turn with one."""
-    with pytest.raises(UnknownError, match="turn 2 made no call; the nearest turn with one is turn 1"):
+    with refused("no-call-yet", UnknownError, "turn 2", "turn 1"):
         packed(pen.lane, Turn(2))
-    with pytest.raises(UnknownError, match="turn 0 made no call; the nearest turn with one is turn 1"):
+    with refused("no-call-yet", UnknownError, "turn 0", "turn 1"):
         packed(pen.lane, Turn(0))
 
 
 def test_before_the_first_call_there_is_no_context(pen: Pen) -> None:
     """A position before the first pack names where that stands; a session without any says so."""
-    with pytest.raises(UnknownError, match="the first call is at position 5"):
+    with refused("no-call-yet", UnknownError, "position 5"):
         packed(pen.lane, Position(4))
-    with pytest.raises(UnknownError, match="the session has no call yet"):
+    with refused("no-call-yet", UnknownError):
         packed(Pen().lane, Head())
 
 
@@ -123,7 +124,7 @@ def test_a_fork_has_its_own_future_and_its_parents_past(pen: Pen) -> None:
     pen.fork(5)
     assert basis(pen.lane, Call(1)) == (5, 1, 1)
     assert basis(pen.lane, Head()) == (6, 1, 1)
-    with pytest.raises(UnknownError, match=r"the nearest is call 1 \(1 to 1\)"):
+    with refused("no-call", UnknownError, "to 1", "nearest is call 1"):
         basis(pen.lane, Call(2))
     pen.turn(at=60)
     assert basis(pen.lane, Turn(2)) == (7, 2, 1)

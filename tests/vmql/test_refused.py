@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.refusals import refused
 from tests.vmql.conftest import NAME
 from vmstore.store.store import Store
 from vmstore.vmql.syntax.errors import QueryError
@@ -83,7 +84,7 @@ def test_what_is_wrong_is_said_with_its_place(store: Store, text: str, code: str
 
 def test_a_session_must_be_told_where_there_are_many(store: Store) -> None:
     """Without a session the only one is asked; where there are more their names are listed."""
-    with pytest.raises(QueryError, match=r"IN SESSION and one of 'planning-220'"):
+    with refused("which-session", QueryError, "'planning-220'"):
         store.query("PAGES")
 
 

@@ -107,7 +107,7 @@ class Store(Aliased):
     @property
     def _store(self) -> sync_store.Store:
         if self._sync is None:
-            raise InputError("the store is not open yet; use `async with`, or await it")
+            raise InputError("the store is not open yet; use `async with`, or await it", code="not-open")
         return self._sync
 
     @property

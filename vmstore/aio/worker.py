@@ -34,7 +34,7 @@ class Worker:
     def begin(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Asks for some work."""
         if self._ended:
-            raise InputError("the store is closed; open it again")
+            raise InputError("the store is closed; open it again", code="closed")
         return self._thread.submit(partial(work, *args, **kwargs))
 
     async def end(self, last: Callable[[], None]) -> None:

@@ -38,7 +38,7 @@ def write(
 
 
 class FactAnswer(NamedTuple):
-    """What a model answered, as JSON, of which pages, and what it says of facts that are known.
+    """A model's answer as JSON: the pages it was shown, and facts it states about known facts.
 
     `links` are (from, kind, to), `stands` (fact, status).
     """

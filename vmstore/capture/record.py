@@ -21,7 +21,7 @@ Value = tuple[Slot, Any]
 
 
 class RecordedPosition(NamedTuple):
-    """Where a recorded call stands."""
+    """The position, call and turn of a recorded call."""
 
     call: int
     turn: int
@@ -90,7 +90,7 @@ def settle(
     same: int,
     singles: Sequence[int],
 ) -> list[MessageState]:
-    """Which message of the log each message of a request is; writes the new and the changed ones.
+    """Matches each message of a request to one of the log; writes those that are new or changed.
 
     The first `same` stand where they stood, but for the `singles` among them.
     """

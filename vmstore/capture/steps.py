@@ -1,4 +1,4 @@
-"""What a source reader yields: tracks, one for each session in a file, and their steps.
+"""The output of a source reader: tracks, one for each session in a file, and their steps.
 
 One step is one record of the source: a line, a list entry, a trajectory step. Readers know a
 format and nothing of the store; the importer matches records it has already taken in by their

@@ -1,4 +1,4 @@
-"""Which parts of a message are a model's thinking, in the words of any provider."""
+"""Recognises the parts of a message that are a model's thinking, for any provider."""
 
 from __future__ import annotations
 

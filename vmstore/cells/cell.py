@@ -22,7 +22,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def commitment(self) -> bytes:
-        """What the chain covers instead of the bytes: 32 bytes."""
+        """The SHA-256 of salt and bytes, 32 bytes, which the chain covers instead of the bytes."""
         return commit(self.salt, self.content)
 
     @property

@@ -46,7 +46,7 @@ class Tree:
         self.graft(start, self.tails(start, leaves))
 
     def tails(self, start: int, leaves: Iterable[bytes]) -> list[list[bytes]]:
-        """What each level would hold from above `start` on with `leaves` there, from below; changes nothing."""
+        """The hashes that each level, lowest first, would have from `start` on with `leaves` there; changes nothing."""
         assert 0 <= start <= len(self), "a tree grows at its end"
         tail = [*leaves]
         tails, size, depth = [tail], start + len(tail), 0

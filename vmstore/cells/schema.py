@@ -1,4 +1,4 @@
-"""What a database of ours holds, and what a connection to it obeys.
+"""The schema each database of a store must have, and the pragmas of a connection to it.
 
 Anybody who can write to a file, or hands one over, can put triggers, views and tables into it, which
 SQLite would obey. A connection runs no trigger and trusts nothing that the file defines; and what
@@ -61,5 +61,6 @@ def check(db: apsw.Connection, path: Path, made: Collection[str]) -> None:
     remedy = f"{TAKEN_OUT}sqlite3 {shlex.quote(str(path))} 'DROP {kind.upper()} {name}'" if plain else ""
     raise CorruptError(
         f"{path} holds the {kind} {name!r}, which vmstore does not make like that, so somebody else wrote to it; "
-        f"nothing of it is obeyed: put back a backup{remedy}"
+        f"nothing of it is obeyed: put back a backup{remedy}",
+        code="foreign-schema",
     )

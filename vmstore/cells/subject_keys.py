@@ -239,7 +239,9 @@ class Keyring(after_fork.Owner):
 def _opened(path: Path) -> apsw.Connection:
     """A connection to the file, one that only reads where it may not be written."""
     if not path.is_file():
-        raise StoreError(f"{path} is missing, which holds the keys of this namespace; put it back from a backup")
+        raise StoreError(
+            f"{path} is missing, which holds the keys of this namespace; put it back from a backup", code="keys-missing"
+        )
     if (reason := after_fork.busy(path)) is not None:
         raise StoreError(reason)
     uri = path.absolute().as_uri()
@@ -260,7 +262,9 @@ def _opened(path: Path) -> apsw.Connection:
             if db is not None:
                 db.close()
         except apsw.Error as error:
-            raise CorruptError(f"{path} is damaged ({error}); put it back from a backup") from error
+            raise CorruptError(
+                f"{path} is damaged ({error}); put it back from a backup", code="keys-damaged"
+            ) from error
         except CorruptError:
             assert db is not None, "it holds something"
             db.close()
@@ -275,10 +279,13 @@ def unwrapped(store_key: StoreKey, name: bytes, wrapped: bytes, path: Path) -> b
     except Exception as error:
         raise StoreError(
             f"{path} is not opened by this store key ({str(error) or type(error).__name__}); open the store "
-            "with the key it has now, or put the file back from a backup"
+            "with the key it has now, or put the file back from a backup",
+            code="other-store-key",
         ) from error
     if len(found) != ID_BYTES + KEY_BYTES or found[:ID_BYTES] != name:
-        raise CorruptError(f"{path} is damaged (a key stands in another's place); put it back from a backup")
+        raise CorruptError(
+            f"{path} is damaged (a key stands in another's place); put it back from a backup", code="keys-damaged"
+        )
     return found[ID_BYTES:]
 
 

@@ -21,7 +21,7 @@ X = 1511222134953540077250115140958853151145401269304185720604611328394984776220
 
 
 def check(proof: bytes, public: bytes, content: bytes | None = None) -> str:
-    """What a proof proves, in a sentence; raises ValueError, TypeError or struct.error where it proves nothing."""
+    """Says in a sentence what a proof proves; raises ValueError, TypeError or struct.error if it proves nothing."""
     fields = json.loads(proof)
     other = any(one in proof for one in (b"true", b"false", b"."))  # 0.0 would pass for a place in a tree of one
     again = json.dumps(fields, separators=(",", ":")).encode() + b"\n"
@@ -64,7 +64,7 @@ def climb(leaf: bytes, size: int, place: int, path: list[str]) -> bytes:
 
 
 def statement(root: bytes, public: bytes, namespace: str, ordinal: int, at: int, sessions: int) -> bytes:
-    """What is signed."""
+    """The bytes that a signature covers."""
     return b"vmstore seal 1\0" + raw(namespace, 16) + pack(">QqQ", ordinal, at, sessions) + root + public
 
 

@@ -153,7 +153,9 @@ class _Fold:
         shown = full.copy()
         shown[here] = self.row[base[here] + self.moves["content"][move[here]]]
         if shown.size and shown.min() < 0:
-            raise CorruptError("a page in L0 shows a content that is not there; run `vmstore verify`")
+            raise CorruptError(
+                "a page in L0 shows a content that is not there; run `vmstore verify`", code="content-missing"
+            )
         level, tier = np.zeros(len(pages), np.int64), np.full(len(pages), int(Tier.L2))
         level[here], tier[here] = self.moves["level"][move[here]], int(Tier.L0)
         version, tokens, content = (

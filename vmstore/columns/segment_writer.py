@@ -68,13 +68,17 @@ class SegmentWriter:
                 while self.ordinal < upto:
                     batch = self._log.tail(self.ordinal, min(READ, upto - self.ordinal))
                     if not batch:
-                        raise CorruptError(f"the log ends at ordinal {self.ordinal}; run `vmstore verify`")
+                        raise CorruptError(
+                            f"the log ends at ordinal {self.ordinal}; run `vmstore verify`", code="log-cut"
+                        )
                     for commit in batch:
                         if mutations_max is not None and 0 < self.mutations > mutations_max - commit.count:
                             return
                         self._commit(walk, commit)
         except OverflowError as error:
-            raise CorruptError(f"commit {self.ordinal + 1} cannot be cut ({error}); run `vmstore verify`") from error
+            raise CorruptError(
+                f"commit {self.ordinal + 1} cannot be cut ({error}); run `vmstore verify`", code="commit-damaged"
+            ) from error
 
     def _commit(self, walk: Dispatcher, commit: Commit) -> None:
         placed = walk.through(commit, decoded(commit))

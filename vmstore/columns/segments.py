@@ -117,7 +117,9 @@ class Segments:
             return read(self.held(ordinal))
         except duckdb.Error as error:
             remedy = "mend the disk, then run `vmstore rebuild --view columns`"
-            raise StoreError(f"the column segments in {self.folder} cannot be read ({error}); {remedy}") from error
+            raise StoreError(
+                f"the column segments in {self.folder} cannot be read ({error}); {remedy}", code="segments-unreadable"
+            ) from error
 
     def held(self, ordinal: int) -> ColumnRows:
         """Everything up to an ordinal that the views have reached; much that is new is sealed first."""
@@ -184,7 +186,8 @@ class Segments:
         except (OSError, duckdb.Error) as error:
             raise StoreError(
                 f"column segments cannot be written to {folder} ({error}); "
-                "nothing is lost, the log has it all: make room or mend the disk, then try again"
+                "nothing is lost, the log has it all: make room or mend the disk, then try again",
+                code="not-written",
             ) from error
         finally:
             applier.close()

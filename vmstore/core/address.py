@@ -1,4 +1,4 @@
-"""How pages are addressed: `vm://namespace/session/page@turn:42#level=2`, or any tail of that.
+"""Addresses of pages: `vm://namespace/session/page@turn:42#level=2`, or any tail of that.
 
 A name's own / @ # %, spaces and control characters stand percent-encoded, so every name has
 exactly one printed form and `parse(str(reference)) == reference`.
@@ -120,7 +120,9 @@ def resolve(reference: Address, known: Iterable[Name]) -> Name:
         matches = [name for name in within if name[2] == page_name(position)]
     if len(matches) == 1:
         return matches[0]
-    raise UnknownError(_ambiguous(reference, matches) if matches else _unknown(reference, names, within))
+    raise UnknownError(
+        _ambiguous(reference, matches) if matches else _unknown(reference, names, within), code="no-such-name"
+    )
 
 
 def _holds(reference: Address, name: Name) -> bool:
@@ -221,4 +223,4 @@ def _check(what: str, number: object, limit: int) -> None:
 
 def _refused(text: str, place: int, why: str, remedy: str) -> InputError:
     shown = text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "…"
-    return InputError(f"reference {shown!r}, character {place + 1}: {why}; {remedy}")
+    return InputError(f"reference {shown!r}, character {place + 1}: {why}; {remedy}", code="not-an-address")

@@ -31,7 +31,7 @@ class Aliased:
     _aliases: ClassVar[Mapping[str, str]] = {}
 
     def _lacking(self, name: str) -> str:
-        """What to say of an attribute that is none."""
+        """The error text for an attribute that does not exist."""
         return f"{type(self).__name__!r} object has no attribute {name!r}"
 
     if not TYPE_CHECKING:  # a checker is to say that an old name is gone

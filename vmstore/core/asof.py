@@ -1,4 +1,4 @@
-"""When a question is asked of: a turn, a call, a position, one of two clocks, or the head.
+"""Moments of questions: a turn, a call, a position, one of two clocks, or the head.
 
 A turn stands for its end, a call for the moment of its pack. Whether the moment exists is for
 the views to say; here it only has a valid form.
@@ -120,7 +120,9 @@ def as_of(
     given = {"turn": turn, "call": call, "position": position, "time": time, "logged_time": logged_time}
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
-        raise InputError(f"{' and '.join(named)} are different moments; ask of one of them at a time")
+        raise InputError(
+            f"{' and '.join(named)} are different moments; ask of one of them at a time", code="two-moments"
+        )
     if turn is not None:
         return Turn(turn)
     if call is not None:
@@ -144,16 +146,20 @@ def one_moment(at: When | None, moment: Moment) -> AsOf:
     if at is None:
         return as_of(**moment)
     if moment:
-        raise InputError("give one moment: either `at` or one of turn, call, position, time, logged_time")
+        raise InputError(
+            "give one moment: either `at` or one of turn, call, position, time, logged_time", code="two-moments"
+        )
     if isinstance(at, int):
         return Call(at)
     if not isinstance(at, AsOf):
-        raise InputError(f"{at!r:.60} is no moment; give a call's number, or turn=, call=, position= or time=")
+        raise InputError(
+            f"{at!r:.60} is no moment; give a call's number, or turn=, call=, position= or time=", code="not-a-moment"
+        )
     return at
 
 
 def _unknown_keyword(moment: Mapping[str, object]) -> str:
-    """Which method was called with a keyword it has not, and the keyword that was likely meant.
+    """Names the method that was called with an unknown keyword, and the keyword that was likely meant.
 
     Methods pass their keywords on to each other; the outermost one that took this keyword is what was called.
     """
@@ -176,11 +182,11 @@ def _unknown_keyword(moment: Mapping[str, object]) -> str:
 
 def _check(what: str, number: object, limit: int) -> None:
     if not isinstance(number, int) or isinstance(number, bool):
-        raise InputError(f"{what} {number!r} is not a whole number; pass an int from 0 up")
+        raise InputError(f"{what} {number!r} is not a whole number; pass an int from 0 up", code="not-a-moment")
     if number < 0:
-        raise InputError(f"{what} {number} is before the beginning; pass an int from 0 up")
+        raise InputError(f"{what} {number} is before the beginning; pass an int from 0 up", code="not-a-moment")
     if number > limit:
-        raise InputError(f"{what} {number} is past what can be stored; the largest is {limit}")
+        raise InputError(f"{what} {number} is past what can be stored; the largest is {limit}", code="not-a-moment")
 
 
 def _microseconds(what: str, moment: int | datetime | str) -> int:
@@ -188,7 +194,9 @@ def _microseconds(what: str, moment: int | datetime | str) -> int:
         try:
             moment = datetime.fromisoformat(moment)
         except ValueError:
-            raise InputError(f"{what} {moment!r} is not ISO 8601; write it like 2026-11-21T22:55:01Z") from None
+            raise InputError(
+                f"{what} {moment!r} is not ISO 8601; write it like 2026-11-21T22:55:01Z", code="not-a-moment"
+            ) from None
     if isinstance(moment, datetime):
         return microseconds(moment)
     return moment

@@ -1,4 +1,4 @@
-"""Where time, ids and randomness come from: the doors hand these in, nothing below reads its own.
+"""Sources of time, ids and randomness: callers pass these in, and no room below reads its own.
 
 Times are whole microseconds since 1970 UTC. This is the only module below the doors that asks
 the machine; everything else is given a `Clock` or an `IdSource`.
@@ -130,5 +130,7 @@ class SeededIds:
 def within(what: str, number: int | None) -> int | None:
     """A number of microseconds, refused where the log could not hold it."""
     if number is not None and (type(number) is not int or abs(number) > MICROSECONDS_MAX):
-        raise InputError(f"{what} {number!r:.40} is no whole number of microseconds within 100,000 years")
+        raise InputError(
+            f"{what} {number!r:.40} is no whole number of microseconds within 100,000 years", code="not-a-time"
+        )
     return number

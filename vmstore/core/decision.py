@@ -1,4 +1,4 @@
-"""What the kernel is asked and what it decides: one frozen struct for each, with its words.
+"""Requests to the kernel and its decisions: one frozen struct for each, with its words.
 
 Stimuli are `settings`, `segment`, `reference`, `cite`, `search`, `recall`, and the pins, evictions and
 levels somebody asked for; the others are decisions, and each carries its reasons (law 4).
@@ -13,7 +13,7 @@ from vmstore.core.page import Tier, WordEnum
 
 
 class Use(WordEnum):
-    """What a reference is the sign of."""
+    """Signs of use that a reference records."""
 
     FAULT = 0  # the model asked for the page
     TOOL = 1  # a tool read it
@@ -24,7 +24,7 @@ class Use(WordEnum):
 
 
 class FaultReason(WordEnum):
-    """Why a page is asked for."""
+    """Reasons to ask for a page."""
 
     USER_REQUESTED_RECALL = 0
     RESOLVE_REFERENCE = 1
@@ -33,7 +33,7 @@ class FaultReason(WordEnum):
 
 
 class Signal(WordEnum):
-    """What makes the pre-pass want a page."""
+    """Signals on which a page is prefetched."""
 
     NONE = 0
     RECALL = 1  # the message speaks of what was said before
@@ -46,7 +46,7 @@ class Signal(WordEnum):
 
 
 class Recaller(WordEnum):
-    """How an agent asked what it remembers."""
+    """Ways in which an agent recalled something."""
 
     SEARCH = 0  # its handle's search, or the model's search_pages
     RECALL = 1
@@ -59,7 +59,7 @@ class Recaller(WordEnum):
 
 
 class Denial(WordEnum):
-    """Why a fault is not served."""
+    """Reasons to deny a fault."""
 
     NO_PAGE = 0
     FAULTS_A_TURN = 1
@@ -73,7 +73,7 @@ class Denial(WordEnum):
 
 
 class Cause(WordEnum):
-    """What makes a page give way."""
+    """Causes of an eviction or compression."""
 
     PRESSURE = 0  # the prompt is fuller than its high mark
     FAULT = 1  # a page that was asked for needs the room
@@ -88,7 +88,7 @@ class Cause(WordEnum):
 
 
 class Holder(WordEnum):
-    """What holds a page in the prompt."""
+    """Holders that keep a page in the prompt."""
 
     HAND = 0
     SYSTEM = 1
@@ -99,7 +99,7 @@ class Holder(WordEnum):
 
 
 class Load(WordEnum):
-    """How full the prompt is: under the low mark, under the high one, under the budget, at it."""
+    """Load of the prompt: under the low mark, under the high one, under the budget, at it."""
 
     LOW = 0
     MEDIUM = 1
@@ -136,7 +136,7 @@ class Segment(Mutation, frozen=True, array_like=True, tag=3):
 
 
 class Settings(Mutation, frozen=True, array_like=True, tag=7):
-    """How the kernel works from here on: a cell of JSON with what changed (see specs/kernel.md)."""
+    """Settings of the kernel from here on: a cell of JSON with the changes (see specs/kernel.md)."""
 
     NUMBER: ClassVar[int] = 7
     told: CellRef
@@ -265,7 +265,7 @@ class Recall(Mutation, frozen=True, array_like=True, tag=61):
 
 
 class Pressure(Mutation, frozen=True, array_like=True, tag=62):
-    """How full the prompt is changed class; `used` of `budget` tokens."""
+    """The load of the prompt changed class; `used` of `budget` tokens."""
 
     NUMBER: ClassVar[int] = 62
     level: int

@@ -1,4 +1,4 @@
-"""What doors hand to capture: messages taken apart into content and envelope, nothing stored yet.
+"""Drafts that callers pass to capture: messages taken apart into content and envelope, not stored yet.
 
 A message is a JSON value. Taking it apart replaces each content part by a *hole* and leaves a
 *skeleton*; putting the contents back gives the value again, equal in every field.
@@ -56,7 +56,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class TokenUsage(msgspec.Struct, frozen=True, gc=False):
-    """What a provider reports of one call; tokens in include those read from its cache.
+    """Token counts that a provider reports of a call; tokens in include those read from its cache.
 
     `cost` is in nano-dollars, `latency` in microseconds; None where nothing was said.
     """
@@ -78,7 +78,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class ReplyDraft(msgspec.Struct, frozen=True):
-    """What came back for one request: messages, how it ended, what it cost.
+    """A response before it is stored: messages, status, usage and cost.
 
     `final` is True where the answer asks for no tool: the next human message opens a turn.
     `body` is JSON of the response with a hole for each of its messages, where the source holds it;

@@ -10,7 +10,7 @@ from vmstore.core.page import WordEnum
 
 
 class ErasureReason(WordEnum):
-    """Why contents were destroyed."""
+    """Reasons to destroy contents."""
 
     ASKED = 0  # their author, or their subject, asked
     RETENTION = 1  # a rule says for how long they are kept
@@ -21,11 +21,11 @@ class ErasureReason(WordEnum):
 
 
 class ErasedContent(bytes):
-    """What stands in an answer for a content that was erased: says so, and where."""
+    """The placeholder for an erased content, with the position that records the erasure."""
 
 
 def gone(position: int) -> ErasedContent:
-    """What stands for a content that was erased at a position."""
+    """The placeholder for a content that was erased at a position."""
     return ErasedContent(b"[erased at position %d]" % position)
 
 

@@ -9,7 +9,7 @@ from vmstore.core.page import LinkKind, Standing, WordEnum
 
 
 class FactType(WordEnum):
-    """What kind of thing a fact tells."""
+    """Types of facts."""
 
     PREFERENCE = 0
     BIOGRAPHICAL = 1
@@ -25,7 +25,7 @@ class FactType(WordEnum):
 
 
 class Precision(WordEnum):
-    """How exactly it is known since when a fact holds."""
+    """Precision of the time since which a fact holds."""
 
     UNKNOWN = 0
     INSTANT = 1
@@ -46,7 +46,7 @@ CERTAIN = 1_000_000  # confidence and strength are in parts per million
 
 
 class Fact(Mutation, frozen=True, array_like=True, tag=55):
-    """What the sentence of a claim page states; the last one told of a page holds.
+    """The fact that a claim page states; the last one for a page holds.
 
     `subject`, `verb`, `what`, `attribute` and `method` are cells of text. Where `one` is 1, a subject has one value
     of the attribute at a time, and the next value ends this one. `valid_from` and `valid_to` are in microseconds

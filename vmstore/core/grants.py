@@ -1,4 +1,4 @@
-"""What is logged of a namespace and of no session of a user's: who may do what in it.
+"""Grants in a namespace, logged in its own session and in no user's.
 
 It stands in the namespace's own session, its *charter*, which holds nothing else.
 """
@@ -27,7 +27,7 @@ class GrantScope(WordEnum):
 
 
 class Verb(IntFlag):
-    """What may be granted; as a number, the sum of several."""
+    """Verbs that can be granted; several are summed."""
 
     READ = 1
     WRITE = 2
@@ -64,7 +64,10 @@ def principal(text: str) -> Principal:
         or len(name) > NAME_CHARS_MAX
         or bool(name) is (scope is GrantScope.GLOBAL)
     ):
-        raise InputError(f"{shown[:60]!r} names nobody; write user:NAME, sandbox:NAMESPACE, session:NS/NAME or global")
+        raise InputError(
+            f"{shown[:60]!r} names nobody; write user:NAME, sandbox:NAMESPACE, session:NS/NAME or global",
+            code="not-a-principal",
+        )
     return Principal(scope, name)
 
 
@@ -74,7 +77,7 @@ def verbs_of(may: str | Iterable[str]) -> Verb:
     found = Verb(0)
     for word in words:
         if word not in WORDS:
-            raise InputError(f"there is no verb {word!r:.40}; there are {', '.join(WORDS)}")
+            raise InputError(f"there is no verb {word!r:.40}; there are {', '.join(WORDS)}", code="no-verb")
         found |= WORDS[word]
     if not found:
         raise InputError(f"nothing is granted where no verb is named; there are {', '.join(WORDS)}")

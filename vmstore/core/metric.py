@@ -1,4 +1,4 @@
-"""What is measured of a session's memory, by name; what each says stands in specs/replay.md."""
+"""Metrics of a session's memory, by name; specs/replay.md describes each."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class Update(Mutation, frozen=True, array_like=True, tag=11):
 
 
 class Annotate(Mutation, frozen=True, array_like=True, tag=12):
-    """What is known of a page changes from here on; a field left out stays as it was.
+    """Annotations of a page change from here on; a field left out keeps its value.
 
     `importance` is in parts per million, `valid_from` and `valid_to` in microseconds since 1970.
     `tags` and `untags` are cells of a JSON list: what the page gains and loses. `anchors` is a cell
@@ -254,7 +254,7 @@ class Message(Mutation, frozen=True, array_like=True, tag=30):
 
 
 class Reply(Mutation, frozen=True, array_like=True, tag=33):
-    """How a call ended; the last one given for a call holds.
+    """The end of a call: status and usage; the last reply to a call holds.
 
     Token counts are the provider's; `cost` is in nano-dollars, `latency` in microseconds.
     """
@@ -272,7 +272,7 @@ class Reply(Mutation, frozen=True, array_like=True, tag=33):
 
 
 class Pack(Mutation, frozen=True, array_like=True, tag=40):
-    """What the model saw at one call: the change since the pack before, and a root over all.
+    """The context of one call: its change since the pack before, and a root over all pages.
 
     `entered` lists pages that came in or changed version, level or rank; `left` those that went.
     `rest` is a cell of the request's other fields where they changed, `envelopes` the messages
@@ -331,7 +331,7 @@ _fields = msgspec.structs.astuple
 
 
 class _Writers(dict[type, Callable[[Any], bytes]]):
-    """What puts a mutation of a kind on the wire, made when it is first asked for."""
+    """The encoders of mutations by kind, each made on first use."""
 
     def __missing__(self, kind: type) -> Callable[[Any], bytes]:
         """The writer of a kind that was not asked for yet."""
@@ -410,7 +410,9 @@ def _decode_leniently(body: bytes) -> list[AnyMutation]:
     try:
         return [_decode_any(bytes(raw)) for raw in _decode_raw(body)]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise BodyError(f"a commit holds no list of mutations ({error}); run `vmstore verify`") from error
+        raise BodyError(
+            f"a commit holds no list of mutations ({error}); run `vmstore verify`", code="commit-damaged"
+        ) from error
 
 
 def _decode_any(raw: bytes) -> AnyMutation:

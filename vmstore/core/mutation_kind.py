@@ -1,4 +1,4 @@
-"""What every mutation is: its kind by number and name, and how it names a cell."""
+"""The base of all mutations: number and name of the kind, and references to cells."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from vmstore.core.mutation_kind import CellRef, Mutation
 
 
 class PolicySubject(IntEnum):
-    """What a policy is about; the numbers are on the wire."""
+    """Subjects of a policy; the numbers are on the wire."""
 
     RETENTION = 0
     LANGUAGE = 1

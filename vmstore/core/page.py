@@ -23,7 +23,7 @@ class WordEnum(IntEnum):
 
 
 class PageType(WordEnum):
-    """What a page is for; decides how long policies keep it."""
+    """The purpose of a page, by which policies decide how long to keep it."""
 
     TRANSCRIPT = 0
     SUMMARY = 1
@@ -36,7 +36,7 @@ class PageType(WordEnum):
 
 
 class Modality(WordEnum):
-    """What kind of content a page holds."""
+    """The kind of content of a page."""
 
     TEXT = 0
     IMAGE = 1
@@ -46,7 +46,7 @@ class Modality(WordEnum):
 
 
 class Tier(WordEnum):
-    """Where a page is: L0 the prompt, L1 cache, L2 event store, L3 artifacts, L4 archive."""
+    """The tier of a page: L0 the prompt, L1 cache, L2 event store, L3 artifacts, L4 archive."""
 
     L0 = 0
     L1 = 1
@@ -65,7 +65,7 @@ class Level(WordEnum):
 
 
 class Role(WordEnum):
-    """Who speaks in a message; OTHER keeps its own word in the message's envelope."""
+    """The author's role; the envelope of an OTHER message has the provider's own word."""
 
     SYSTEM = 0
     USER = 1
@@ -76,7 +76,7 @@ class Role(WordEnum):
 
 
 class Slot(WordEnum):
-    """Which part of a request a message stands in; their order is the order of the prompt."""
+    """The part of a request that holds a message; slots are in the order of the prompt."""
 
     TOOLS = 0
     SYSTEM = 1
@@ -99,7 +99,7 @@ class LinkKind(WordEnum):
 
 
 class Origin(WordEnum):
-    """How a session began."""
+    """The origin of a session."""
 
     NEW = 0
     FORK = 1
@@ -115,7 +115,7 @@ class Fidelity(WordEnum):
 
 
 class Status(WordEnum):
-    """How a call ended; OPEN until its reply is known, GAP when we could not record it."""
+    """The status of a call; OPEN until its reply is known, GAP when we could not record it."""
 
     OPEN = 0
     OK = 1
@@ -136,7 +136,7 @@ class Standing(WordEnum):
 
 
 class Method(WordEnum):
-    """How a shorter representation was made: as far as a source shows, or by which compressor.
+    """The method that made a shorter form: as far as a source shows, or by which compressor.
 
     A number is one version of one method: a method that changes gets a number and a name of its own.
     """

@@ -1,4 +1,4 @@
-"""What recall was worth: of each recall the pages it gave, and which of them answers after it used.
+"""The worth of recalls: the pages each gave, and which of them later answers used.
 
 One tally for all who tell it: it is fed from the views, from a log as it is folded, and from a session decided again.
 """

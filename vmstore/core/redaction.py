@@ -1,4 +1,4 @@
-"""What is hidden in a session before it is written: its policy, the kinds of what was found, the record of it.
+"""Redaction before writing: a session's policy, the kinds of findings, and their record.
 
 Numbers are the wire form and never change; `tests/redact/test_door.py` holds them against the detectors.
 """
@@ -16,7 +16,7 @@ TAG = "REDACTED"
 
 
 class Redaction(WordEnum):
-    """What a session does with secrets and personal data in what it records."""
+    """A session's policy for secrets and personal data."""
 
     OFF = 0
     MASK = 1
@@ -24,7 +24,7 @@ class Redaction(WordEnum):
 
 
 class HiddenKind(WordEnum):
-    """What was found, as the log names it."""
+    """Kinds of findings, as the log names them."""
 
     PRIVATE = 1
     PRIVATE_KEY = 2
@@ -43,7 +43,7 @@ class HiddenKind(WordEnum):
 
 
 class Reason(WordEnum):
-    """Why something is hidden: the gravest of what was found decides."""
+    """The reason for a redaction; the gravest finding decides."""
 
     SENSITIVE_CREDENTIALS = 0
     MARKED_PRIVATE = 1
@@ -51,13 +51,13 @@ class Reason(WordEnum):
 
 
 class RedactionMethod(WordEnum):
-    """What was done: a placeholder stands where the value stood."""
+    """Methods of redaction: a placeholder replaces the value."""
 
     MASKED = 0
 
 
 class RedactionSource(WordEnum):
-    """Who did it, with its version: the detectors, or a person."""
+    """The source of a redaction, with its version: the detectors, or a person."""
 
     DETECTORS_1 = 0
     DETECTORS_2 = 1  # whole values, more names and vendors, forms, prose, numbers of states
@@ -92,7 +92,7 @@ class Redact(Mutation, frozen=True, array_like=True, tag=17):
 
 
 class Artifact(WordEnum):
-    """What leaves a store; ALL is every kind of it."""
+    """Artifacts that can leave a store; ALL is every kind."""
 
     ALL = 0
     JSONL = 1
@@ -120,7 +120,7 @@ class Approve(Mutation, frozen=True, array_like=True, tag=34):
 
 
 def reason_of(kinds: set[int]) -> Reason:
-    """Why, by the kinds of what was found."""
+    """The reason that follows from the kinds of findings."""
     if kinds <= PERSONAL:
         return Reason.PERSONAL_DATA
     return Reason.MARKED_PRIVATE if kinds <= PERSONAL | {HiddenKind.PRIVATE} else Reason.SENSITIVE_CREDENTIALS
@@ -131,5 +131,5 @@ def policy_of(word: str) -> Redaction:
     found = Redaction.of(word) if isinstance(word, str) else None
     if found is None:
         words = ", ".join(policy.word for policy in Redaction)
-        raise InputError(f"there is no redaction {word!r:.40}; there are {words}")
+        raise InputError(f"there is no redaction {word!r:.40}; there are {words}", code="no-redaction")
     return Redaction(found)

@@ -1,4 +1,4 @@
-"""What pages are about, as the log keeps it: tags given one by one, other names of tags, how deep a tag is shown."""
+"""Tags in the log: tags of pages, aliases of tags, and the depth a tag is shown at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOPIC = "topic:"
 
 
 class TagMethod(WordEnum):
-    """How a tag was found. What finds tags otherwise than before has a number of its own."""
+    """Methods of tagging. A tagger that changes gets a new number."""
 
     HAND = 0  # somebody said so
     KEYWORD = 1  # words of the text, by the rule keyword@1

@@ -17,7 +17,7 @@ NOTHING = 1e-30  # a vector with no greater number is one of zeros
 
 
 class Quantisation(WordEnum):
-    """How the numbers of a vector are kept."""
+    """The number format of a vector."""
 
     FLOAT16 = 1  # two bytes each
     INT8 = 2  # one byte each, times a scale before them: a float32 for the whole vector
@@ -57,7 +57,7 @@ def packed_vector(numbers: Sequence[float], quantisation: int) -> bytes:
 
 
 def unlike_vectors(content: bytes, quantisation: int, dimension: int, count: int) -> str | None:
-    """Why some bytes are not a number of vectors of a form; None where they are."""
+    """Explains why bytes are not that many vectors of a form; None where they are."""
     one = vector_bytes(quantisation, dimension)
     if len(content) != one * count:
         return f"it has {len(content)} bytes, and {count} of {dimension} numbers take {one * count}"

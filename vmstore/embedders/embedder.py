@@ -70,7 +70,9 @@ def embedder_of(given: object) -> Embedder:
     elif not callable(getattr(given, "embed", None)) and not callable(given):
         wrong = "it has no function `embed(texts)`"
     if wrong is not None:
-        raise InputError(f"a {type(given).__name__} is no embedder: {wrong}; see specs/embeddings.md")
+        raise InputError(
+            f"a {type(given).__name__} is no embedder: {wrong}; see specs/embeddings.md", code="not-an-embedder"
+        )
     if callable(getattr(given, "embed", None)):
         return given  # type: ignore[return-value]
     return FunctionEmbedder(name, given, dimension)  # type: ignore[arg-type]
@@ -89,12 +91,12 @@ def vectors_of(embedder: Embedder, texts: Sequence[str], timeout_s: float) -> li
     """
     outcome, said = answer_within(lambda: _answer(embedder, texts), timeout_s)
     if outcome == HUNG:
-        raise EmbedderTimeoutError(f"the embedder {embedder.name!r} hung: {said}")
+        raise EmbedderTimeoutError(f"the embedder {embedder.name!r} hung: {said}", code="embedder-hung")
     if outcome != ANSWERED:
-        raise EmbedderError(f"the embedder {embedder.name!r} failed: {said:.{WORDS_CHARS_MAX}}")
+        raise EmbedderError(f"the embedder {embedder.name!r} failed: {said:.{WORDS_CHARS_MAX}}", code="embedder-failed")
     assert isinstance(said, str | list), "an answer is vectors, or says what is wrong with it"
     if isinstance(said, str):
-        raise EmbedderError(f"the embedder {embedder.name!r} answered {said}")
+        raise EmbedderError(f"the embedder {embedder.name!r} answered {said}", code="wrong-count")
     return said
 
 

@@ -73,7 +73,9 @@ class HttpEmbedder:
         try:
             rows = msgspec.json.decode(answer, type=_Answer).data
         except (msgspec.DecodeError, RecursionError) as error:
-            raise EmbedderError(f"{self._client.host} answered what holds no embeddings ({error})") from error
+            raise EmbedderError(
+                f"{self._client.host} answered what holds no embeddings ({error})", code="not-embeddings"
+            ) from error
         if sorted(row.index for row in rows) == list(range(len(rows))):
             rows.sort(key=lambda row: row.index)
         return [row.embedding for row in rows]

@@ -70,7 +70,9 @@ class HttpClient:
         """What the server answers with 200; raises where it does not."""
         reply = self._asked(body)
         if reply.status != 200:
-            raise self._failure(f"{self.host} answered {reply.status}: {self._said(reply.body)}")
+            raise self._failure(
+                f"{self.host} answered {reply.status}: {self._said(reply.body)}", code="answered-an-error"
+            )
         return reply.body
 
     def _asked(self, body: bytes) -> HttpReply:
@@ -85,7 +87,9 @@ class HttpClient:
             except (OSError, http.client.HTTPException) as error:
                 if attempt == self._attempts:
                     times = "once" if attempt == 1 else f"{attempt} times"
-                    raise self._failure(f"{self.host} could not be asked ({error!r:.120}), tried {times}") from error
+                    raise self._failure(
+                        f"{self.host} could not be asked ({error!r:.120}), tried {times}", code="not-reached"
+                    ) from error
             self._wait(pause)
         raise AssertionError("the last attempt answers or raises")
 

@@ -42,7 +42,7 @@ class CommitCells:
 
     @property
     def commitments(self) -> list[bytes]:
-        """What each cell is sealed as."""
+        """The commitment of each cell."""
         new = self.contents[len(self._salts) :]
         if new:
             assert len(self.contents) == len(self.digests), "a cell is known again by the digest at its index"
@@ -63,7 +63,7 @@ LOST = b"vmstore lost "
 
 
 class BatchHost(Protocol):
-    """What a batch asks of the engine that it goes through."""
+    """The part of the engine that a batch calls."""
 
     clock: Clock
     ids: IdSource
@@ -120,7 +120,7 @@ class Batch:
 
     @property
     def redaction(self) -> BatchRedaction | None:
-        """What masks or refuses what is sealed, where the session does."""
+        """The redaction applied to cells before they are sealed; None where the session has none."""
         return self._redaction
 
     def redact(self, door: Redactor | None) -> None:
@@ -152,7 +152,7 @@ class Batch:
     def cell(self, content: bytes) -> CellRef:
         """Seals bytes; bytes this session sealed before are named, not written again."""
         if not isinstance(content, bytes):
-            raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
+            raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes", code="not-bytes")
         if self._spent:
             self._check()
         known, redaction = self._engine.known, self._redaction
@@ -269,7 +269,7 @@ class Batch:
         return head.position
 
     def _plans_after(self, before: AnyMutation | None) -> Mapping[type, KindPlan | None]:
-        """How to take what stands after a mutation, or first in its commit; of no kind where more is to be asked."""
+        """Plans for the kinds that may follow a mutation, or begin a commit; None for a kind that needs all checks."""
         if not self.head.opened or isinstance(before, ENDS):
             return NO_PLANS
         return plans_within(self.head.charter, self._contents is not None)
@@ -330,7 +330,7 @@ class Batch:
         if self._wires:
             self._end(at)
         if not self.commits:
-            raise ConflictError("a batch with no mutation cannot be committed")
+            raise ConflictError("a batch with no mutation cannot be committed", code="empty-batch")
         assert self.commits[-1].hash == self.head.hash, "the head stands at the end of what is written"
         self.spend("was committed")
 
@@ -346,7 +346,9 @@ class Batch:
 
     def _check(self) -> None:
         if self._spent:
-            raise ConflictError(f"this batch {self._spent}, and is not taken again; begin another one")
+            raise ConflictError(
+                f"this batch {self._spent}, and is not taken again; begin another one", code="batch-ended"
+            )
 
 
 class HandBatch:
@@ -367,7 +369,7 @@ class HandBatch:
 
     @property
     def head(self) -> GateHead:
-        """Where the session will stand, to look at: a copy, and what is changed in it changes nothing."""
+        """A copy of the session's head after this batch; changing the copy changes nothing."""
         return self._batch.head.copy()
 
     @property

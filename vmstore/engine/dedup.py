@@ -60,7 +60,7 @@ PRAGMA wal_checkpoint(TRUNCATE);
 
 
 class SealedContent(msgspec.Struct, frozen=True, gc=False):
-    """Where a content lies: the first position of its commit, the index there, its commitment once that was checked."""
+    """The place of a sealed content: first position of its commit, index in it, and its commitment once checked."""
 
     position: int
     cell: int
@@ -90,7 +90,7 @@ class CheckedCells:
 
 
 class KnownContents:
-    """What was sealed, by session and digest; `file` is made when the first content comes, None keeps it in memory."""
+    """An index of sealed contents by session and digest, in memory or in a file made for the first content."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -116,7 +116,7 @@ class KnownContents:
         return found
 
     def find(self, session: int, digest: bytes) -> SealedContent | None:
-        """Where a content of a session lies, as far as it is remembered."""
+        """The place of a session's content, as far as the index remembers it."""
         return self._places.get((session, digest))
 
     def checked(self, session: int, digest: bytes, place: SealedContent) -> None:
@@ -155,7 +155,7 @@ class KnownContents:
             self._places.setdefault((lane.session, digest), SealedContent(position, cell, None))
 
     def _rows(self, stretch: BranchRange) -> Iterator[tuple[int, int, bytes]]:
-        """What the file holds of a stretch as position, cell and digest, the newest commit first."""
+        """Rows of the file for a stretch of positions (position, cell, digest), newest commit first."""
         with contextlib.suppress(apsw.Error):
             rows = self._connection().execute(_LOAD, (stretch.session, stretch.low, stretch.high))
             for position, digests in rows:

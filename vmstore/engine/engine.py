@@ -63,7 +63,7 @@ class Arrival(NamedTuple):
 
 
 class Ingested(NamedTuple):
-    """What became of an arrival: its session's key in this log, and how many commits were new."""
+    """Result of an ingest: the session's key in this log, and the number of new commits."""
 
     session: int
     commits: int
@@ -140,7 +140,7 @@ class Engine:
         with self.projection.moment_held() as ordinal:  # others may fold meanwhile; the views stand still
             head = load_head(self.projection.db, session, near)
         if head is None:
-            raise UnknownError(f"the log holds no session {session}")
+            raise UnknownError(f"the log holds no session {session}", code="no-session")
         before = self._heads.get(session)
         self.known.load(Branch(self.projection.db, session), before.position if before else 0)
         head.known = ordinal
@@ -218,7 +218,7 @@ class Engine:
         return self.begin(opening, at).commit(at)[-1].session
 
     def sealed(self, session: int, content: bytes, digest: bytes) -> SealedContent | None:
-        """Where a content already sealed for a session lies, its cell looked at once.
+        """The place of a content that the session sealed before, its cell checked once.
 
         One in an archive is not named again: what is written from now on can be read without it.
         """
@@ -256,7 +256,9 @@ class Engine:
             erased = [lost(self.projection.db, batch.head.session, batch.inherited) for batch in batches]
             whole = [batch for batch, gone in zip(batches, erased, strict=True) if not gone]
             stored = iter(self._append(whole, dense) if whole else ())
-            error = OvertakenError("a content that was named was erased meanwhile; decide again")
+            error = OvertakenError(
+                "a content that was named was erased meanwhile; decide again", code="erased-meanwhile"
+            )
             return [error if gone else next(stored) for gone in erased]
 
     def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:

@@ -1,4 +1,4 @@
-"""Who may do what in a namespace: folded from its `share` and `revoke` mutations, one by one."""
+"""Grants of a namespace, folded from its `share` and `revoke` mutations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOBODY = Principal(GrantScope.USER)
 
 
 class Grant(NamedTuple):
-    """What somebody may do, since when (microseconds since 1970), and who granted it; None is the keeper."""
+    """A grant: verbs, since when (microseconds since 1970), and who granted it; None is the keeper."""
 
     position: int
     at: int
@@ -48,7 +48,7 @@ class ActiveGrants:
         return self._grants.get(position)
 
     def verbs(self, who: Iterable[Principal]) -> Verb:
-        """What somebody who is all these principals may do; who may not read may do nothing."""
+        """The verbs granted to any of these principals; without `read` there are none."""
         known, found = {*who, Principal(GrantScope.GLOBAL)}, Verb(0)
         for grant in self._grants.values():
             if grant.to in known and grant.to != NOBODY:

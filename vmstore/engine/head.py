@@ -46,7 +46,7 @@ class NewSession(NamedTuple):
 
 
 class Lookups(Protocol):
-    """What a head asks of the views for things written before it was loaded."""
+    """Questions a head asks of the views about mutations older than itself."""
 
     def content(self, position: int) -> TailContent | None:
         """The content made at a position."""
@@ -73,11 +73,11 @@ class Lookups(Protocol):
         ...
 
     def skeleton(self, message: int) -> CellRef | None:
-        """Where a message's skeleton lies, where that is at hand."""
+        """The cell of a message's skeleton, where it is cached."""
         ...
 
     def lies(self, position: int) -> CellRef | None:
-        """Where the content made at a position lies, where that is at hand."""
+        """The cell of the content made at a position, where it is cached."""
         ...
 
 
@@ -121,7 +121,7 @@ class EmptyLookups:
 
 
 class CopiedLookups:
-    """What a copy of a head looks up in the head it was made from."""
+    """Lookups of a copied head, answered by the head it was copied from."""
 
     def __init__(self, head: GateHead) -> None:
         self.content = head.content
@@ -139,7 +139,7 @@ class CopiedLookups:
 
 
 class ContextTotals(NamedTuple):
-    """What a pack states of the whole context."""
+    """The totals a pack states of the whole context."""
 
     leaves: int
     tokens: int
@@ -174,7 +174,7 @@ class PlannedContext(NamedTuple):
 
 
 class GateHead:
-    """Where a session stands. Copied before a batch, kept when the batch is durable."""
+    """The state of a session at its last commit: copied before a batch, replaced once the batch is durable."""
 
     def __init__(self, uid: bytes, lookups: Lookups) -> None:
         self.uid = uid
@@ -276,12 +276,12 @@ class GateHead:
         return (self.recent if position > self.recent.start else self.lookups).made(position)
 
     def skeleton(self, message: int) -> CellRef | None:
-        """Where a message's skeleton lies, where that is at hand: by index in the commit under way."""
+        """The cell of a message's skeleton where it is cached, by index in the commit under way."""
         found = self.recent.skeleton(message)
         return self.lookups.skeleton(message) if found is None else found
 
     def lies(self, position: int) -> CellRef | None:
-        """Where the content made at a position lies, where that is at hand: by index in the commit under way."""
+        """The cell of the content made at a position where it is cached, by index in the commit under way."""
         return (self.recent if position > self.recent.start else self.lookups).lies(position)
 
     def cells(self, position: int) -> int:
@@ -325,7 +325,7 @@ class GateHead:
         self.enter(mutation.entered, mutation.left)
 
     def foresee(self, entered: Iterable[Residence], left: Iterable[int]) -> ContextTotals:
-        """What the context is after a change of it; worked out once, and taken when that pack is folded."""
+        """The totals of the context after a change; computed once and reused when that pack is folded."""
         return self._foresee(tuple(entered), tuple(left)).totals
 
     def after(self, entered: Iterable[Residence], left: Iterable[int]) -> Sequence[Residence]:

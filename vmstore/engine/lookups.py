@@ -1,4 +1,4 @@
-"""What heads ask of the views."""
+"""Lookups that heads make in the views."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ class ViewLookups:
         return self.near.made(position)
 
     def skeleton(self, message: int) -> CellRef | None:
-        """Where a message's skeleton lies, where that is at hand."""
+        """The cell of a message's skeleton, where it is cached."""
         return self.near.skeleton(message)
 
     def lies(self, position: int) -> CellRef | None:
-        """Where the content made at a position lies, where that is at hand."""
+        """The cell of the content made at a position, where it is cached."""
         return self.near.lies(position)
 
     def cells(self, position: int) -> int:

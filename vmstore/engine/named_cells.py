@@ -62,7 +62,7 @@ class BatchContents:
         self._holes: Sequence[Hole] | None = None  # and its holes
 
     def _lane_upto(self, position: int) -> Branch:
-        """What the session holds up to a position; the views follow only where its head does not say they hold that."""
+        """The session's branch up to a position; the views catch up only where the head does not know they hold it."""
         base = self._batch.base
         if self._seen is None and base is not None and position <= base.recent.start:
             self._settled = self._settled or Branch(self._projection.db, self._batch.head.session)
@@ -71,14 +71,14 @@ class BatchContents:
 
     @property
     def _lane(self) -> Branch:
-        """What the session holds, once the views have it."""
+        """The session's branch, once the views have caught up."""
         if self._seen is None:
             self._follow()
             self._seen = Branch(self._projection.db, self._batch.head.session)
         return self._seen
 
     def wrong(self, ref: Any, form: CellForm) -> str | None:
-        """Why the cell a mutation names is not of a form; None where it is, or was erased."""
+        """Explains why the cell that a mutation names is not of a form; None where it is, or was erased."""
         if type(ref) is int:
             fit = self._batch.first, ref, form.words
             if fit in self._fit:
@@ -102,7 +102,7 @@ class BatchContents:
         self._noted[ref] = content
 
     def unfit(self, position: int, form: CellForm) -> str | None:
-        """Why the content made at a position is not of a form."""
+        """Explains why the content made at a position is not of a form; None where it is."""
         ref = self._batch.head.lies(position)
         if ref is not None:
             return self.wrong(ref, form)
@@ -158,7 +158,7 @@ class BatchContents:
                 yield PackedMessage(message, holes, pages)
 
     def page(self, page: int) -> PageFacts:
-        """What a page is."""
+        """The type, modality and sizes of a page."""
         return self._facts([page])[page]
 
     def holes(self, message: int) -> Sequence[Hole] | None:
@@ -190,11 +190,11 @@ class BatchContents:
         self._known.take(holes, ((session, *fit) for fit in self._fit))
 
     def _lies(self, ref: Any) -> tuple[int, int]:
-        """Where a cell lies, or will once the commit under way ended."""
+        """Ordinal and index of a cell, in the log or in the commit under way."""
         return (self._batch.first, ref) if type(ref) is int else ref
 
     def _facts(self, pages: Iterable[int]) -> dict[int, PageFacts]:
-        """What pages are."""
+        """The facts of several pages, read at once."""
         found, earlier = {}, []
         for page in pages:
             made = self._batch.head.made(page)
@@ -263,11 +263,11 @@ class LogContents:
             here.pack(m)
 
     def wrong(self, ref: Any, form: CellForm) -> str | None:
-        """Why the cell a mutation names is not of a form; None where it is, or was erased."""
+        """Explains why the cell that a mutation names is not of a form; None where it is, or was erased."""
         return self._wrong(self._number(ref), form)
 
     def unfit(self, position: int, form: CellForm) -> str | None:
-        """Why the content made at a position is not of a form."""
+        """Explains why the content made at a position is not of a form; None where it is."""
         return self._wrong(self._here.content(position), form)
 
     @property
@@ -309,7 +309,7 @@ class LogContents:
 
 
 class _Session:
-    """What stands in a session's context by message, as its packs change it; older things are looked up."""
+    """The context of a session by message, updated by its packs; older entries are looked up in the views."""
 
     def __init__(self, lane: Branch, head: GateHead) -> None:
         self._lane = lane

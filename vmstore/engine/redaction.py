@@ -108,7 +108,7 @@ def resized(mutation: Sized, before: int, after: int) -> Sized:
 
 
 class BatchRedaction:
-    """What passes the door in one batch: which cells hold placeholders, and the record of it."""
+    """Redaction of one batch: which cells hold placeholders, and the mutation that records them."""
 
     def __init__(self, door: Redactor) -> None:
         self.door = door
@@ -135,7 +135,7 @@ class BatchRedaction:
         return mutation
 
     def record(self, mutation: AnyMutation, position: int) -> Redact | None:
-        """What was masked in the cells that a mutation names, as a mutation that stands after it."""
+        """The `redact` mutation that follows a mutation whose cells were masked; None where none was."""
         if not isinstance(mutation, Mutation) or not self._found:
             return None
         findings = [self._found[ref][0] for ref in cell_refs(mutation) if ref in self._found]

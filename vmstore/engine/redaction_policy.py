@@ -1,4 +1,4 @@
-"""What a session does with secrets, changed: from here on, and in its forks."""
+"""Changing what a session and its forks do with secrets from a position on."""
 
 from __future__ import annotations
 

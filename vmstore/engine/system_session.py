@@ -1,4 +1,4 @@
-"""What keeps the namespace's own session apart from all others, and asks who may write."""
+"""Rules that keep the namespace's own session apart from all others, and who may write to it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ WATCHED = OF_KERNEL | _COMMANDS.keys() | {Mark}
 
 
 def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
-    """What goes with a deed, says what was sent, or is a kernel's to decide, is written by no batch of one's own."""
+    """Kinds that record an act, a sent request or a kernel's decision are written by commands only, never by hand."""
     command = _COMMANDS.get(type(m))
     if isinstance(m, Mark) and m.reason != Mark.NAMED:
         command = "`vmstore import`, which counts what it takes in"

@@ -1,4 +1,4 @@
-"""What was just written to a session and may not be in the views yet: its last mutations, as they are.
+"""The newest mutations of a session, kept as they are until the views have them.
 
 Positions are dense, so the mutations after a position are a list, and nothing is indexed: what
 they made of pages and messages is read off them when somebody asks.
@@ -31,7 +31,7 @@ class TailContent(msgspec.Struct, frozen=True, gc=False):
 
 
 class Commitments(Protocol):
-    """What the cells of a commit are sealed as."""
+    """The commitments of a commit's cells."""
 
     def __getitem__(self, index: int, /) -> bytes:
         """The commitment of a cell."""
@@ -124,7 +124,7 @@ class UnprojectedTail:
         return TailContent(page, version, level, made.tokens, self._commitment(position, made.content))
 
     def _commitment(self, position: int, ref: CellRef | None) -> bytes:
-        """What the cell was sealed as that a mutation names."""
+        """The commitment of the cell that a mutation names."""
         if ref is None:
             return OPAQUE
         if not isinstance(ref, int):

@@ -116,11 +116,15 @@ def read_certificate(path: Path) -> Certificate:
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); name a folder of certificates") from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise CorruptError(f"{path} is no certificate of an erasure ({error}); move it away, or mend it") from error
+        raise CorruptError(
+            f"{path} is no certificate of an erasure ({error}); move it away, or mend it", code="not-a-certificate"
+        ) from error
     if found.kind != KIND or ErasureReason.of(found.reason) is None:
         raise CorruptError(f"{path} is a certificate of another version of vmstore; use that one")
     if (found.key is not None or found.signature is not None) and not _holds(found):
-        raise CorruptError(f"{path} has a signature that does not hold, so nothing it says counts; move it away")
+        raise CorruptError(
+            f"{path} has a signature that does not hold, so nothing it says counts; move it away", code="bad-signature"
+        )
     return found
 
 

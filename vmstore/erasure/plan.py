@@ -91,7 +91,9 @@ class Planner:
         self._families()
         self._find()
         if self.wanted.user is not None and not (self.wanted.sessions or self.taken):
-            raise UnknownError(f"no session is of user {self.wanted.user!r}; `vmstore sessions` lists users")
+            raise UnknownError(
+                f"no session is of user {self.wanted.user!r}; `vmstore sessions` lists users", code="no-user"
+            )
         if self.wanted.copies or self._listing:
             self._copies()
         self._shared()

@@ -42,7 +42,8 @@ def scrub_views(folder: Path | None, projection: Projection) -> None:
         for file in sorted(folder.glob(f"{VIEWS}*.sqlite")):
             raise StoreError(
                 f"{file} could not be opened as this store was, so what was erased may stay there: mend the disk, or "
-                "delete it while no process has the store open, then run `vmstore erase --finish`"
+                "delete it while no process has the store open, then run `vmstore erase --finish`",
+                code="views-unreachable",
             )
         return
     with projection.alone():

@@ -59,7 +59,7 @@ def close(act: Act) -> None:
 
 
 def _waiting(act: Act) -> dict[int, list[ManagedPage]]:
-    """What was said and stands in no summary, by segment, in order, without the last turns."""
+    """Pages that no summary covers, by segment, in order, without those of the last turns."""
     state, settings = act.state, act.state.settings
     assert settings is not None, "only a live session is compacted"
     last = state.turn - max(1, settings.pinned_turns)

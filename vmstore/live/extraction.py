@@ -1,4 +1,4 @@
-"""What a session notices by itself: decisions that become claims, and citations.
+"""Claims and citations that a session finds by itself.
 
 All of it is found without a model, from what was said, and written to the log as it is found: a replay
 reads it there and looks for nothing.
@@ -101,7 +101,7 @@ def close(act: Act) -> int | None:
 
 
 def texts(act: Act, pages: Sequence[int]) -> list[ClaimSource]:
-    """What user and model said on some pages."""
+    """The texts of user and model on some pages."""
     found = []
     for number in pages:
         managed = act.state.pages[number]
@@ -157,7 +157,7 @@ def state(
 
 
 def claims_in(act: Act, number: int) -> list[str]:
-    """What the claims say that were made in a segment and hold."""
+    """The texts of valid claims that were made in a segment."""
     stated = [
         act.forms.of(managed.forms[0].position)
         for managed in act.state.pages.values()

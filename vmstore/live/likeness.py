@@ -1,4 +1,4 @@
-"""How alike the pages in the prompt are to what a turn begins with, where the policy weighs it; the log keeps it.
+"""Similarity of the pages in the prompt to the start of a turn, where the policy weighs it; logged.
 
 A replay reads it there: the measure may change, what was weighed does not.
 """

@@ -40,13 +40,15 @@ class LoggedMessage(NamedTuple):
 
 
 def instruct(act: Act, system: str | None, tools: Sequence[Any] | None) -> bool:
-    """What stands before the conversation from here on: instructions, and the schemas of tools; whether any changed.
+    """Sets the instructions and tool schemas in front of the conversation; tells whether any changed.
 
     What is None stays as it is, what is empty is taken back. Either is a page that is held in the prompt, and
     another text of it a version of that page.
     """
     if not isinstance(system, str | None) or not isinstance(tools, list | tuple | None):
-        raise InputError("system is a text, and tools a list of schemas; pass those, or leave them out")
+        raise InputError(
+            "system is a text, and tools a list of schemas; pass those, or leave them out", code="not-an-instruction"
+        )
     before = len(act.written)
     if tools is not None:
         _front(act, Holder.TOOLS, take_message(Shape.CHAT, Slot.TOOLS, plain(list(tools))) if tools else None)
@@ -94,7 +96,7 @@ def user(act: Act, content: Any) -> LoggedMessage:
 
 
 def words_of(draft: Draft) -> str:
-    """What a message says in words."""
+    """The text of a message."""
     texts = [part.content for part in draft.parts if part.modality is Modality.TEXT and part.content is not None]
     return "\n".join(content.decode("utf-8", "replace") for content in texts)
 
@@ -108,7 +110,7 @@ def assistant(act: Act, message: Any, usage: TokenUsage, *, counted: int = 0) ->
 
 
 def answered(act: Act, reply: ReplyDraft, *, counted: int = 0) -> list[LoggedMessage]:
-    """What came back for the last call: its messages, how it ended, what it used."""
+    """Logs the response to the last call: its messages, how it ended, its usage."""
     call = act.state.call if act.state.call > act.spoken.answered else None
     spokes = [write(act, draft, reply_to=call) for draft in reply.drafts]
     if call is not None:
@@ -149,7 +151,7 @@ def tool(act: Act, call_id: str, content: Any, name: str | None, *, origin: str 
     """A tool answers a call the model made; `origin` is the page of another session that it answers with."""
     if call_id not in act.spoken.calls:
         known = ", ".join(list(act.spoken.calls)[-3:]) or "none"
-        raise InputError(f"no tool call has the id {call_id!r:.60}; the last ones are {known}")
+        raise InputError(f"no tool call has the id {call_id!r:.60}; the last ones are {known}", code="no-tool-call")
     result = {"role": "tool", "tool_call_id": call_id, "content": content}
     draft = message_of("tool", result if name is None else {**result, "name": name})
     return write(act, msgspec.structs.replace(draft, origin=origin))
@@ -161,11 +163,11 @@ def message_of(role: str, content: Any) -> Draft:
     if value["role"] != role:
         raise InputError(f"a message of role {value['role']!r:.40} was handed in where {role} speaks")
     if content is None or content in ("", []) or (role == "user" and not _is_something(value.get("content"))):
-        raise InputError(f"the {role} says nothing; pass a text, content parts or a message")
+        raise InputError(f"the {role} says nothing; pass a text, content parts or a message", code="nothing-said")
     if not isinstance(content, str | list | dict):
         raise InputError(f"the {role} says {content!r:.40}; pass a text, content parts or a message")
     if isinstance(content, list) and any(isinstance(part, dict) and "role" in part for part in content):
-        raise InputError(f"the {role} says a list of messages; hand them in one by one")
+        raise InputError(f"the {role} says a list of messages; hand them in one by one", code="several-messages")
     return take_message(Shape.CHAT, Slot.MESSAGES, plain(value))
 
 
@@ -240,7 +242,7 @@ def hidden(act: Act, draft: Draft) -> Draft:
 
 
 def _topics(draft: Draft) -> list[str]:
-    """What a message is about, as tags of its pages."""
+    """The topics of a message, as tags of its pages."""
     texts = [part.content for part in draft.parts if part.modality is Modality.TEXT]
     text = b"\n".join(texts)[:TOPIC_BYTES_MAX].decode("utf-8", "replace")
     return [TOPIC + topic for topic in topics(text)]
@@ -253,7 +255,8 @@ def hold(act: Act, pages: Iterable[int], holder: Holder) -> None:
     if act.state.pinned > act.state.room:
         raise RefusedError(
             f"what stands before the conversation takes {act.state.pinned:,} tokens, and the budget leaves "
-            f"{act.state.room:,} of {act.state.budget:,}; give a larger l0_tokens_max (law pins_fit)"
+            f"{act.state.room:,} of {act.state.budget:,}; give a larger l0_tokens_max (law pins_fit)",
+            code="over-budget",
         )
 
 

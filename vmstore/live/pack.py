@@ -89,7 +89,7 @@ def pack(act: Act, options: dict[str, Any]) -> PackedRequest | Selection | None:
 
 
 def _voided(act: Act, call: int, before: Rendered | None, sent: PackedRequest) -> int | None:
-    """What this request voids of the one before; None where that is not at hand."""
+    """Tokens of the request before that this one invalidates; None where that is not in memory."""
     if not act.state.call:
         return 0
     return before.voided(sent.rendered) if before is not None and call == act.state.call else None

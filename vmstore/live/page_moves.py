@@ -16,7 +16,7 @@ from vmstore.vm.kernel.managed_page import ManagedPage
 
 
 class PageAnswer(NamedTuple):
-    """What came of asking for a page: what was decided, and the level it is shown at, None where it is not."""
+    """Answer to a request for a page: the decision, and the level it is shown at, None where it is not."""
 
     page: int
     decided: list[AnyMutation]
@@ -72,7 +72,9 @@ def compress(act: Act, number: int, level: int) -> int:
     """Shows a page at a higher level, which is made where it was not; the level it is shown at then."""
     managed = _here(act, number)
     if isinstance(level, bool) or level not in (Level.REDUCED, Level.ABSTRACT, Level.REFERENCE):
-        raise InputError(f"level {level!r} cannot be compressed to; ask for 1 reduced, 2 abstract or 3 reference")
+        raise InputError(
+            f"level {level!r} cannot be compressed to; ask for 1 reduced, 2 abstract or 3 reference", code="no-level"
+        )
     if level <= managed.level:
         raise InputError(
             f"{page_name(number)} is shown at level {managed.level} already; fault it in to see more of it"

@@ -1,4 +1,4 @@
-"""Which pages a message may need: all that was said and printed, ranked by its words; and what a search answers.
+"""Candidate pages for a message: everything said and printed, ranked by its words, and the answers of a search.
 
 All of it is found without a model and logged as it is found: a replay reads it there and looks for nothing.
 A decision is not shown without the one that replaced it: with a page comes what was decided since in its place.
@@ -66,7 +66,7 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
 def look_for(
     act: Act, query: str, hits: Sequence[tuple[int, float]], total: int, pages_max: int
 ) -> tuple[list[tuple[int, float]], int]:
-    """What the model's search answers of its hits, pages by score with the best first; logged.
+    """The hits that the model's search returns, best first; logged.
 
     What was replaced is left out where the past is not asked for, what may have changed a hit stands before it, and
     what the model sees already comes last.
@@ -88,7 +88,7 @@ def look_for(
 
 
 def _out(act: Act, past: bool) -> frozenset[int]:
-    """What was superseded; where the past is asked for of that the claims, for the messages tell it in their order."""
+    """Superseded pages; where the past is asked for only the claims, since messages tell it in their order."""
     pages = act.state.pages
     return frozenset(page for page in act.spoken.past if not past or pages[page].type is PageType.CLAIM)
 
@@ -176,7 +176,7 @@ def _pays(act: Act, match: RecallMatch) -> bool:
 
 
 def _kin(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
-    """What was decided of each thing a message names, whatever else the message asks with.
+    """Decisions about each thing a message names, whatever else the message asks.
 
     A question in other words than the decision's shares with it the name of what it is about alone.
     """
@@ -190,7 +190,7 @@ def _kin(act: Act, ranked: Sequence[RecallMatch]) -> list[RecallMatch]:
 
 
 def _after(act: Act, match: RecallMatch, new: frozenset[int] = frozenset()) -> tuple[int, ...]:
-    """What may have changed a page since: what took its place, and later messages that may say otherwise."""
+    """Pages that may have changed a page since: its replacements, and later messages on it."""
     if not act.index.decides(match.page):
         return ()
     topic, out = act.spoken.topic(match.page), act.state.retracted
@@ -242,12 +242,12 @@ def _give_way(act: Act, claim: int) -> None:
 
 
 def _signal(act: Act, match: RecallMatch, asked: Signal) -> Signal:
-    """Why a page is wished for: it belongs to one that was found, it is a claim, or what the message asks with."""
+    """The signal of a candidate: it belongs to a found page, it is a claim, or it matches the question."""
     if match.of:
         return Signal.NEXT if match.page > match.of else Signal.NEIGHBOUR
     return Signal.CLAIM if _is_claim(act, match.page) else asked
 
 
 def _why(match: RecallMatch) -> bytes:
-    """What a page was wished for by, in words: the terms it has, the score."""
+    """The reason a page was prefetched, in words: matching terms and score."""
     return f"{' '.join(match.terms)}: {match.score:.2f}".encode("utf-8", "backslashreplace")

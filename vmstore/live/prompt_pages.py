@@ -187,22 +187,22 @@ class PromptPages:
         return named_in(content.decode("utf-8", "replace"))
 
     def name(self, page: int) -> str:
-        """What a page is called: its own name while it is the last of it, else its number."""
+        """The name of a page: its own while it is the last of that name, else its number."""
         known = self._spoken.known.get(page)
         if known is not None and known.name is not None and self._spoken.named.get(known.name) == page:
             return known.name
         return page_name(page)
 
     def _sources(self, page: int) -> tuple[str, ...]:
-        """What the pages are called that a page was made from."""
+        """The names of the pages that a page was made from."""
         return tuple(map(self.name, self._spoken.sources.get(page, ())))
 
     def _named(self, number: str) -> str:
-        """What the page of a number is called."""
+        """The name of the page with a number."""
         return self.name(int(number[1:])) if number else ""
 
     def hint(self, managed: ManagedPage) -> str:
-        """What a page is about, as the manifest says it: a name, else how it begins."""
+        """The manifest's hint about a page: its name, else how it begins."""
         known = self._spoken.known.get(managed.page)
         if known is not None and known.name:
             return known.name

@@ -89,7 +89,7 @@ class Redrive:
         self._commit: Commit | None = None  # of the source, under way
 
     def steps(self) -> Iterator[RedriveStep]:
-        """What to do, one step a call: what was said since the last one, and its pack."""
+        """The steps to take, one a call: messages since the last call, and its pack."""
         step: list[LoggedCommit] = []
         for commit in self._facts.after(0):
             kinds = [type(mutation) for _, mutation in commit.mutations]
@@ -113,7 +113,7 @@ class Redrive:
             self._notice(act, messages)
 
     def _begun(self) -> str:
-        """What a person says at the beginning of a turn, in the commit under way."""
+        """The user's text at the beginning of a turn, in the commit under way."""
         mutations = decode(self._commit.body) if self._commit is not None else []
         texts = [
             self._bytes(mutation.content)
@@ -225,7 +225,7 @@ class Redrive:
 
     @staticmethod
     def _holder(act: Act, made: m.Create, message: int) -> Holder | None:
-        """Who holds a page that stands before the conversation: instructions, tools, what the source omits."""
+        """The holder of a page in front of the conversation: instructions, tools, or a page the source omits."""
         if made.content is None:
             return Holder.SYSTEM
         slot = act.spoken.messages[message].slot if message else Slot.MESSAGES

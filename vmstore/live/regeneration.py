@@ -146,7 +146,7 @@ class _Renewing:
         return self._read([page for page in pages if self._sound(page)])
 
     def _read(self, pages: Sequence[int]) -> Iterator[ClaimSource]:
-        """What user and model said on some pages."""
+        """The texts of user and model on some pages."""
         for number in pages:
             managed = self._state.pages[number]
             is_said = managed.role in (Role.USER, Role.ASSISTANT) and number not in self._spoken.thoughts

@@ -28,7 +28,7 @@ NAMES_THE_MODEL = ("chat", "chat-system", "responses", "anthropic")  # Gemini's 
 
 
 def policies(settings: KernelSettings) -> Policies:
-    """What the model may ask for in a turn, as the rules say it: constant, so that they never change."""
+    """The limits on the model's requests in a turn, as the rules state them: constant, so that rules never change."""
     return Policies(
         faults_allowed=settings.faults_a_turn_max > 0,
         max_faults_per_turn=settings.faults_a_turn_max,
@@ -144,7 +144,7 @@ def copied(value: Any) -> Any:
 
 
 def digest(text: str) -> bytes:
-    """What a request is known by: SHA-256 of its JSON."""
+    """SHA-256 of a request's JSON."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 

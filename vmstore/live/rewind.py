@@ -33,7 +33,7 @@ Links = Mapping[tuple[int, int, int], set[tuple[int | None, int | None]]]
 
 
 class RewoundState(NamedTuple):
-    """How a session stood at a position: state and contents; what was said of pages, links and tags then and now."""
+    """A session's state and contents at a position; annotations, links and tags then and now."""
 
     position: int
     runtime: Runtime
@@ -46,7 +46,7 @@ class RewoundState(NamedTuple):
 
     @property
     def state(self) -> State:
-        """What the kernel saw."""
+        """The kernel's state at that position."""
         return self.runtime.state
 
 

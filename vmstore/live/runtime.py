@@ -335,7 +335,9 @@ class Runtime:
     def begin(self) -> None:
         """Begins a block: acts of this thread are written at once when it ends, each a commit of its own."""
         if self._block is not None:
-            raise RefusedError("a turn of this session is under way already; end it, or act within it")
+            raise RefusedError(
+                "a turn of this session is under way already; end it, or act within it", code="turn-under-way"
+            )
         self._block = Block()
 
     def end(self, commit: Callable[[Batch], object] | None = None) -> None:
@@ -357,7 +359,10 @@ class Runtime:
         if block.thread != threading.get_ident():
             raise RefusedError("another thread is within a turn of this session; wait until that ends")
         if block.broken:
-            raise RefusedError("an act of this turn failed half-way, so nothing of the turn is written; begin another")
+            raise RefusedError(
+                "an act of this turn failed half-way, so nothing of the turn is written; begin another",
+                code="turn-failed",
+            )
         if block.batch is None:
             block.batch = self._batch()
             self.forms.hold()

@@ -36,7 +36,7 @@ class LoggedCommit(msgspec.Struct, frozen=True):
 
     @property
     def at(self) -> int:
-        """When it happened, in microseconds since 1970."""
+        """The time of the commit, in microseconds since 1970."""
         return self.commit.at
 
 

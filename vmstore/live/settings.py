@@ -27,7 +27,8 @@ def configure(act: Act, changes: dict[str, Any]) -> KernelSettings:
     if act.state.pinned > room:
         raise RefusedError(
             f"{act.state.pinned:,} tokens are pinned, and {new.l0_tokens_max:,} with the reserves leave {room:,}; "
-            "unpin something first, or leave more (law pins_fit)"
+            "unpin something first, or leave more (law pins_fit)",
+            code="pins-over-budget",
         )
     values = msgspec.structs.asdict(new)
     old = {} if before is None else msgspec.structs.asdict(before)

@@ -1,4 +1,4 @@
-"""What was said in a live session: messages and their parts, tool calls by id, names of pages.
+"""The transcript of a live session: messages and their parts, tool calls by id, names of pages.
 
 Folded from the same mutations as the kernel's state, it holds what the kernel must not know:
 words, ids and names.
@@ -24,7 +24,7 @@ from vmstore.vm.claims.claims import topic_of
 
 
 class PageLabels(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What labels say of a page."""
+    """The labels of a page."""
 
     name: str | None = msgspec.field(default=None, name="hint")
     call_id: str | None = msgspec.field(default=None, name="asks")
@@ -35,7 +35,7 @@ class PageLabels(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def known(labels: bytes) -> PageLabels:
-    """What the labels of a page say."""
+    """Reads the labels of a page."""
     try:
         return _READ(labels)
     except (msgspec.MsgspecError, UnicodeDecodeError):  # they hold what is no character
@@ -249,7 +249,7 @@ class Transcript:
         self.answered = max(self.answered, self._packed)  # no answer comes for a call that was undone
 
     def _between(self, position: int) -> list[tuple[int, int]]:
-        """What had been undone at a position, as pairs of positions."""
+        """Ranges undone at a position, as pairs of positions."""
         last = next((back for back in reversed(self._backs) if back[0] <= position), None)
         return [] if last is None else [*self._between(last[1]), (last[1], last[0])]
 
@@ -317,7 +317,7 @@ class Transcript:
         return (found,) if found and found not in self.past and not self.undone(found) else ()
 
     def topic(self, page: int) -> str:
-        """What a claim that holds is about, or a page that one was found in; nothing of others."""
+        """The topic of a valid claim, or of a page that one was found in; empty for others."""
         claim = page if self._is_held(page) else next(iter(self.claims_of(page)), None)
         return "" if claim is None else self._stated[claim].topic
 

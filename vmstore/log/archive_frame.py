@@ -28,19 +28,19 @@ assert PLACE_BYTES == 24, "the bytes after the place are compressed: another wid
 
 
 class Archive(Protocol):
-    """Where cells that are away are read."""
+    """The reader of archived cells, as a log sees it."""
 
     def cells(self, uid: bytes, numbers: Sequence[int]) -> Mapping[int, Cell] | None:
         """The cells of some numbers in the archive of a session's uid; None where there is no such file."""
         ...
 
     def missing(self, uid: bytes) -> Exception:
-        """What is raised where there is none."""
+        """The error to raise where a session's archive is missing."""
         ...
 
 
 class ArchivedRun(NamedTuple):
-    """Where a run of cells lies: in the archive of the session of a uid, from a number on."""
+    """The place of a run of cells: the archive of a session's uid, and the number of its first cell."""
 
     uid: bytes
     number: int
@@ -57,7 +57,7 @@ def archived(first: int, place: ArchivedRun, cells: Sequence[Cell | None]) -> Fr
 
 
 def place_of(frame: Frame) -> ArchivedRun | None:
-    """Where the cells of a frame lie; None where it is of another form, or its row is damaged."""
+    """The archive place that a frame states; None for another form or a damaged row."""
     if frame.form not in FORMS or len(frame.content) < PLACE_BYTES:
         return None
     return ArchivedRun(*_PLACE.unpack_from(frame.content))

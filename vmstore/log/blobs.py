@@ -32,7 +32,7 @@ class CellFiles:
         self._suffix = self._vault.suffix
 
     def path(self, commitment: bytes) -> Path:
-        """Where the cell of a commitment lies."""
+        """The path of the file that holds a cell."""
         name = commitment.hex()
         return self.folder / name[:2] / f"{name}{self._suffix}"
 
@@ -55,7 +55,8 @@ class CellFiles:
             flush(path.parent)
         except OSError as error:
             raise StoreError(
-                f"{path} could not be written ({error.strerror}); nothing was logged: make room, then try again"
+                f"{path} could not be written ({error.strerror}); nothing was logged: make room, then try again",
+                code="not-written",
             ) from error
 
     def _place(self, path: Path, content: bytes) -> None:
@@ -79,7 +80,9 @@ class CellFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreError(f"{self.path(commitment)} cannot be read ({error.strerror}); mend the disk") from error
+            raise StoreError(
+                f"{self.path(commitment)} cannot be read ({error.strerror}); mend the disk", code="not-read"
+            ) from error
 
     def open(self, commitment: bytes) -> BinaryIO | None:
         """A cell's bytes to be read in pieces, or None where the file is not there; what is encrypted is read whole."""

@@ -48,7 +48,7 @@ class Commit(msgspec.Struct, frozen=True):
 
     @property
     def logged_at(self) -> int:
-        """When it was logged, in microseconds since 1970."""
+        """The time of logging, in microseconds since 1970."""
         return self.at + self.lag
 
     def commitment(self, index: int) -> bytes:
@@ -113,5 +113,5 @@ def follows(previous: bytes, commit: Commit) -> bool:
 
 
 def genesis(uid: bytes) -> bytes:
-    """What the chain of a session starts from."""
+    """The hash that a session's chain starts from."""
     return sha256(b"vmstore session" + uid).digest()

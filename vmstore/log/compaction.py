@@ -36,7 +36,7 @@ Hold = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def plus(done: CompactionResult, old: Sequence[Frame], new: Sequence[Frame]) -> CompactionResult:
-    """What packing did, after some frames more."""
+    """Adds one repacked batch of frames to the totals."""
     before, after = (sum(len(frame.content) for frame in frames) for frames in (old, new))
     return CompactionResult(
         done.frames_before + len(old),

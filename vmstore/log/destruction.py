@@ -90,7 +90,7 @@ def _rewritten(file: LogFile, vault: NoEncryption, wanted: Collection[int]) -> t
 
 
 def _commitments(file: LogFile, numbers: Sequence[int]) -> Iterator[bytes]:
-    """What cells of some numbers, which are in order, were sealed as; cells are numbered as commits are."""
+    """The commitments of cells, by ascending numbers; cells are numbered as commits are."""
     at = 0
     with file as db:
         rows = db.execute(_SEALED) if numbers else ()

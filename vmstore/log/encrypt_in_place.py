@@ -42,7 +42,8 @@ def encrypt(path: Path, vault: FrameEncryption, tidied: Callable[[], None], prog
     try:
         if (form := db.execute(_OTHER).get) is not None:
             raise StoreError(
-                f"{path} holds frames of form {form}, which cannot be encrypted; bring archives back first"
+                f"{path} holds frames of form {form}, which cannot be encrypted; bring archives back first",
+                code="not-encryptable",
             )
         db.execute("PRAGMA secure_delete = ON").fetchall()
         _mark(db, HALF_ENCRYPTED_FORMAT)
@@ -74,7 +75,7 @@ def _alone(path: Path) -> apsw.Connection:
         raise
     except apsw.BusyError as error:
         db.close()
-        raise StoreError(f"{path} is open elsewhere; close it there, then encrypt it") from error
+        raise StoreError(f"{path} is open elsewhere; close it there, then encrypt it", code="open-elsewhere") from error
 
 
 def format_now(path: Path) -> int:

@@ -80,13 +80,15 @@ def check_platform() -> None:
     """Raises StoreError where this machine cannot keep a log safe."""
     if sys.platform == "win32":
         raise StoreError(
-            "vmstore keeps no store on Windows: its locks and flushes are those of Linux and macOS; use WSL 2"
+            "vmstore keeps no store on Windows: its locks and flushes are those of Linux and macOS; use WSL 2",
+            code="no-windows",
         )
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < SQLITE_MIN:
         raise StoreError(
             f"SQLite {apsw.sqlite_lib_version()} can lose commits; "
-            f"install apsw {'.'.join(map(str, SQLITE_MIN))} or newer"
+            f"install apsw {'.'.join(map(str, SQLITE_MIN))} or newer",
+            code="old-sqlite",
         )
 
 
@@ -137,11 +139,11 @@ class LogFile(after_fork.Owner):
 
     def _opened(self) -> apsw.Connection:
         if self._inherited:
-            raise StoreError(after_fork.belongs_to_parent(self.path))
+            raise StoreError(after_fork.belongs_to_parent(self.path), code="forked")
         if self.closed:
             raise StoreError(f"{self.path} is closed; open it again")
         if (reason := after_fork.busy(self.path)) is not None:
-            raise StoreError(reason)
+            raise StoreError(reason, code="forked")
         db = _reader(self.path) if self.readonly else _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
         try:
             schema.guard(db)
@@ -151,7 +153,8 @@ class LogFile(after_fork.Owner):
             schema.check(db, self.path, self.made)
             if self.format != (now := db.execute("PRAGMA user_version").get) and now in _OTHERS:
                 raise StoreError(
-                    f"{self.path} was encrypted meanwhile, or half of it; open the store again, with its key"
+                    f"{self.path} was encrypted meanwhile, or half of it; open the store again, with its key",
+                    code="encrypted-meanwhile",
                 )
             return db
         except BaseException:
@@ -194,16 +197,16 @@ def _translate(path: Path, error: BaseException) -> None:
         raise StoreError(after_fork.belongs_to_parent(path)) from error
     if isinstance(error, apsw.CantOpenError):
         raise StoreError(
-            f"{path} cannot be opened ({error}); where it may only be read, open it with mode 'r'"
+            f"{path} cannot be opened ({error}); where it may only be read, open it with mode 'r'", code="not-opened"
         ) from error
     if isinstance(error, apsw.FullError | apsw.IOError):
         raise StoreError(
             f"{path} could not be read or written ({error}); make room or mend the disk, then try again"
         ) from error
     if isinstance(error, apsw.ReadOnlyError):
-        raise ReadOnlyError(f"{path} is not writable ({error}); open it with mode 'r'") from error
+        raise ReadOnlyError(f"{path} is not writable ({error}); open it with mode 'r'", code="not-writable") from error
     if isinstance(error, apsw.BusyError):
-        raise StoreError(f"{path} is held by another writer ({error}); try again") from error
+        raise StoreError(f"{path} is held by another writer ({error}); try again", code="held") from error
     if isinstance(error, apsw.Error | UnicodeDecodeError):
         raise CorruptError(f"{path} is damaged ({error}); run `vmstore verify`, or put back a backup") from error
 
@@ -301,12 +304,19 @@ def check_format(path: Path, formats: tuple[int, ...] = FORMATS) -> int:
     if version in formats:
         return version
     if version == 0:
-        raise StoreError(f"{path} has format 0, this vmstore reads format {FORMAT}: run `vmstore upgrade` on its store")
+        raise StoreError(
+            f"{path} has format 0, this vmstore reads format {FORMAT}: run `vmstore upgrade` on its store",
+            code="older-format",
+        )
     if version == HALF_ENCRYPTED_FORMAT:
-        raise StoreError(f"{path} was being encrypted when that was stopped: run `vmstore encrypt` on its store again")
+        raise StoreError(
+            f"{path} was being encrypted when that was stopped: run `vmstore encrypt` on its store again",
+            code="half-encrypted",
+        )
     raise StoreError(
         f"{path} has format {version}, this vmstore reads format {formats[0]}: "
-        "install the version that wrote it, or export it there and import it here"
+        "install the version that wrote it, or export it there and import it here",
+        code="newer-format",
     )
 
 
@@ -315,7 +325,9 @@ def format_of(path: Path) -> int:
     try:
         header = _header(path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be read ({error.strerror}); name a store you may read") from error
+        raise StoreError(
+            f"{path} cannot be read ({error.strerror}); name a store you may read", code="not-read"
+        ) from error
     except apsw.Error as error:
         raise StoreError(f"{path} cannot be read ({error}); mend the disk, then try again") from error
     sound = len(header) == 100 and header.startswith(b"SQLite format 3\0")
@@ -324,9 +336,13 @@ def format_of(path: Path) -> int:
         application, version = _marks(path) or (application, version)
         sound = sound or application == APPLICATION_ID
     if not sound:
-        raise StoreError(f"{path} is no vmstore log (no SQLite file); put back a backup, or name another store")
+        raise StoreError(
+            f"{path} is no vmstore log (no SQLite file); put back a backup, or name another store", code="not-a-log"
+        )
     if application != APPLICATION_ID:
-        raise StoreError(f"{path} is no vmstore log (application id {application}); name another store")
+        raise StoreError(
+            f"{path} is no vmstore log (application id {application}); name another store", code="not-a-log"
+        )
     return version
 
 

@@ -164,7 +164,7 @@ def opened(
 
 
 class CellPlace(NamedTuple):
-    """Where a cell lies that has a file of its own, and what it was sealed with."""
+    """The place of a cell in a file of its own, with its commitment."""
 
     commitment: bytes
     salt: bytes

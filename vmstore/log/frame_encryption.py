@@ -48,10 +48,10 @@ class NoEncryption:
     suffix = ""
 
     def close(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def refresh(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def name(self, db: apsw.Connection, append: Append) -> bytes:
         """The id of the key that an append is written under: none."""
@@ -277,7 +277,7 @@ def _emptied(frame: Frame, form: int) -> Frame:
 
 
 def _context(frame: Frame, form: int, name: bytes, clear: bytes) -> bytes:
-    """What places a frame: it decrypts nowhere else, under no other sizes, for nobody else."""
+    """The associated data of a frame: it decrypts at no other place, with no other sizes, for no other name."""
     try:
         place = _PLACE.pack(frame.first, frame.cells, form)
     except struct.error:  # a number that no frame can have
@@ -286,12 +286,13 @@ def _context(frame: Frame, form: int, name: bytes, clear: bytes) -> bytes:
 
 
 def checked(file: LogFile, vault: FrameEncryption | None) -> NoEncryption:
-    """What opens a log's contents; raises StoreError where that takes a key and there is none, or the other way."""
+    """The decryption that fits a log; raises StoreError where a key is missing, or given for a plain log."""
     if (file.format == ENCRYPTED_FORMAT) == (vault is not None):
         return vault or PLAIN
     file.close()
     raise StoreError(
         f"{file.path} is encrypted; open its store with its key"
         if vault is None
-        else f"{file.path} is not encrypted; open its store without a key, or run `vmstore encrypt` on it"
+        else f"{file.path} is not encrypted; open its store without a key, or run `vmstore encrypt` on it",
+        code="encrypted",
     )

@@ -1,4 +1,4 @@
-"""Who holds a lock: what its file says, and what the system knows of that process."""
+"""The holder of a lock: what its file states, and what the system knows of that process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LockHolder(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """A remedy to put into an error message."""
         if not self.pid or not self.alive:
             return "find who has the file open (a child of that process, or one of another container) and end it"
         return f"let it go on (kill -CONT {self.pid}), or end it" if self.stopped else "wait until it ends, or end it"
@@ -46,7 +46,7 @@ def sign(file: int) -> None:
 
 
 def holder_of(path: Path) -> LockHolder:
-    """Who holds the lock of a file that somebody holds."""
+    """Reads which process holds the lock of a file."""
     pid, since = 0, 0
     with suppress(OSError, ValueError):
         status = path.stat()

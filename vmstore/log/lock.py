@@ -185,7 +185,9 @@ class WriteLock:
             except OSError as error:
                 for file in opened:
                     os.close(file)
-                raise StoreError(f"{path} cannot be locked ({error.strerror}); open the store with mode 'r'") from error
+                raise StoreError(
+                    f"{path} cannot be locked ({error.strerror}); open the store with mode 'r'", code="not-lockable"
+                ) from error
         return opened[0], opened[1]
 
     def close(self) -> None:

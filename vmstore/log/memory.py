@@ -98,7 +98,7 @@ class MemoryLog:
         return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
 
     def head(self, session: int, after: int = 0) -> ChainHead | None:
-        """Where a session stands, where that is beyond an ordinal."""
+        """The head of a session's chain if it lies beyond an ordinal, else None."""
         moved = any(commit.session == session for commit in self._all[after:])
         return self._heads[session] if moved else None
 
@@ -106,7 +106,7 @@ class MemoryLog:
     last_cell = property(lambda self: len(self._cells), doc="The number of the last cell.")
 
     def compact(self, progress: Progress | None = None) -> CompactionResult:
-        """Nothing: memory is not packed."""
+        """Does nothing: a log in memory has no frames to pack."""
         return CompactionResult()
 
     def destroy(self, erased: Mapping[int, int]) -> DestroyResult:
@@ -118,7 +118,7 @@ class MemoryLog:
             return DestroyResult(len(gone), sum(gone.values()))
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
-        """Nothing: what nobody names is gone."""
+        """Does nothing: a log in memory has no files to collect."""
         return []
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class OpenCell(NamedTuple):
 
 
 class CompactionResult(NamedTuple):
-    """What packing did: frames and bytes of content before and after."""
+    """Counts of a compaction: frames and bytes of content before and after."""
 
     frames_before: int = 0
     frames_after: int = 0
@@ -55,7 +55,7 @@ class CompactionResult(NamedTuple):
 
 
 class DestroyResult(NamedTuple):
-    """What destroying did: cells and bytes that are gone, frames rewritten, files removed."""
+    """Counts of a destruction: cells and bytes destroyed, frames rewritten, files removed."""
 
     cells: int = 0
     bytes: int = 0
@@ -135,7 +135,7 @@ class Log(Protocol):
         ...
 
     def head(self, session: int, after: int = 0) -> ChainHead | None:
-        """Where a session stands, or None when nothing of it stands beyond the ordinal `after`.
+        """The head of a session's chain, or None where no commit of it lies beyond the ordinal `after`.
 
         Costs what the log holds beyond `after`, and of that nothing twice.
         """
@@ -195,12 +195,14 @@ def check_expected(head: ChainHead | None, session: int, expected: int, commits:
         if before is not None and commit.first != before.position + 1:
             raise ConflictError(
                 f"a commit that begins at position {commit.first} does not follow position {before.position} "
-                f"of session {session}; nothing was written: read the session and decide again"
+                f"of session {session}; nothing was written: read the session and decide again",
+                code="does-not-follow",
             )
         if before is not None and not follows(before.hash, commit):
             raise CorruptError(
                 f"a commit at position {commit.first} of session {session} follows another hash than the log's; "
-                "nothing was written: the views may be damaged, run `vmstore rebuild`"
+                "nothing was written: the views may be damaged, run `vmstore rebuild`",
+                code="other-hash",
             )
         before = ChainHead(commit.last, commit.hash)
 
@@ -212,7 +214,7 @@ def check_seen(ordinal: int, seen: int | None) -> None:
 
 
 def one_by_one(append: Callable[..., list[Commit]], appends: Iterable[Append]) -> list[list[Commit] | Exception]:
-    """What comes of several appends, one after the other, where there is no flush to share."""
+    """Runs several appends one after the other, where there is no flush to share; gives each result or error."""
     outcomes: list[list[Commit] | Exception] = []
     for each in appends:
         try:

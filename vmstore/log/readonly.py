@@ -56,7 +56,7 @@ class ReadLog(ABC):
         return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
 
     def head(self, session: int, after: int = 0) -> ChainHead | None:
-        """Where a session stands, where that is beyond an ordinal."""
+        """The head of a session's chain if it lies beyond an ordinal, else None."""
         found = None
         while batch := self.tail(after, BATCH):
             for commit in batch:
@@ -65,7 +65,7 @@ class ReadLog(ABC):
         return found
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
-        """Nothing: it is one file."""
+        """Does nothing: the log is a single file."""
         return []
 
     def append(
@@ -100,7 +100,7 @@ class ReadLog(ABC):
 
     @property
     def erased(self) -> Mapping[int, int]:
-        """What commits record that it does not hold: nothing."""
+        """Returns an empty mapping: no cell is missing that a commit records as erased."""
         return NOTHING
 
     def destroy(self, erased: Mapping[int, int]) -> DestroyResult:
@@ -146,4 +146,4 @@ class LentLog(ReadLog):
         return self._lent.last_cell
 
     def close(self) -> None:
-        """Nothing: it is not its own."""
+        """Does nothing: the log belongs to the one who lent it."""

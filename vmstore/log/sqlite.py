@@ -88,7 +88,7 @@ class Heads:
         self._seen.setdefault(session, LastCommit(ordinal, head))
 
     def head(self, session: int, after: int) -> ChainHead | None:
-        """Where a session stands, or None where it has no commit beyond `after`, which is not before the start."""
+        """The head of a chain, or None where it has no commit beyond `after`, which is not before the start."""
         seen = self._seen.get(session)
         return seen.head if seen is not None and seen.ordinal > after else None
 
@@ -354,7 +354,7 @@ class SqliteLog:
         return self._heads.head(session, after)
 
     def _standing(self, db: apsw.Connection, append: Append) -> ChainHead | None:
-        """Where the session of an append stands in the log; None where it holds no such session.
+        """The head of an append's session in the log; None where the log has no such session.
 
         Of one that wrote nothing since this handle was opened, the commit that the writer calls its
         last is looked at; where that is another one, the last one is searched for.
@@ -380,7 +380,10 @@ class SqliteLog:
             commits = [commit_of(row) for row in db.execute(_TAIL, (after, limit))]
         for commit in commits:
             if commit.ordinal <= after:  # else pages that changed places are walked for ever
-                raise CorruptError(f"{self.file.path} gives commit {commit.ordinal} after {after}; put back a backup")
+                raise CorruptError(
+                    f"{self.file.path} gives commit {commit.ordinal} after {after}; put back a backup",
+                    code="log-out-of-order",
+                )
             after = commit.ordinal
         return commits
 
@@ -403,7 +406,7 @@ class SqliteLog:
         return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
 
     def head(self, session: int, after: int = 0) -> ChainHead | None:
-        """Where a session stands, or None when nothing of it stands beyond the ordinal `after`."""
+        """The head of a session's chain, or None where no commit of it lies beyond the ordinal `after`."""
         with self.file as db:
             self._see(db)
             return self._head(db, session, after)
@@ -430,7 +433,7 @@ class SqliteLog:
 
     @property
     def mover(self) -> Mover:
-        """What moves cells to archives and back."""
+        """The mover that takes cells to archives and back."""
         return Mover(self.file, self.files, self.archives, self.vault, self._hold)
 
     @contextmanager

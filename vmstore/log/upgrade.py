@@ -33,7 +33,7 @@ _CELLS = "SELECT * FROM cells WHERE number >= ? ORDER BY number LIMIT ?"
 
 
 class UpgradeResult(NamedTuple):
-    """What an upgrade did: formats before and now, commits rewritten, where the old log is kept."""
+    """Result of an upgrade: formats before and now, commits rewritten, the path of the old log."""
 
     before: int
     now: int
@@ -56,7 +56,8 @@ def upgrade(path: Path, progress: Progress | None = None, prove: Prove | None = 
         return UpgradeResult(before, before, 0, None)
     if before != 0:
         raise StoreError(
-            f"{path} has format {before}, and only format 0 is upgraded: install the version that wrote it"
+            f"{path} has format {before}, and only format 0 is upgraded: install the version that wrote it",
+            code="not-upgradable",
         )
     new = path.with_name(path.name + ".new")
     for left in path.parent.glob(new.name + "*"):
@@ -75,7 +76,10 @@ def upgrade(path: Path, progress: Progress | None = None, prove: Prove | None = 
     kept = path.with_name(path.name + KEPT)
     if not (kept.exists() and kept.samefile(path)):  # else a try was killed between the two
         if kept.exists():
-            raise StoreError(f"{kept} is there already, and {path} is another log; move one of them away, then upgrade")
+            raise StoreError(
+                f"{kept} is there already, and {path} is another log; move one of them away, then upgrade",
+                code="path-taken",
+            )
         os.link(path, kept)
     os.replace(new, path)
     flush(path.parent)
@@ -95,7 +99,9 @@ def _held(path: Path) -> apsw.Connection:
         raise
     except apsw.BusyError as error:
         db.close()
-        raise StoreError(f"{path} is open in another process; close it there, then upgrade") from error
+        raise StoreError(
+            f"{path} is open in another process; close it there, then upgrade", code="open-elsewhere"
+        ) from error
 
 
 def _copy(old: apsw.Connection, new: Path, files: CellFiles, progress: Progress | None) -> int:
@@ -171,18 +177,20 @@ def _frames(old: apsw.Connection, files: CellFiles) -> Iterator[Frame]:
 def _cell(expected: int, row: Any) -> Cell:
     number, salt, content, form = row
     if number != expected:
-        raise CorruptError(f"cell {expected} is missing; put back a backup, then upgrade")
+        raise CorruptError(f"cell {expected} is missing; put back a backup, then upgrade", code="cell-missing")
     try:
         cell = Cell(blob(salt), _inflated(blob(content)) if form is not None else blob(content))
     except zlib.error as error:
-        raise CorruptError(f"cell {number} cannot be read ({error}); put back a backup, then upgrade") from error
+        raise CorruptError(
+            f"cell {number} cannot be read ({error}); put back a backup, then upgrade", code="cell-damaged"
+        ) from error
     if len(cell.salt) != SALT_BYTES:
-        raise CorruptError(f"cell {number} is damaged; put back a backup, then upgrade")
+        raise CorruptError(f"cell {number} is damaged; put back a backup, then upgrade", code="cell-damaged")
     return cell
 
 
 def _inflated(content: bytes) -> bytes:
-    """What was deflated; no more than a few bytes may rightly ask for."""
+    """Inflates a cell of format 0, refusing one that claims to inflate to far more than cells do."""
     stream = zlib.decompressobj()
     found = stream.decompress(content, max(BOMB_BYTES, BOMB_RATIO * len(content)))
     if not stream.eof:
@@ -204,12 +212,14 @@ def _compare(old: apsw.Connection, new: Path, prove: Prove | None) -> None:
             for commit, copied in zip(commits, log.tail(after, BATCH), strict=True):
                 sealed = all(cells[commit.cell + i].keeps(commit.commitment(i)) for i in range(commit.cell_count))
                 if copied != commit or not sealed:
-                    raise CorruptError(f"commit {commit.ordinal} is damaged; put back a backup, then upgrade")
+                    raise CorruptError(
+                        f"commit {commit.ordinal} is damaged; put back a backup, then upgrade", code="commit-damaged"
+                    )
             after = commits[-1].ordinal
         if prove is not None:
             prove(OldLog(new, old), log)
     except KeyError as error:
-        raise CorruptError(f"cell {error} is missing; put back a backup, then upgrade") from error
+        raise CorruptError(f"cell {error} is missing; put back a backup, then upgrade", code="cell-missing") from error
     finally:
         log.close()
         new.with_suffix(".lock").unlink(missing_ok=True)

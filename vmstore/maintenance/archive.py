@@ -73,7 +73,10 @@ def archive(
     ns, log = store._ns, _log(store, dry_run)
     names = [sessions] if isinstance(sessions, str) else list(sessions)
     if bool(names) == (older_than_s is not None):
-        raise InputError("name the sessions to archive, or say since when nothing happened in them, and not both")
+        raise InputError(
+            "name the sessions to archive, or say since when nothing happened in them, and not both",
+            code="which-sessions",
+        )
     before = _bytes(ns)
     with ns.asking():
         keys, skipped = _keys(ns, names, older_than_s, grace_s)
@@ -129,7 +132,7 @@ def _log(store: Archivable, reading: bool) -> SqliteLog:
     ns = store._ns
     log = ns.log if reading else ns.engine.log
     if not isinstance(log, SqliteLog):
-        raise InputError("a store in memory has no files, so nothing of it is archived; export it")
+        raise InputError("a store in memory has no files, so nothing of it is archived; export it", code="in-memory")
     return log
 
 
@@ -151,7 +154,9 @@ def _keys(
         if why is None:
             chosen.append((key, name))
         elif names:
-            raise RefusedError(f"session {name!r} {why}; archive it when it rests, or say how long it must (grace)")
+            raise RefusedError(
+                f"session {name!r} {why}; archive it when it rests, or say how long it must (grace)", code="in-use"
+            )
         else:
             skipped.append(SkippedSession(name, why))
     return chosen, skipped
@@ -161,7 +166,7 @@ def _key(ns: Namespace, name: str) -> int:
     key = ns.key(name)
     if key is None:
         known = [row[0] for row in ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
-        raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}")
+        raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}", code="no-session")
     return key
 
 

@@ -80,7 +80,10 @@ def backup(
     store_key = store_key_of(key, ids)
     find(path, namespace or _first(path), create=False)
     if path.resolve() in target.resolve().parents:
-        raise StoreError(f"{target} lies within the store, where it is no copy apart; name a place elsewhere")
+        raise StoreError(
+            f"{target} lies within the store, where it is no copy apart; name a place elsewhere",
+            code="within-the-store",
+        )
     names = [namespace] if namespace is not None else namespaces(path)
     for name in names:  # a key that does not fit is reported before anything is copied
         if (vault := vault_in(path / name, store_key, ids)) is not None:
@@ -160,9 +163,11 @@ def _put_back(path: Path, part: Path, listing: _Listing, store_key: StoreKey | N
         except OSError as error:
             if not isinstance(error.filename, str) or error.filename != str(source):
                 raise
-            raise CorruptError(f"{source} cannot be read ({error.strerror}); use another backup") from error
+            raise CorruptError(
+                f"{source} cannot be read ({error.strerror}); use another backup", code="backup-damaged"
+            ) from error
         if not same:
-            raise CorruptError(f"{source} is not what was backed up; use another backup")
+            raise CorruptError(f"{source} is not what was backed up; use another backup", code="backup-damaged")
         if progress is not None:
             progress(number, len(listing.files) * 2)
     for entry in listing.parts:
@@ -187,7 +192,8 @@ def _listing(path: Path) -> _Listing:
         listing = msgspec.json.decode(read_within(path / LIST, link=False), type=_Listing)
     except OSError as error:
         raise StoreError(
-            f"{path} is no finished backup (it has no {LIST} to read); name a folder that `vmstore backup` made"
+            f"{path} is no finished backup (it has no {LIST} to read); name a folder that `vmstore backup` made",
+            code="not-a-backup",
         ) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CorruptError(f"{path / LIST} is damaged ({error}); use another backup") from error
@@ -201,7 +207,10 @@ def _listing(path: Path) -> _Listing:
         raise CorruptError(f"{path / LIST} names nothing, or something twice; use another backup")
     for file in files:
         if not _of_backup(file, names):
-            raise CorruptError(f"{path / LIST} names {file[:200]!r}, which is no file of a backup; use another backup")
+            raise CorruptError(
+                f"{path / LIST} names {file[:200]!r}, which is no file of a backup; use another backup",
+                code="backup-damaged",
+            )
     for name in names:
         if f"{name}/{LOG}" not in files:
             raise CorruptError(f"{path / LIST} names no log of namespace {name!r}; use another backup")
@@ -265,7 +274,9 @@ def _copying(source: Path) -> Iterator[None]:
     try:
         yield
     except (apsw.FullError, apsw.IOError, apsw.CantOpenError) as error:
-        raise StoreError(f"{source} could not be copied ({error}); make room, or name another path") from error
+        raise StoreError(
+            f"{source} could not be copied ({error}); make room, or name another path", code="not-written"
+        ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise CorruptError(f"{source} is damaged ({error}); run `vmstore verify`, or put back a backup") from error
 
@@ -314,7 +325,7 @@ def _proven(folder: Path, of: Path, vault: FrameEncryption | None, progress: Pro
         log = SqliteLog(folder / LOG, readonly=True, vault=vault)
     except CorruptError as error:
         what = str(error).replace(str(folder), str(of / folder.name))
-        raise CorruptError(f"{of} cannot be relied on: {what}") from error
+        raise CorruptError(f"{of} cannot be relied on: {what}", code="not-sound") from error
     views = Projection(log, apsw.Connection(":memory:"), room=room_of(folder / LOG, folder / ARCHIVE))
     try:
         counts, problems = verify(log, views, progress)
@@ -324,7 +335,9 @@ def _proven(folder: Path, of: Path, vault: FrameEncryption | None, progress: Pro
         log.close()
     if problems := unsafe(problems):
         kind, where, what = problems[0]
-        raise CorruptError(f"{of} cannot be relied on: {kind}, {where}: {what}; `vmstore verify` names all problems")
+        raise CorruptError(
+            f"{of} cannot be relied on: {kind}, {where}: {what}; `vmstore verify` names all problems", code="not-sound"
+        )
     for left in ("-wal", "-shm"):
         (folder / f"{LOG}{left}").unlink(missing_ok=True)
     return BackupPart(folder.name, ordinal, counts.mutations, counts.sessions)

@@ -96,7 +96,9 @@ class ColumnStore(after_fork.Owner):
             asked, names = {}, {}
             for name, position in _positions(sessions, known).items():
                 if name not in known:
-                    raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, list(known))}")
+                    raise UnknownError(
+                        f"there is no session {name!r}; {self._ns.nearest(name, list(known))}", code="no-session"
+                    )
                 key, end, forked = known[name]
                 asked[key], names[key] = self._upto(key, end, forked, position), name
             return page_table(shelf, ordinal, dict(sorted(asked.items())), names)

@@ -32,7 +32,7 @@ class EmbeddingWorker:
 
     def __init__(self, store: EmbeddingStore, interval_s: float = 1.0) -> None:
         if not isinstance(interval_s, int | float) or not 0 < interval_s <= 86_400:
-            raise InputError(f"interval_s {interval_s!r:.40} is no number of seconds up to a day")
+            raise InputError(f"interval_s {interval_s!r:.40} is no number of seconds up to a day", code="not-a-limit")
         if store._ns.embedder is None:
             raise InputError("no embedder was handed in: set `store.embedder`; see specs/embeddings.md")
         self.last: EmbeddingReport | None = None

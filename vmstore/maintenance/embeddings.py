@@ -74,9 +74,11 @@ class EmbeddingRun:
         kept = Quantisation.of(quantisation) if isinstance(quantisation, str) else None
         if kept is None:
             words = ", ".join(one.word for one in Quantisation)
-            raise InputError(f"there is no quantisation {quantisation!r:.40}; there are {words}")
+            raise InputError(
+                f"there is no quantisation {quantisation!r:.40}; there are {words}", code="no-quantisation"
+            )
         if type(batch) is not int or batch < 1:
-            raise InputError(f"batch {batch!r:.40} is no number of chunks from 1 up")
+            raise InputError(f"batch {batch!r:.40} is no number of chunks from 1 up", code="not-a-limit")
         self._ns, self._embedder, self._progress = ns, embedder, progress
         self._batch, self._quantisation, self._timeout_s = batch, int(kept), timeout_s
         self._dimension: int | None = None
@@ -129,7 +131,8 @@ class EmbeddingRun:
         if found is not None and wanted is not None and found != wanted:
             raise InputError(
                 f"the log has vectors of {self._embedder.name!r} with {found:,} numbers, and the embedder says "
-                f"{wanted:,}; a model that is another has another name"
+                f"{wanted:,}; a model that is another has another name",
+                code="other-dimension",
             )
         self._dimension = found
 
@@ -286,7 +289,7 @@ def sessions_to_embed(store: SessionKeys, names: str | Iterable[str] | None) -> 
         for name in (names,) if isinstance(names, str) else names or ():
             keys[name] = ns.key(name)
             if keys[name] is None:
-                raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}")
+                raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}", code="no-session")
     return [key for key in keys.values() if key is not None]
 
 

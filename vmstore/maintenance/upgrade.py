@@ -71,7 +71,8 @@ def _aside(store: Path, needed: int) -> Iterator[Path]:
                 shutil.rmtree(folder, ignore_errors=True)
             return
     raise StoreError(
-        f"a rehearsal needs {needed:,} bytes, and neither {tried[0]} nor {tried[1]} has them; make room, or set TMPDIR"
+        f"a rehearsal needs {needed:,} bytes, and neither {tried[0]} nor {tried[1]} has them; make room, or set TMPDIR",
+        code="no-room",
     )
 
 
@@ -81,9 +82,11 @@ def prove(old: OldLog, new: SqliteLog) -> None:
         _, problems = verify(new, now)
         if problems := unsafe(problems):
             kind, where, what = problems[0]
-            raise CorruptError(f"the new log is not sound: {kind}, {where}: {what}; {HINT}")
+            raise CorruptError(f"the new log is not sound: {kind}, {where}: {what}; {HINT}", code="not-sound")
         before.catch_up()
         now.catch_up()
         for projector in PROJECTORS:
             if before.digest(projector.name) != now.digest(projector.name):
-                raise CorruptError(f"the view {projector.name} of the new log is another one; {HINT}")
+                raise CorruptError(
+                    f"the view {projector.name} of the new log is another one; {HINT}", code="views-differ"
+                )

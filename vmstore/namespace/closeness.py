@@ -97,7 +97,7 @@ class MomentCloseness:
     def of(
         self, asked: QuestionVector | None, moments: Sequence[tuple[Branch, int]], texts: PlacedTexts
     ) -> tuple[Closeness | None, str | None]:
-        """How close the texts of some moments are to a question, and a note to go with the answer.
+        """How close texts at some moments are to a question, and a note for the answer.
 
         Within one moment of the namespace.
         """

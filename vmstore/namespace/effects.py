@@ -1,4 +1,4 @@
-"""What something from outside would do here beside bringing contents: shown, and done only where somebody agrees.
+"""Side effects that foreign data would have here beside its contents: listed, and applied only with consent.
 
 An erasure that comes along destroys what is here, a policy that comes along is obeyed from then on.
 All of it takes effect or nothing of what brought it is taken.
@@ -26,7 +26,8 @@ def settle(agreed: Agree, effects: Sequence[str], source: object) -> None:
     if not effects or agreed is True or (callable(agreed) and agreed(effects)):
         return
     raise RefusedError(
-        f"nothing was taken from {source}: {'; '.join(effects)}. Where that is meant, say --yes, in Python agreed=True"
+        f"nothing was taken from {source}: {'; '.join(effects)}. Where that is meant, say --yes, in Python agreed=True",
+        code="effect-not-allowed",
     )
 
 
@@ -57,7 +58,7 @@ def effects_on(ns: Namespace, session: int, name: str, commits: ForeignCommits) 
 
 
 def _rules(commits: Iterable[Commit], name: str) -> Iterator[str]:
-    """What commits say a session does from there on."""
+    """The redaction and other policies that commits set for a session."""
     for m in (m for commit in commits for m in mutations_of(commit)):
         if isinstance(m, Redact) and m.policy is not None:
             word = Redaction(m.policy).word if m.policy in tuple(Redaction) else f"number {m.policy}"

@@ -53,11 +53,14 @@ def store_key_of(given: Key | None, ids: IdSource) -> StoreKey | None:
         return read_store_key(given, ids)
     if isinstance(given, StoreKey):
         return given
-    raise InputError(f"{given!r:.60} is no store key; name its file, or pass an object with `wrap` and `unwrap`")
+    raise InputError(
+        f"{given!r:.60} is no store key; name its file, or pass an object with `wrap` and `unwrap`",
+        code="not-a-store-key",
+    )
 
 
 def making(store_key: StoreKey | None, ids: IdSource) -> Callable[[Path], None]:
-    """What makes the files of a new namespace: a log, encrypted where there is a key."""
+    """A function that makes the files of a new namespace: its log, encrypted where there is a key."""
     if store_key is None:
         return make_log
 
@@ -75,7 +78,8 @@ def none_plain_beside(path: Path, namespace: str) -> None:
         if _under_key(path / other):
             raise StoreError(
                 f"{path / namespace} would be plain, and {other!r} beside it is encrypted; name the file of the key "
-                "with --store-key or in VMSTORE_KEY_FILE, in Python with vmstore.open(…, key=…), or use another store"
+                "with --store-key or in VMSTORE_KEY_FILE, in Python with vmstore.open(…, key=…), or use another store",
+                code="plain-beside-encrypted",
             )
 
 
@@ -93,15 +97,19 @@ def encrypted(folder: Path) -> bool:
 
 
 def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> FrameEncryption | None:
-    """What opens the contents of a namespace, None of a plain one; raises StoreError where the key does not fit."""
+    """The decryption of a namespace, None for a plain one; raises StoreError where the key does not fit."""
     if not encrypted(folder):
         if store_key is not None:
-            raise StoreError(f"{folder} is not encrypted; leave the key out, or run `vmstore encrypt` on its store")
+            raise StoreError(
+                f"{folder} is not encrypted; leave the key out, or run `vmstore encrypt` on its store",
+                code="not-encrypted",
+            )
         return None
     if store_key is None:
         raise StoreError(
             f"{folder} is encrypted; name the file of its key with --store-key or in VMSTORE_KEY_FILE, "
-            "in Python with vmstore.open(…, key=…)"
+            "in Python with vmstore.open(…, key=…)",
+            code="encrypted",
         )
     return FrameEncryption(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
 

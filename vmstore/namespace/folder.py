@@ -43,16 +43,18 @@ def find(path: Path, namespace: str, *, create: bool, make: Callable[[Path], Non
         os.fsencode(path / namespace).decode()
         return _find(path, namespace, make if create else None)
     except OSError as error:
-        raise StoreError(f"{str(path)[:200]!r} cannot be opened ({error.strerror}); name another path") from error
+        raise StoreError(
+            f"{str(path)[:200]!r} cannot be opened ({error.strerror}); name another path", code="not-opened"
+        ) from error
     except ValueError as error:
-        raise StoreError(f"{str(path)[:200]!r} cannot be a path ({error}); name another") from error
+        raise StoreError(f"{str(path)[:200]!r} cannot be a path ({error}); name another", code="not-a-path") from error
 
 
 def check_name(namespace: str) -> None:
     """Raises StoreError for what cannot name a namespace: a path, a hidden folder, a text that is none on disk."""
     parts = ("/", "\\", "\0") if os.name == "nt" else ("/", "\0")
     if not namespace or namespace.startswith(".") or any(part in namespace for part in parts):
-        raise StoreError(f"{namespace[:200]!r} cannot name a namespace; use letters, digits, dashes")
+        raise StoreError(f"{namespace[:200]!r} cannot name a namespace; use letters, digits, dashes", code="not-a-name")
 
 
 def check_own(folder: Path) -> None:
@@ -64,23 +66,26 @@ def check_own(folder: Path) -> None:
         if (kind := kind_of(entry)) is not None:
             raise StoreError(
                 f"{entry} is {kind}, and a store holds only files of its own; find out who put it there, then remove "
-                "it, or move there what it leads to"
+                "it, or move there what it leads to",
+                code="leads-out",
             )
 
 
 def _find(path: Path, namespace: str, make: Callable[[Path], None] | None) -> Path:
     check_name(namespace)
     if path.is_symlink() and not path.exists():
-        raise StoreError(f"{path} is a link to nothing; remove it or name another path")
+        raise StoreError(f"{path} is a link to nothing; remove it or name another path", code="dead-link")
     if not path.exists():
         if make is None:
-            raise StoreError(f"there is no store at {path}; `vmstore import {path} FILE` makes one")
+            raise StoreError(f"there is no store at {path}; `vmstore import {path} FILE` makes one", code="no-store")
         _make(path, namespace, make)
     _check(path)
     folder = path / namespace
     if not (folder / LOG).is_file():
         if make is None:
-            raise StoreError(f"{path} has no namespace {namespace!r}; name one of the folders in it")
+            raise StoreError(
+                f"{path} has no namespace {namespace!r}; name one of the folders in it", code="no-namespace"
+            )
         _make_namespace(folder, make)
     check_own(folder)
     return folder
@@ -99,23 +104,29 @@ def namespaces(path: Path) -> list[str]:
 
 def _check(path: Path) -> None:
     if not path.is_dir():
-        raise StoreError(f"{path} is a file, and a store is a folder; name another path")
+        raise StoreError(f"{path} is a file, and a store is a folder; name another path", code="not-a-store")
     entries = sorted(entry.name for entry in path.iterdir())
     if not entries:
-        raise StoreError(f"{path} is an empty folder, not a store; remove it, and the store is made in its place")
+        raise StoreError(
+            f"{path} is an empty folder, not a store; remove it, and the store is made in its place", code="not-a-store"
+        )
     if not namespaces(path):
         hint = f"; did you mean {path.parent}?" if LOG in entries else ""
-        raise StoreError(f"{path} is a folder of something else (it holds {entries[0]}); name another path{hint}")
+        raise StoreError(
+            f"{path} is a folder of something else (it holds {entries[0]}); name another path{hint}", code="not-a-store"
+        )
 
 
 def _make(path: Path, namespace: str, make: Callable[[Path], None]) -> None:
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise StoreError(f"{parent} is no folder, so {path.name} cannot be made in it; make it first")
+        raise StoreError(f"{parent} is no folder, so {path.name} cannot be made in it; make it first", code="no-folder")
     try:
         beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".new", dir=parent))
     except OSError as error:
-        raise StoreError(f"{parent} cannot be written to ({error.strerror}); name a path that can") from error
+        raise StoreError(
+            f"{parent} cannot be written to ({error.strerror}); name a path that can", code="not-writable"
+        ) from error
     try:
         made = beside / path.name  # within a folder that is nobody else's, with the rights that the umask leaves
         folder = made / namespace
@@ -146,7 +157,9 @@ def _make_within(folder: Path, make: Callable[[Path], None]) -> None:
     try:
         make(folder)
     except (apsw.Error, OSError) as error:
-        raise StoreError(f"no log could be made in {folder.parent} ({error}); nothing was left behind") from error
+        raise StoreError(
+            f"no log could be made in {folder.parent} ({error}); nothing was left behind", code="not-written"
+        ) from error
 
 
 def _rename(beside: Path, path: Path) -> None:
@@ -167,7 +180,7 @@ def _flush(folder: Path) -> None:
 
 
 def views_file(folder: Path) -> Path:
-    """Where this projector set keeps its views."""
+    """The path of the views' file for this set of projectors."""
     return folder / f"{VIEWS}{fingerprint()}.sqlite"
 
 

@@ -117,7 +117,7 @@ class PendingWrite(Generic[T]):
         self.done = True
 
     def answer(self) -> T:
-        """What the write answers; raises what it raised."""
+        """Returns the answer of the write, or raises its error."""
         if self.error is not None:
             raise self.error
         return self._answer[0]

@@ -18,7 +18,10 @@ NAME = "texts"  # what the policy is about; one day another may be about another
 def state_language(ns: Namespace, language: str) -> None:
     """States the language of a namespace's texts; InputError names those there are rules for."""
     if language not in LANGUAGES:
-        raise InputError(f"there are no rules for the language {language!r}; choose one of {', '.join(LANGUAGES)}")
+        raise InputError(
+            f"there are no rules for the language {language!r}; choose one of {', '.join(LANGUAGES)}",
+            code="no-language",
+        )
     ns.follow()
     if language == ns.language:
         return

@@ -58,7 +58,7 @@ Opened = Callable[[], tuple[Log, Projection]]
 
 
 class NamespaceParts(NamedTuple):
-    """What a handle on a namespace opens: each process its own."""
+    """The open files and caches of a namespace handle; each process has its own."""
 
     log: Log
     projection: Projection
@@ -67,7 +67,7 @@ class NamespaceParts(NamedTuple):
 
 
 class Namespace(after_fork.Owner):
-    """What every handle on a namespace shares; any thread may use it, holding the lock.
+    """The state shared by all handles on a namespace; any thread may use it while holding the lock.
 
     `opened` opens the log and the views, here and again in a process that was forked; what lives in
     memory has none, and stays the copy it is.
@@ -122,7 +122,7 @@ class Namespace(after_fork.Owner):
 
     @property
     def parts(self) -> NamespaceParts:
-        """What is open; opened again by the first use in a forked process."""
+        """The open parts; a forked process opens its own on first use."""
         if self._parts is None:
             with self.views_lock:
                 if self._parts is None:
@@ -143,7 +143,7 @@ class Namespace(after_fork.Owner):
 
     @property
     def known(self) -> KnownContents:
-        """What was sealed before."""
+        """The index of sealed contents."""
         return self.parts.known
 
     @property
@@ -168,7 +168,7 @@ class Namespace(after_fork.Owner):
 
     @property
     def snapshots(self) -> Path | None:
-        """Where what live sessions were folded into may lie; None where nothing may."""
+        """The folder for snapshots of live sessions; None for a store in memory or opened for reading."""
         return None if self.views_folder is None or self.readonly else self.views_folder / SNAPSHOTS
 
     def _keep(self) -> None:
@@ -291,7 +291,7 @@ class Namespace(after_fork.Owner):
 
     @property
     def closeness(self) -> MomentCloseness:
-        """How close texts are to a question, by the vectors in the log."""
+        """Closeness of texts by the vectors in the log."""
         if self._closeness is None:
             from vmstore.namespace.closeness import MomentCloseness
 
@@ -300,7 +300,7 @@ class Namespace(after_fork.Owner):
 
     @property
     def text_index(self) -> TextIndex | None:
-        """What finds texts by their words; None where the extra that it needs is not installed."""
+        """The text index; None where the extra it needs is not installed."""
         if self._index is not None and self._index.language != self.language:
             self._index.close()
             self._index = None
@@ -328,7 +328,7 @@ class Namespace(after_fork.Owner):
             return ordinal
 
     def text_problem(self) -> str | None:
-        """What is wrong with the text index, where there is one that can be asked."""
+        """The fault of the text index, where there is an index that can be checked."""
         if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self.text_index) is None:
             return None
         return index.problem()
@@ -336,7 +336,7 @@ class Namespace(after_fork.Owner):
     def check(self) -> None:
         """Raises InputError where the store was closed, UnknownError where it is a region of others."""
         if self._closed:
-            raise InputError("the store is closed; open it again")
+            raise InputError("the store is closed; open it again", code="closed")
         if self.access is not None:
             self.access.read()
 
@@ -439,7 +439,7 @@ class Namespace(after_fork.Owner):
 
     @staticmethod
     def nearest(name: str, names: list[str]) -> str:
-        """Which known name is nearest to one that is not."""
+        """A hint with the known name that is nearest to an unknown one."""
         if not names:
             return "there is none yet"
         close = suggest(name, names, LOOSE)
@@ -475,7 +475,7 @@ class ViewsLock:
             MINE.loans.remove(self)
         self._lock.release()
         if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)) and self._namespace.folder:
-            raise StoreError(after_fork.belongs_to_parent(self._namespace.folder)) from error
+            raise StoreError(after_fork.belongs_to_parent(self._namespace.folder), code="forked") from error
         if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
             raise explained(self._namespace, error) from error
 
@@ -561,21 +561,25 @@ class HandleLock:
 
 
 def explained(namespace: Namespace, error: Exception) -> VmstoreError:
-    """What to say where the views could not answer: that they are damaged, or were asked what no SQL can be."""
+    """Translates a failure of the views: they are damaged, or vmstore made a statement SQLite cannot run."""
     if isinstance(error, apsw.SQLError) and namespace.projection.sound():
         return InternalError(
             f"vmstore asked its views what they cannot answer ({error}); nothing is damaged, and a rebuild does not "
-            "help: report it, with the statement"
+            "help: report it, with the statement",
+            code="views-misunderstood",
         )
-    return CorruptError(f"the views in {namespace.folder or 'memory'} are damaged ({error}); run `vmstore rebuild`")
+    return CorruptError(
+        f"the views in {namespace.folder or 'memory'} are damaged ({error}); run `vmstore rebuild`",
+        code="views-damaged",
+    )
 
 
 def session_name(name: str) -> str:
     """A session's name, refused where files and terminals could not carry it."""
     if not isinstance(name, str) or not name:
-        raise InputError("a session needs a name that is not empty")
+        raise InputError("a session needs a name that is not empty", code="not-a-name")
     if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in name) or len(name) > 500:
-        raise InputError(f"{name[:40]!r} cannot name a session: up to 500 printable characters can")
+        raise InputError(f"{name[:40]!r} cannot name a session: up to 500 printable characters can", code="not-a-name")
     return name
 
 

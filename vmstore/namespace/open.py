@@ -35,9 +35,11 @@ def attach(
     its views are not `believed`, because others made the store, they are folded again in memory.
     """
     if wait_s is not None and (not isinstance(wait_s, int | float) or not 0 <= wait_s <= WAIT_S_MAX):
-        raise InputError(f"wait_s {wait_s!r:.40} is no number of seconds from 0 to {WAIT_S_MAX:,}; None waits on")
+        raise InputError(
+            f"wait_s {wait_s!r:.40} is no number of seconds from 0 to {WAIT_S_MAX:,}; None waits on", code="not-a-limit"
+        )
     if mode not in ("r", "rw"):
-        raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
+        raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)", code="no-mode")
     enough()
     readonly = mode == "r"
     store_key = store_key_of(key, ids)
@@ -71,7 +73,8 @@ def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource, store_key
     """An archive as a store of its session; its views are folded in memory."""
     if not readonly:
         raise ReadOnlyError(
-            f"{path} is an archive, which is only read: open it with mode 'r', or the store it came from"
+            f"{path} is an archive, which is only read: open it with mode 'r', or the store it came from",
+            code="archive-is-read",
         )
 
     def opened(path: Path) -> tuple[Log, Projection]:

@@ -76,7 +76,7 @@ def described(lane: Branch, position: int, pages: Sequence[int]) -> list[Page]:
 
 
 class CountedSize(NamedTuple):
-    """What a page's size is of: what its place in L0 shows, or its last full version, whose number is `version`."""
+    """The size of a page: of its form in L0, or of its last full version, whose number is `version`."""
 
     held: ResidentRow | None
     version: int
@@ -116,7 +116,7 @@ def _represented(lane: Branch, position: int, pages: Sequence[int]) -> dict[int,
 
 
 def actor(labels: str | None, role: int) -> str:
-    """Who made a page: whom its labels name, else the role it was made in."""
+    """The author of a page: the actor in its labels, else its role."""
     named = plain(object_of(labels).get("actor")) if labels and '"actor"' in labels else None
     return named or _ROLES[role]
 

@@ -6,7 +6,7 @@ import msgspec
 
 
 class Info(msgspec.Struct, frozen=True):
-    """What a namespace holds and how large its parts are, in bytes."""
+    """Contents of a namespace in counts, and the sizes of its parts in bytes."""
 
     sessions: int
     commits: int
@@ -27,7 +27,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What verify found."""
+    """Result of `verify`."""
 
     ok: bool
     commits: int
@@ -80,7 +80,7 @@ class LeftContent(msgspec.Struct, frozen=True):
 
 
 class ErasurePlan(msgspec.Struct, frozen=True):
-    """What an erasure takes and what it leaves.
+    """The cells an erasure would destroy, and what it would leave.
 
     `forks` inherited some of it and lose that too; `children` were spawned by sessions that go, or
     continue them, and stay; `sources` are the files it was imported from, which nobody touches.
@@ -97,7 +97,7 @@ class ErasurePlan(msgspec.Struct, frozen=True):
 
 
 class ErasureReport(msgspec.Struct, frozen=True):
-    """What an erasure did, by its plan; `certificate` is the file that says so, None for a store in memory."""
+    """Result of an erasure; `certificate` is the path of its certificate, None for a store in memory."""
 
     plan: ErasurePlan
     reason: str
@@ -107,7 +107,7 @@ class ErasureReport(msgspec.Struct, frozen=True):
 
 
 class CompactionReport(msgspec.Struct, frozen=True):
-    """What packing the log did: rows of cells and the log's bytes on disk, before and after.
+    """Result of a compaction: rows of cells and the log's bytes on disk, before and after.
 
     `segments` are the column segments there are now, `columns` the last commit they hold; 0 where
     little is to be held, or the extra `columns` is not installed.
@@ -142,7 +142,7 @@ class Columns(msgspec.Struct, frozen=True):
 
 
 class EmbeddingReport(msgspec.Struct, frozen=True):
-    """What embedding did: how many contents got their vectors, and how many those are.
+    """Result of embedding: contents that got vectors, and the number of vectors.
 
     `copied` of the contents were embedded before by whom their session forked from. `empty` hold no text, or were
     erased meanwhile; `failed` are those the embedder gave no vector, by what it said. `left` were not come to; where
@@ -210,7 +210,7 @@ class SkippedSession(msgspec.Struct, frozen=True):
 
 
 class ArchiveReport(msgspec.Struct, frozen=True):
-    """What archiving, or bringing back, did; `done` unless it was only a look.
+    """Result of archiving or unarchiving; `done` is False after a dry run.
 
     The bytes are those of the log, its long contents and all archives together.
     """
@@ -241,7 +241,7 @@ class MergedSession(msgspec.Struct, frozen=True):
 
 
 class MergeReport(msgspec.Struct, frozen=True):
-    """What merging did; `done` unless it was only a look."""
+    """Result of a merge; `done` is False after a dry run."""
 
     done: bool
     sessions: list[MergedSession]
@@ -282,7 +282,7 @@ class NamespaceHealth(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How a store is: `ok` where there is nothing to do."""
+    """Result of `doctor`; `ok` where there is nothing to do."""
 
     ok: bool
     full: bool
@@ -332,7 +332,7 @@ class ImportedSession(msgspec.Struct, frozen=True):
 
 
 class ImportReport(msgspec.Struct, frozen=True):
-    """What an import did: its sessions, the main one first, and what could not be read.
+    """Result of an import: its sessions, the main one first, and the lines that could not be read.
 
     `new` counts the records taken in now; `torn` is the line of a torn last record, left for the
     next import. Where nothing was masked `suspects` says how many values of each kind could have
@@ -351,7 +351,7 @@ class ImportReport(msgspec.Struct, frozen=True):
 
 
 class ExportReport(msgspec.Struct, frozen=True):
-    """What left the store: the sessions asked for, those that came along as their past, and how much.
+    """Result of an export: the sessions asked for, the parents that came along, and their sizes.
 
     Where it is `redacted`, `masked` says how often something of each kind was masked, `values` how many
     there were, `unseen` how many contents were left out since nothing can be masked in them. `approved`
@@ -381,14 +381,14 @@ class BackupPart(msgspec.Struct, frozen=True):
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """What was backed up or restored, and where it is now."""
+    """Result of a backup or a restore, with its path."""
 
     path: str
     namespaces: list[BackupPart]
 
 
 class RestoreReport(Backup, frozen=True):
-    """What was restored; by how many certificates of erasures, and how many cells were erased again by them.
+    """Result of a restore: erasure certificates applied, and cells erased again because of them.
 
     `signed` counts the certificates that a key the caller named has signed. `effects` says what of the
     backup takes effect beside its contents: whom it shares with, by whose word redaction is lifted, what is
@@ -419,7 +419,7 @@ class StoredContents(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Where the bytes are: files by what they hold, contents by session and by kind; largest first."""
+    """Bytes on disk: files by purpose, contents by session and by kind, largest first."""
 
     bytes: int
     files: list[DiskShare]

@@ -1,4 +1,4 @@
-"""Which page of a session a reference names."""
+"""Resolving a reference to a page of one session."""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ def resolved(ns: Namespace, lane: Branch, session: str, reference: str | int, wh
         Address(namespace=None, session=None, page=f"p{reference}") if isinstance(reference, int) else parse(reference)
     )
     if listed.namespace is not None and listed.namespace != ns.name:
-        raise UnknownError(f"there is no page {reference} here; all pages here are of namespace {ns.name!r}")
+        raise UnknownError(
+            f"there is no page {reference} here; all pages here are of namespace {ns.name!r}", code="other-namespace"
+        )
     if listed.session is not None and listed.session != session:
-        raise InputError(f"{reference} names a page of session {listed.session!r}, and this is {session!r}")
+        raise InputError(
+            f"{reference} names a page of session {listed.session!r}, and this is {session!r}", code="other-session"
+        )
     moment = {k: v for k in ("turn", "call", "position") if (v := getattr(listed, k)) is not None}
     if moment:
         when = as_of(**moment)
@@ -31,10 +35,13 @@ def resolved(ns: Namespace, lane: Branch, session: str, reference: str | int, wh
     number = _page(lane, listed.page)
     if number is None:
         raise UnknownError(
-            f"there is no page {listed.page!r} in session {session!r}; {_nearest(ns, lane, listed.page)}"
+            f"there is no page {listed.page!r} in session {session!r}; {_nearest(ns, lane, listed.page)}",
+            code="no-page",
         )
     if number > found.position:
-        raise UnknownError(f"{page_name(number)} was created at position {number}, after {when} of {session!r}")
+        raise UnknownError(
+            f"{page_name(number)} was created at position {number}, after {when} of {session!r}", code="page-came-later"
+        )
     return number, found
 
 

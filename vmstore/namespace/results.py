@@ -212,7 +212,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Diff(msgspec.Struct, frozen=True):
-    """What changed between two contexts, from `before` to `after`."""
+    """Changes between two contexts, from `before` to `after`."""
 
     before: Basis
     after: Basis
@@ -306,7 +306,7 @@ class CallInfo(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What came back for one call.
+    """The response to one call.
 
     `body` is the response, equal in every field to what was handed in, where `fidelity` is
     recorded; None where nothing or an exception came. Where it is derived, `rule` says by which:
@@ -357,7 +357,7 @@ def to_json(answer: Any) -> Any:
 
 
 class FaultAnswer(msgspec.Struct, frozen=True):
-    """What came of asking for a page: `content` is what the prompt shows of it now, at `level`, in `tokens`.
+    """Answer to a page fault: `content` is the form in the prompt now, at `level`, in `tokens`.
 
     `number` is the page's position, 0 where there is none. `came` says whether it had to be brought in
     or shown in fuller form, `evicted` what left for it.

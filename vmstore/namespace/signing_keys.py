@@ -58,9 +58,13 @@ def read_key(path: str | os.PathLike[str]) -> SigningKey:
     try:
         secret = serialization.load_pem_private_key(content, None)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{file} holds no secret key ({error}); `vmstore seal --new-key` writes one") from error
+        raise InputError(
+            f"{file} holds no secret key ({error}); `vmstore seal --new-key` writes one", code="not-a-key"
+        ) from error
     if not isinstance(secret, ed25519.Ed25519PrivateKey):
-        raise InputError(f"{file} holds a key of another kind than Ed25519; `vmstore seal --new-key` writes one")
+        raise InputError(
+            f"{file} holds a key of another kind than Ed25519; `vmstore seal --new-key` writes one", code="not-a-key"
+        )
     return SigningKey(secret)
 
 
@@ -74,14 +78,17 @@ def write_secret(path: Path, content: bytes) -> None:
 
 
 def read_secret(file: Path, remedy: str) -> bytes:
-    """What a file with a secret holds; raises InputError where it cannot be read, or others may."""
+    """Reads a secret's file; raises InputError where it cannot be read, or others may read it."""
     try:
         others = stat.S_IMODE(file.stat().st_mode) & 0o077
         content = read_within(file, KEY_BYTES_MAX)
     except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}); {remedy}") from error
+        raise InputError(f"{file} cannot be read ({error.strerror}); {remedy}", code="unreadable-key") from error
     if others:
-        raise InputError(f"others than you may read or change {file}, which holds a secret key; run `chmod 600 {file}`")
+        raise InputError(
+            f"others than you may read or change {file}, which holds a secret key; run `chmod 600 {file}`",
+            code="key-in-the-open",
+        )
     return content
 
 
@@ -97,13 +104,14 @@ def public_key(given: str | os.PathLike[str]) -> bytes:
     if len(found) != PUBLIC_BYTES:
         raise InputError(
             f"{str(given)[:80]} is no public key: neither 64 hex digits nor a file of them, as `vmstore seal --new-key`"
-            " writes beside the secret"
+            " writes beside the secret",
+            code="not-a-key",
         )
     return found
 
 
 def _cryptography() -> tuple[Any, Any]:
-    """What keys are made of, loaded where one is made or read."""
+    """Loads the module that makes keys, when one is made or read."""
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519

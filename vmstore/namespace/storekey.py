@@ -30,5 +30,7 @@ def read_store_key(path: str | os.PathLike[str], ids: IdSource) -> KeyAtHand:
     except ValueError:
         secret = b""
     if len(secret) != KEY_BYTES:
-        raise InputError(f"{file} holds no store key, which is 64 hex digits; {REMEDY.format('FILE')}")
+        raise InputError(
+            f"{file} holds no store key, which is 64 hex digits; {REMEDY.format('FILE')}", code="not-a-store-key"
+        )
     return KeyAtHand(secret, ids)

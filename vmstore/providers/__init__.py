@@ -101,7 +101,8 @@ def take_reply(shape: Shape, response: Any) -> ReplyDraft:
     if not isinstance(body, dict):
         raise InputError(
             f"a response is a {type(response).__name__}; pass the provider's response, a list of "
-            "its stream's parts, an exception or None"
+            "its stream's parts, an exception or None",
+            code="not-a-response",
         )
     if "content" in body and "role" in body and "type" not in body:
         # The bare message, which is all some agents keep.
@@ -133,7 +134,9 @@ def assembled(shape: Shape, parts: Sequence[Any]) -> tuple[Shape, dict[str, Any]
     for n, chunk in enumerate(chunks):
         if not isinstance(chunk, dict):
             kind = type(parts[n]).__name__
-            raise InputError(f"stream part {n} is a {kind}; pass the parts as the provider sent them")
+            raise InputError(
+                f"stream part {n} is a {kind}; pass the parts as the provider sent them", code="not-a-stream-part"
+            )
     shape = next((found for chunk in chunks if (found := shape_of_body(chunk)) is not None), shape)
     body, ended = ASSEMBLERS[shape](chunks)
     return shape, body, ended

@@ -54,7 +54,7 @@ def _convert(value: Any, where: str, levels: int) -> Any:
     if isinstance(value, float):
         return _finite(float(value), where)
     if not levels:
-        raise InputError(f"{_place(where)} is nested over {LEVELS_MAX} levels deep; flatten it")
+        raise InputError(f"{_place(where)} is nested over {LEVELS_MAX} levels deep; flatten it", code="too-deep")
     if isinstance(value, Mapping):
         return _mapping(value, where, levels - 1)
     if isinstance(value, (list, tuple)):
@@ -66,7 +66,10 @@ def _mapping(value: Mapping[Any, Any], where: str, levels: int) -> dict[str, Any
     taken = {}
     for key, item in value.items():
         if not isinstance(key, str):
-            raise InputError(f"{_place(where)} has the key {key!r} of type {type(key).__name__}; JSON keys are strings")
+            raise InputError(
+                f"{_place(where)} has the key {key!r} of type {type(key).__name__}; JSON keys are strings",
+                code="not-json",
+            )
         if not absent(item):
             taken[str.__str__(key)] = _convert(item, f"{where}.{key}" if where else key, levels)
     return taken
@@ -74,7 +77,9 @@ def _mapping(value: Mapping[Any, Any], where: str, levels: int) -> dict[str, Any
 
 def _finite(value: float, where: str) -> float:
     if not math.isfinite(value):
-        raise InputError(f"{_place(where)} is {value}, which JSON cannot say; use null or a finite number")
+        raise InputError(
+            f"{_place(where)} is {value}, which JSON cannot say; use null or a finite number", code="not-json"
+        )
     return value
 
 
@@ -90,12 +95,14 @@ def _unwrapped(value: Any, where: str) -> Any:
         except Exception as error:  # foreign code: whatever it raises, the value cannot be taken
             raise InputError(
                 f"{_place(where)}, a {type(value).__name__}, cannot be turned into JSON: {error}; "
-                "pass plain dicts and lists"
+                "pass plain dicts and lists",
+                code="not-json",
             ) from error
         if isinstance(opened, Mapping):
             return opened
     raise InputError(
-        f"{_place(where)} is {_kind(value)}, which is not JSON; pass dicts, lists, strings, numbers, booleans or null"
+        f"{_place(where)} is {_kind(value)}, which is not JSON; pass dicts, lists, strings, numbers, booleans or null",
+        code="not-json",
     )
 
 

@@ -88,7 +88,9 @@ def shape_of(request: Mapping[str, Any]) -> Shape:
     if "input" in request or isinstance(request.get("prompt"), Mapping) or "previous_response_id" in request:
         return Shape.RESPONSES
     keys = ", ".join(sorted(map(str, request))[:8]) or "none"
-    raise InputError(f"a request has no key that holds its messages; expected {EXPECTED}, got: {keys}")
+    raise InputError(
+        f"a request has no key that holds its messages; expected {EXPECTED}, got: {keys}", code="no-messages"
+    )
 
 
 def _is_anthropic(request: Mapping[str, Any]) -> bool:
@@ -140,7 +142,7 @@ def shape_of_body(body: Mapping[str, Any]) -> Shape | None:
 def split_request(request: Mapping[str, Any], shape: Shape | None = None) -> Split:
     """Takes a request's messages out, at no cost per message; `shape` where the caller knows it."""
     if not isinstance(request, Mapping):
-        raise InputError(f"a request is a {type(request).__name__}; pass a dict with {EXPECTED}")
+        raise InputError(f"a request is a {type(request).__name__}; pass a dict with {EXPECTED}", code="not-a-request")
     shape = shape_of(request) if shape is None else shape
     taken: Taken = {}
     messages: list[tuple[Slot, Any]] = []
@@ -180,7 +182,9 @@ def _take_messages(
         taken[key,] = (slot, VALUE)
         messages.append((slot, value))
     elif not (shape is Shape.RESPONSES and (value is None or absent(value))):
-        raise InputError(f"a request's `{key}` is of type {type(value).__name__}; expected {EXPECTED}")
+        raise InputError(
+            f"a request's `{key}` is of type {type(value).__name__}; expected {EXPECTED}", code="no-messages"
+        )
 
 
 def _is_single(shape: Shape, value: Any) -> bool:

@@ -85,7 +85,10 @@ class Redactor(Mask):
         """RefusedError where a name holds something to be hidden: by its placeholder nobody would find it."""
         found = self.found(text)
         if found:
-            raise RefusedError(f"{what} {_holds(found)}, and this session is not to hold such; give another one")
+            raise RefusedError(
+                f"{what} {_holds(found)}, and this session is not to hold such; give another one",
+                code="hides-in-a-name",
+            )
 
     def _inner(self, where: str, part: Any) -> str:
         return f"{where}[{part}]" if isinstance(part, int) else f"{where}.{part}"
@@ -94,7 +97,8 @@ class Redactor(Mask):
         if found and self.policy is Redaction.REFUSE:
             raise RefusedError(
                 f"{where} {_holds(found)}, and the session refuses that (redaction = refuse): nothing was written; "
-                "take it out, or let the session mask such with redaction='mask'"
+                "take it out, or let the session mask such with redaction='mask'",
+                code="hides-in-a-content",
             )
         if found and self._templates:
             self._recognise(text, found)

@@ -137,7 +137,8 @@ class Redecision:
             raise InputError(
                 f"a budget of {state.settings.l0_tokens_max:,} tokens cannot hold {', '.join(pinned[:3])}"
                 f"{' and more' if len(pinned) > 3 else ''}, {_corrected(state, state.pinned):,} tokens that are pinned"
-                f"{beside}; give a larger one"
+                f"{beside}; give a larger one",
+                code="pins-over-budget",
             )
 
     def _packed(self, pack: m.Pack) -> m.Pack:

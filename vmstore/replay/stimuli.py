@@ -155,7 +155,9 @@ def round_of(commit: RecordedCommit) -> StimulusCommit:
         if isinstance(mutation, m.Settings)
     }
     if any(isinstance(settings, ErasedContent) for settings in settings_by_position.values()):
-        raise ErasedError("the settings of this session were erased, so nothing of it can be decided again")
+        raise ErasedError(
+            "the settings of this session were erased, so nothing of it can be decided again", code="settings-erased"
+        )
     labels = ((position, mutation.labels) for position, mutation in commit.mutations if isinstance(mutation, m.Create))
     about = ((position, tagged(commit.cell(position, ref))) for position, ref in labels if ref is not None)
     return StimulusCommit(
@@ -172,7 +174,8 @@ def stimuli(session: str, commits: Iterable[RecordedCommit]) -> Stimuli:
     if not any(found.settings for found in rounds):
         raise InputError(
             f"session {session!r} was recorded as it was and never had a budget, so there is nothing to decide again; "
-            "import it with --vm budget=TOKENS"
+            "import it with --vm budget=TOKENS",
+            code="no-budget",
         )
     forms: dict[tuple[int, int], dict[int, RecordedForm]] = {}
     for found in rounds:

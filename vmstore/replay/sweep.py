@@ -71,7 +71,8 @@ class Results:
                 line = msgspec.json.decode(text, type=ResultLine)
             except msgspec.DecodeError as error:
                 raise InputError(
-                    f"{path}, line {nth}, is no result of a sweep ({error}); name another file, or move this one away"
+                    f"{path}, line {nth}, is no result of a sweep ({error}); name another file, or move this one away",
+                    code="not-a-result",
                 ) from error
             self._runs[Task(line.session, line.position, line.changed).key] = line.run
         if whole < len(content):

@@ -60,7 +60,8 @@ class WorkerProcess(Generic[Task, Answer]):
     def _gone(self) -> StoreError:
         code = self._process.wait()
         return StoreError(
-            f"a process that helped ended with {code} before it answered; free some memory, or let one process do it"
+            f"a process that helped ended with {code} before it answered; free some memory, or let one process do it",
+            code="worker-ended",
         )
 
     def end(self) -> None:

@@ -83,7 +83,7 @@ def drop(store: Erasable, name: str) -> None:
     """Takes a rule away; UnknownError names those there are."""
     there = [rule.name for rule in rules(store)]
     if name not in there:
-        raise UnknownError(f"there is no rule {name!r}; {store._ns.nearest(name, there)}")
+        raise UnknownError(f"there is no rule {name!r}; {store._ns.nearest(name, there)}", code="no-rule")
     _say(store, name, None)
 
 
@@ -94,7 +94,7 @@ def apply(store: Erasable, *, dry_run: bool = False, key: SigningKey | None = No
     """
     stated, ns = rules(store), store._ns
     if not stated:
-        raise InputError("there is no rule how long to keep contents; state one with --keep 90d")
+        raise InputError("there is no rule how long to keep contents; state one with --keep 90d", code="no-rule")
     found: list[DueErasures] = []
 
     def choose() -> DueErasures:

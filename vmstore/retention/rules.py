@@ -60,7 +60,9 @@ def span(text: str) -> int:
     """A time like `90d`, `12h`, `6w` or `2y` in microseconds; InputError where it is none."""
     found = _SPAN.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
-        raise InputError(f"{text!r:.40} is no time to keep something; give a number and h, d, w or y, like 90d")
+        raise InputError(
+            f"{text!r:.40} is no time to keep something; give a number and h, d, w or y, like 90d", code="not-a-period"
+        )
     return int(found[1]) * UNITS_US[found[2]]
 
 

@@ -44,11 +44,13 @@ class RetractionCause(msgspec.Struct, frozen=True):
         parts = self._given_words()
         if len(parts) != 1:
             named = " and ".join(word for word, _ in parts) or "nothing"
-            raise InputError(f"{named} was named as the cause; name one: a page, a session, an actor or a tool")
+            raise InputError(
+                f"{named} was named as the cause; name one: a page, a session, an actor or a tool", code="no-cause"
+            )
         if not all(isinstance(text, str) and text for text in (parts[0][1], self.in_session or "s")):
             raise InputError(f"{parts[0][1]!r:.60} names no {parts[0][0]}; give its name")
         if self.session is not None and self.in_session is not None:
-            raise InputError("a session is a cause as a whole; leave in_session out")
+            raise InputError("a session is a cause as a whole; leave in_session out", code="whole-session")
         return self
 
 
@@ -81,13 +83,15 @@ def _key(ns: Namespace, session: str) -> int:
     key = ns.key(session_name(session))
     if key is None:
         names = [row[0] for row in ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
-        raise UnknownError(f"there is no session {session!r}; {ns.nearest(session, names)}")
+        raise UnknownError(f"there is no session {session!r}; {ns.nearest(session, names)}", code="no-session")
     return key
 
 
 def _named(ns: Namespace, name: str, what: str, made: dict[str, set[Made]]) -> set[Made]:
     if name not in made:
-        raise UnknownError(f"no page here was made by {what} {name!r:.60}; {ns.nearest(name, sorted(made))}")
+        raise UnknownError(
+            f"no page here was made by {what} {name!r:.60}; {ns.nearest(name, sorted(made))}", code="no-cause"
+        )
     return made[name]
 
 

@@ -261,7 +261,9 @@ def _name(ns: Namespace, session: int) -> str:
 
 def _check(reason: str) -> None:
     if not isinstance(reason, str) or not reason.isprintable() or not 0 < len(reason) <= REASON_CHARS_MAX:
-        raise InputError(f"{reason!r:.60} is no reason: a text of 1 to {REASON_CHARS_MAX} printable characters is")
+        raise InputError(
+            f"{reason!r:.60} is no reason: a text of 1 to {REASON_CHARS_MAX} printable characters is", code="not-a-text"
+        )
 
 
 _BORN = "SELECT page, type, hint FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"

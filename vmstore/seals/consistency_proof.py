@@ -36,7 +36,9 @@ def growth(log: Log, earlier: Seal, later: Seal) -> bytes:
     for head in earlier.heads:
         leaves = made.get(head.uid, [])[: ends.get(head.uid, 0)]
         if len(leaves) < head.commits:
-            raise CorruptError(f"session {head.uid.hex()} has not grown: the log or the later seal lacks some of it")
+            raise CorruptError(
+                f"session {head.uid.hex()} has not grown: the log or the later seal lacks some of it", code="not-grown"
+            )
         proofs.append([head.uid.hex(), [node.hex() for node in Tree(leaves).growth(head.commits)]])
     proof = json.dumps([KIND, earlier.root.hex(), later.root.hex(), proofs], separators=(",", ":")).encode() + b"\n"
     check_growth(earlier, later, proof)
@@ -58,7 +60,7 @@ def check_growth(earlier: Seal, later: Seal, proof: bytes) -> None:
             raise ValueError("it is not about the sessions of the earlier seal")
         _compare(earlier, later, ways)
     except (ValueError, TypeError, RecursionError) as error:
-        raise CorruptError(f"nothing shows that one seal grew into the other: {error}") from error
+        raise CorruptError(f"nothing shows that one seal grew into the other: {error}", code="other-seals") from error
 
 
 def _compare(earlier: Seal, later: Seal, ways: Mapping[bytes, Sequence[bytes]]) -> None:

@@ -121,7 +121,7 @@ def read(content: bytes, key: bytes | None = None) -> Seal:
         if not signed(seal.key, seal.signing, seal.signature):
             raise ValueError("its signature does not hold")
     except WRONG as error:
-        raise CorruptError(f"this is no sound seal ({error}); use another copy of it") from error
+        raise CorruptError(f"this is no sound seal ({error}); use another copy of it", code="not-a-seal") from error
     return seal
 
 

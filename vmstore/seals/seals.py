@@ -59,9 +59,9 @@ def seal(
     signer = key if isinstance(key, SigningKey) else read_key(key)
     folder = None if store.folder is None else folder_of(store.folder)
     if folder is None and out is None:
-        raise InputError("a store in memory has no folder of seals beside it; name a file")
+        raise InputError("a store in memory has no folder of seals beside it; name a file", code="in-memory")
     if out is None and isinstance(store._ns.let.lent_log, LentLog):
-        raise RefusedError("the seals of a region lie with who keeps it; name a file of your own")
+        raise RefusedError("the seals of a region lie with who keeps it; name a file of your own", code="region-seals")
     earlier = next(seals_in(folder, _name(store), last=True), None) if folder is not None else None
     made = sealed(
         _followed(store._ns.let.lent_log, earlier, progress), (clock or SystemClock()).now(), signer.public, signer.sign
@@ -115,13 +115,16 @@ def _followed(log: Log, earlier: Seal | None, progress: Progress | None) -> Hist
             progress(min(batch[-1].ordinal, total), total)
     if check.problems:
         found = check.problems[0]
-        raise CorruptError(f"{found.where}: {found.what}; what is broken is not sealed, run `vmstore verify`")
+        raise CorruptError(
+            f"{found.where}: {found.what}; what is broken is not sealed, run `vmstore verify`", code="not-sound"
+        )
     if histories.first is None:
-        raise RefusedError("the namespace holds no session yet, so there is nothing to seal")
+        raise RefusedError("the namespace holds no session yet, so there is nothing to seal", code="nothing-to-seal")
     for broken in earlier.problems(histories) if earlier is not None else ():
         raise RefusedError(
             f"the seal before holds no longer, {broken.where}: {broken.what}; put back what is missing, or, where you "
-            "know why it is, move the seals away and seal again"
+            "know why it is, move the seals away and seal again",
+            code="seal-broken",
         )
     return histories
 

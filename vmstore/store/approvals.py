@@ -53,11 +53,17 @@ def approve(
     if not kinds:
         raise InputError("name what may leave without masks: jsonl, parquet, sqlite, html or all")
     if not isinstance(who, str) or not 0 < len(who) <= WHO_CHARS_MAX or not who.isprintable():
-        raise InputError(f"{who!r:.40} says nobody: who lifts redaction is a text of 1 to {WHO_CHARS_MAX} characters")
+        raise InputError(
+            f"{who!r:.40} says nobody: who lifts redaction is a text of 1 to {WHO_CHARS_MAX} characters",
+            code="not-a-text",
+        )
     within("until", until_us)
     ns = store._ns
     if granted and until_us is not None and until_us <= ns.clock.now():
-        raise InputError(f"until {until_us} is over already, so nothing would leave without masks; name a later time")
+        raise InputError(
+            f"until {until_us} is over already, so nothing would leave without masks; name a later time",
+            code="over-already",
+        )
     with ns.lock:
         listed = [sessions] if isinstance(sessions, str) else sessions
         names = [info.session for info in store.sessions()] if listed is None else list(listed)

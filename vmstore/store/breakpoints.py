@@ -54,7 +54,9 @@ def _until(query: Callable[..., Any], session: SessionHost, text: str, after: in
     with ns.asking():
         end = session.info().position
         if after is not None and not 0 <= after <= end:
-            raise UnknownError(f"session {session.name!r} has no position {after}; its last is {end}")
+            raise UnknownError(
+                f"session {session.name!r} has no position {after}; its last is {end}", code="no-position"
+            )
         wanted = predicate(text)
         statement = wanted.first(after or None)
         try:

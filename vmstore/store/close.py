@@ -16,14 +16,18 @@ def close(namespace: Namespace, session: int, status: str, reason: str | None, a
     ends = Standing.of(status) if isinstance(status, str) else None
     if ends not in ENDINGS:
         words = " or ".join(ending.word for ending in ENDINGS)
-        raise UnknownError(f"a session does not end {status!r:.40}; it is {words}")
+        raise UnknownError(f"a session does not end {status!r:.40}; it is {words}", code="no-status")
     if reason is not None and (not isinstance(reason, str) or not 0 < len(reason.strip()) <= REASON_CHARS_MAX):
-        raise InputError(f"{reason!r:.60} is no reason: a text of 1 to {REASON_CHARS_MAX} characters is")
+        raise InputError(
+            f"{reason!r:.60} is no reason: a text of 1 to {REASON_CHARS_MAX} characters is", code="not-a-text"
+        )
     batch = namespace.engine.batch(session)
     namespace.follow()
     info = namespace.session_info(session)
     if info.status == ends.word:
-        raise InputError(f"session {info.session!r} is {ends.word} already; a later message takes it up again")
+        raise InputError(
+            f"session {info.session!r} is {ends.word} already; a later message takes it up again", code="closed-already"
+        )
     reason_cell = None if reason is None else batch.cell(reason.encode("utf-8", "backslashreplace"))
     batch.add(Close(int(ends), reason_cell))
     batch.commit(namespace.clock.now() if at is None else at)

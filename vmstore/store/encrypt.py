@@ -75,7 +75,7 @@ def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: st
     old, new = _needed(key), _needed(new_key)
     folder = find(Path(path), namespace, create=False)
     if not encrypted(folder):
-        raise StoreError(f"{folder} is not encrypted; `vmstore encrypt` does that")
+        raise StoreError(f"{folder} is not encrypted; `vmstore encrypt` does that", code="not-encrypted")
     keyring = Keyring(folder / KEYS, old, SystemIds())
     try:
         if (folder / ARCHIVE).is_dir():  # first, as after a kill only the old key says what they are
@@ -98,13 +98,16 @@ def _begin(folder: Path, store_key: StoreKey) -> None:
     if now == HALF_ENCRYPTED_FORMAT:
         return
     if now == ENCRYPTED_FORMAT:
-        raise StoreError(f"{folder} is encrypted already; `vmstore rekey` changes its key")
+        raise StoreError(f"{folder} is encrypted already; `vmstore rekey` changes its key", code="encrypted-already")
     with open_store(folder.parent, namespace=folder.name) as store:
         archived = archived_sessions(store)
         problems = [problem for problem in store.verify(views=False).problems if problem.kind != UNREADABLE]
     if problems:
         first = problems[0]
-        raise CorruptError(f"{folder} cannot be encrypted: {first.kind}, {first.where}: {first.what}; mend that first")
+        raise CorruptError(
+            f"{folder} cannot be encrypted: {first.kind}, {first.where}: {first.what}; mend that first",
+            code="not-sound",
+        )
     if archived:
         raise RefusedError(
             f"session {next(iter(archived))!r} of {folder} is archived, and an archive is not encrypted; bring what is "

@@ -68,7 +68,7 @@ class Lineage:
             lane = self._session._lane()
             number, when = self._session._resolve(lane, page, Head())
             if depth is not None and (type(depth) is not int or depth < 1):
-                raise InputError(f"depth {depth!r} is no number of steps from 1 up")
+                raise InputError(f"depth {depth!r} is no number of steps from 1 up", code="not-a-limit")
             wanted = None if kinds is None else [_kind(word) for word in kinds]
             edges = walk(lane, number, when.position, up=up, depth=depth, kinds=wanted)
             return relations(lane, self._session._ns.log, edges, when.position, up=up)
@@ -90,5 +90,5 @@ def _kind(word: str) -> int:
     kind = LinkKind.of(word)
     if kind is None:
         words = ", ".join(k.word for k in LinkKind)
-        raise UnknownError(f"there is no kind of link {word!r}; the kinds are {words}")
+        raise UnknownError(f"there is no kind of link {word!r}; the kinds are {words}", code="no-kind-of-link")
     return int(kind)

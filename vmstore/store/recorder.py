@@ -110,7 +110,8 @@ class CallRecorder:
         if in_force(Branch(self._ns.views, key), position) is not None:
             raise RefusedError(
                 "this session manages its memory, so its prompts are its own: tell it what happens with user, "
-                "assistant and tool, or record under another name"
+                "assistant and tool, or record under another name",
+                code="manages-its-memory",
             )
         return position, conversation
 
@@ -131,7 +132,9 @@ class CallRecorder:
         if row is None:
             return None
         if row[0] != f"{request_id}\n{asked.payload(hides=hides).hex()}":
-            raise ConflictError(f"request id {request_id!r} was used for another call; use a new one")
+            raise ConflictError(
+                f"request id {request_id!r} was used for another call; use a new one", code="request-id-used"
+            )
         call = self._ns.views.execute(
             "SELECT call, turn, position FROM calls WHERE session = ? AND position >= ? ORDER BY position LIMIT 1",
             (key, row[1]),
@@ -221,7 +224,9 @@ def _nano(dollars: float) -> int:
 def _request_id(request_id: str) -> str:
     """A request id, refused where the log could not find it again."""
     if not isinstance(request_id, str) or not request_id or not request_id.isprintable():
-        raise InputError(f"{request_id!r:.40} cannot be a request id: a text of printable characters can")
+        raise InputError(
+            f"{request_id!r:.40} cannot be a request id: a text of printable characters can", code="not-a-name"
+        )
     return request_id
 
 

@@ -98,7 +98,7 @@ def checked(ns: Namespace, key: int, name: str) -> ReplayCheck:
 def kept(ns: Namespace, key: int, name: str, changed: Mapping[str, Any], new: str) -> Run:
     """Stores a what-if as a session of its own."""
     if ns.key(session_name(new)) is not None:
-        raise ConflictError(f"there is a session {new!r} already; keep it under another name")
+        raise ConflictError(f"there is a session {new!r} already; keep it under another name", code="name-taken")
     found, shorten = stimuli_of(ns, key, name)
 
     def write() -> Run:

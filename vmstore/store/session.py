@@ -233,10 +233,12 @@ class Session(Aliased):
             if row[1] == (level or 0)
         ]
         if not rows:
-            raise UnknownError(f"{page_name(number)} has no content at level {level}; level 0 always has")
+            raise UnknownError(
+                f"{page_name(number)} has no content at level {level}; level 0 always has", code="no-such-level"
+            )
         _, _, cell, commitment = max(rows)
         if cell is None:
-            raise UnknownError(f"{page_name(number)} is opaque: its source never held its content")
+            raise UnknownError(f"{page_name(number)} is opaque: its source never held its content", code="opaque")
         return SealedCell(cell, commitment)
 
     def search(

@@ -36,7 +36,7 @@ class Sessions:
             names = [
                 row[0] for row in self._ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")
             ]
-            raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
+            raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}", code="no-session")
         session, runtime = Session(self._ns, self._recording, key, name), self._ns.live.get(key)
         managed = runtime is not None and runtime.state.settings is not None
         if managed or in_force(session._lane(), NEVER) is not None:
@@ -88,7 +88,8 @@ class Sessions:
                 if text is not None and text != known:
                     raise ConflictError(
                         f"session {info.session!r} began with {word} {known!r}, which stays; "
-                        f"leave {word} out, or open another session for {text!r}"
+                        f"leave {word} out, or open another session for {text!r}",
+                        code="other-user",
                     )
 
     def _configure(self, key: int, policy: Redaction) -> None:

@@ -320,14 +320,20 @@ class Store(Aliased):
         if format == BUNDLE or (format is None and is_bundle(file)):
             if redaction is not None or uses:
                 word = "uses" if redaction is None else "redaction"
-                raise InputError(f"{file} is a bundle, which is taken in as it was exported; leave {word} out")
+                raise InputError(
+                    f"{file} is a bundle, which is taken in as it was exported; leave {word} out",
+                    code="bundle-as-it-is",
+                )
             with self._ns.lock:
                 self._recording.forget()
                 name = None if session is None else session_name(session)
                 return import_bundle(self._ns, file, name=name, exact=exact, progress=progress, agreed=agreed)
         policy = None if redaction is None else policy_of(redaction)
         if exact:
-            raise InputError(f"{file} is no vmstore bundle, and only those can be taken in exactly; leave exact out")
+            raise InputError(
+                f"{file} is no vmstore bundle, and only those can be taken in exactly; leave exact out",
+                code="not-a-bundle",
+            )
         reading = read(file, format)
         with self._ns.lock:
             self._recording.forget()
@@ -362,7 +368,7 @@ class Store(Aliased):
             chosen = [info.session for info in self.sessions()] if names is None else list(names)
             portions = portions_of(self._ns, chosen, when)
         if exact and format != "jsonl":
-            raise InputError(f"only a bundle can be exact, and {format} is none; leave exact out")
+            raise InputError(f"only a bundle can be exact, and {format} is none; leave exact out", code="not-a-bundle")
         return export(self._ns, target, portions, format, progress, hide=redact and not exact)
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
@@ -406,7 +412,9 @@ class Store(Aliased):
         from vmstore.maintenance.embeddings import EmbeddingRun, sessions_to_embed
 
         if (embedder := self._ns.embedder) is None:
-            raise InputError("no embedder was handed in: set `store.embedder`; see specs/embeddings.md")
+            raise InputError(
+                "no embedder was handed in: set `store.embedder`; see specs/embeddings.md", code="no-embedder"
+            )
         run_options: dict[str, Any] = {"batch": batch, "quantisation": quantisation, "timeout_s": timeout_s}
         run = EmbeddingRun(self._ns, embedder, progress=progress, **run_options)
         return run.over(sessions_to_embed(self, sessions), inherited=inherited, limit=limit)

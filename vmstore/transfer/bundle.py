@@ -148,7 +148,8 @@ def _check_recorded(projection: Projection, portion: Portion, commit: Commit) ->
         if cell.erased and (position := erased_at(projection.log, projection.db, commit.cell + index)) > portion.upto:
             raise RefusedError(
                 f"session {portion.name!r} lost contents by an erasure recorded at position {position}, after what is "
-                f"exported of it; name {portion.name!r} too, without a moment and from its store, or leave --exact out"
+                f"exported of it; name {portion.name!r} too, without a moment and from its store, or leave --exact out",
+                code="erased-after-the-cut",
             )
 
 
@@ -162,13 +163,16 @@ class Reader:
         self.done = 0  # bytes read
         begins = file.read(len(BEGINS))  # what is no bundle may have lines without end
         if begins != BEGINS:
-            raise InputError(f"{name} is no vmstore bundle; `vmstore export STORE --out FILE` writes one")
+            raise InputError(
+                f"{name} is no vmstore bundle; `vmstore export STORE --out FILE` writes one", code="not-a-bundle"
+            )
         line = self._line(begins)
         version = line[len(BEGINS) :].partition(b",")[0]
         if version != str(VERSION).encode():
             raise InputError(
                 f"{name} is a bundle of version {version[:20].decode('ascii', 'replace')}, this vmstore reads version "
-                f"{VERSION}; install the vmstore that wrote it, or export it there again"
+                f"{VERSION}; install the vmstore that wrote it, or export it there again",
+                code="newer-format",
             )
         try:
             self.sessions = _decode_first(line).sessions
@@ -213,7 +217,9 @@ class Reader:
             raise self._damaged("it continues after its last line")
 
     def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self._name} is damaged: {why}; nothing was taken from it, export it again")
+        return InputError(
+            f"{self._name} is damaged: {why}; nothing was taken from it, export it again", code="bundle-damaged"
+        )
 
 
 def readable(mutations: list[AnyMutation]) -> msgspec.Raw:

@@ -45,7 +45,9 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return regular(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}; give the path of a bundle") from error
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}; give the path of a bundle", code="unreadable-file"
+        ) from error
 
 
 def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> Bundle:
@@ -62,7 +64,8 @@ def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> B
         except (ConflictError, CorruptError) as error:  # of the log of its own, which holds each against its head
             raise InputError(
                 f"{path} is damaged: a commit in it does not follow the one before; nothing was taken from it, "
-                "export it again"
+                "export it again",
+                code="bundle-damaged",
             ) from error
 
     def proving(done: int, of: int) -> None:
@@ -72,12 +75,21 @@ def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> B
     _, problems = gathering.prove(proving)
     if problems:
         kind, where, what = problems[0]
-        raise InputError(f"{path} is damaged: {kind}, {where}: {what}; nothing was taken from it, export it again")
+        raise InputError(
+            f"{path} is damaged: {kind}, {where}: {what}; nothing was taken from it, export it again",
+            code="bundle-damaged",
+        )
     stated = [(session.name, session.uid, session.upto) for session in reader.sessions]
     if stated != [(session.name, session.uid, session.position) for session in gathering.sessions()]:
-        raise InputError(f"{path} is damaged: its first line lists other sessions than it holds; export it again")
+        raise InputError(
+            f"{path} is damaged: its first line lists other sessions than it holds; export it again",
+            code="bundle-damaged",
+        )
     if any(session.hidden == Open.CHARTER for session in gathering.sessions()):
-        raise InputError(f"{path} holds the own session of another namespace, whose grants are none here; leave it out")
+        raise InputError(
+            f"{path} holds the own session of another namespace, whose grants are none here; leave it out",
+            code="foreign-grants",
+        )
     return Bundle(str(path), reader.sessions, gathering)
 
 
@@ -87,7 +99,8 @@ def take_exact(engine: Engine, bundle: Bundle) -> list[Ingested]:
         if inside.asked and foreign.hidden and _key(engine, "uid", foreign.uid) is None:
             raise InputError(
                 f"{bundle.name} holds session {inside.name!r} up to where its own import was not complete, so nobody "
-                "would see it; import it without --exact, or export all of it"
+                "would see it; import it without --exact, or export all of it",
+                code="import-unfinished",
             )
     return adopt(engine, bundle.gathering)
 
@@ -95,7 +108,10 @@ def take_exact(engine: Engine, bundle: Bundle) -> list[Ingested]:
 def take_anew(engine: Engine, bundle: Bundle, name: str | None) -> list[Ingested]:
     """Writes the sessions of a bundle as new ones; one that was written from the same commits before stays as it is."""
     if name is not None and sum(session.asked for session in bundle.sessions) != 1:
-        raise InputError(f"{bundle.name} holds {len(bundle.sessions)} sessions, and one name cannot be all of theirs")
+        raise InputError(
+            f"{bundle.name} holds {len(bundle.sessions)} sessions, and one name cannot be all of theirs",
+            code="one-name-for-many",
+        )
     keys: dict[bytes, int] = {}
     taken = []
     for inside, foreign in zip(bundle.sessions, bundle.gathering.sessions(), strict=True):

@@ -32,7 +32,8 @@ def import_source(
     if shared > SHARED_MAX:
         raise InputError(
             f"{file} has {len(reading.tracks):,} sessions that share {shared:,} records, each read again for each; "
-            f"up to {SHARED_MAX:,} are taken: split the file"
+            f"up to {SHARED_MAX:,} are taken: split the file",
+            code="too-much-shared",
         )
     importer = Importer(ns.engine, reading, file, None if name is None else session_name(name), redaction)
     taken = importer.run(progress)

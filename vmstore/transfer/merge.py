@@ -91,7 +91,7 @@ def _check(target: Path, source: Path) -> None:
     if not is_archive(source):
         find(source, next(iter(namespaces(source)), "default") if source.is_dir() else "default", create=False)
     if target.resolve() == source.resolve():
-        raise InputError(f"{target} and {source} are one store; name another to merge from")
+        raise InputError(f"{target} and {source} are one store; name another to merge from", code="same-store")
 
 
 def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
@@ -102,13 +102,15 @@ def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
         kind, where, what = problems[0]
         raise CorruptError(
             f"{source} is not sound, so nothing was taken from it: {kind}, {where}: {what}; "
-            "`vmstore verify` names all problems"
+            "`vmstore verify` names all problems",
+            code="not-sound",
         )
     there.follow()
     if Erasures(there.log).beyond:
         raise RefusedError(
             f"{source} lost contents by an erasure that was recorded after it was archived, in the store it came from; "
-            "merge that one, or bring the session back there and archive it again"
+            "merge that one, or bring the session back there and archive it again",
+            code="erased-beside",
         )
     return ordinal
 

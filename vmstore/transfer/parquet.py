@@ -28,7 +28,9 @@ def write_parquet(out: Path, found: Iterable[Row]) -> int:
     try:
         import duckdb
     except ImportError as error:
-        raise InputError("a Parquet export needs duckdb; get it with: pip install duckdb") from error
+        raise InputError(
+            "a Parquet export needs duckdb; get it with: pip install duckdb", code="not-installed"
+        ) from error
     with beside(out) as part, naming(out), ExitStack() as stack:
         part.mkdir()
         lines = {table.name: stack.enter_context(tempfile.TemporaryFile()) for table in TABLES}
@@ -38,7 +40,9 @@ def write_parquet(out: Path, found: Iterable[Row]) -> int:
             for table in TABLES:
                 _convert(db, table, lines[table.name], part)
         except duckdb.Error as error:
-            raise StoreError(f"{out} could not be written ({error}); make room, or name another path") from error
+            raise StoreError(
+                f"{out} could not be written ({error}); make room, or name another path", code="not-written"
+            ) from error
         finally:
             db.close()
         for file in part.iterdir():

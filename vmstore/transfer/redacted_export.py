@@ -43,7 +43,7 @@ def artifact_of(word: str) -> Artifact:
     found = Artifact.of(word) if isinstance(word, str) else None
     if found is None:
         words = ", ".join(artifact.word for artifact in Artifact)
-        raise UnknownError(f"there is no artifact {word!r:.40}; there are {words}")
+        raise UnknownError(f"there is no artifact {word!r:.40}; there are {words}", code="no-artifact")
     return Artifact(found)
 
 

@@ -62,13 +62,16 @@ def check_end(lane: Branch, position: int, name: str) -> None:
     own = lane.stretches[0]
     if position <= own.low:
         raise RefusedError(
-            f"position {position} of {name!r} was written by the session it forked from; export that one up to there"
+            f"position {position} of {name!r} was written by the session it forked from; export that one up to there",
+            code="of-its-parent",
         )
     following = lane.db.execute(
         "SELECT min(last) FROM commits WHERE session = ? AND last >= ?", (own.session, min(position, NEVER))
     ).get
     if following != position:
-        raise RefusedError(f"position {position} of {name!r} is no commit end; the next one is {following}")
+        raise RefusedError(
+            f"position {position} of {name!r} is no commit end; the next one is {following}", code="within-a-commit"
+        )
 
 
 def commits_of(projection: Projection, portion: Portion) -> Iterator[Commit]:

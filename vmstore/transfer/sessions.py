@@ -46,7 +46,7 @@ def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
         key = ns.key(name)
         if key is None:
             known = [row[0] for row in ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
-            raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}")
+            raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}", code="no-session")
         if key == system_session.key_of(ns):
             raise InputError(f"{name!r} is the namespace's own session, which means nothing elsewhere; back it up")
         if isinstance(at, Head):
@@ -57,7 +57,7 @@ def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
             check_end(lane, position, name)
             wanted.append((key, position))
     if not wanted:
-        raise UnknownError("there is no session to export; record or import one first")
+        raise UnknownError("there is no session to export; record or import one first", code="nothing-to-export")
     return select(ns.views, wanted)
 
 
@@ -75,7 +75,7 @@ def export(
     A path appears when it is whole, a stream is written as it goes.
     """
     if format not in FORMATS:
-        raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}", code="no-format")
     words = lifted(ns, [portion.session for portion in portions], format) if hide else []
     hidden = MaskedCounts() if hide and not words else None
     if format == "jsonl":
@@ -85,7 +85,7 @@ def export(
                 projection, leaving = masked(ns, portions, hidden)
         return _exported(ns, portions, format, _write_lines(ns, out, projection, leaving, progress), hidden, words)
     if not isinstance(out, Path):
-        raise InputError(f"{format} is no stream; name the path it shall have")
+        raise InputError(f"{format} is no stream; name the path it shall have", code="not-a-stream")
 
     def made() -> Iterator[Row]:
         return ns.in_turns(rows(ns.projection, portions))
@@ -153,7 +153,9 @@ def import_bundle(
     What an exact one would do to sessions that are here happens where somebody agrees; else nothing is taken.
     """
     if exact and name is not None:
-        raise InputError("exact commits keep the name they were sealed with; leave --session out, or --exact")
+        raise InputError(
+            "exact commits keep the name they were sealed with; leave --session out, or --exact", code="keeps-its-name"
+        )
     engine, effects = ns.engine, list[str]()
     with _scratch(ns) as log:
         bundle = read_bundle(path, log, progress)

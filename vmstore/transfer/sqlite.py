@@ -26,7 +26,9 @@ def write_database(out: Path, found: Iterable[Row]) -> int:
     try:
         from sqlite_utils import Database
     except ImportError as error:
-        raise InputError("a SQLite export needs sqlite-utils; get it with: pip install sqlite-utils") from error
+        raise InputError(
+            "a SQLite export needs sqlite-utils; get it with: pip install sqlite-utils", code="not-installed"
+        ) from error
     with beside(out) as part, naming(out):
         import sqlite3
 
@@ -37,7 +39,9 @@ def write_database(out: Path, found: Iterable[Row]) -> int:
             finally:
                 db.close()
         except sqlite3.OperationalError as error:  # a full disk, mostly
-            raise StoreError(f"{out} could not be written ({error}); make room, or name another path") from error
+            raise StoreError(
+                f"{out} could not be written ({error}); make room, or name another path", code="not-written"
+            ) from error
         flush(part)
         return part.stat().st_size
 

@@ -1,4 +1,4 @@
-"""Who folds into a views file: of several processes the one that holds the lock beside it.
+"""Folding into a views file: of several processes, the one that holds the lock beside it.
 
 The lock is the operating system's, so a kill frees it. Its file says who holds it and how
 far they are; one who waits sees from it whether the holder still moves, and waits for no stopped one.

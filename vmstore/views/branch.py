@@ -33,7 +33,7 @@ class BranchRange(NamedTuple):
 
 
 class Branch:
-    """Who wrote which positions, as one session sees them; its own stretch first."""
+    """The branch of a session: which session wrote which positions, its own stretch first."""
 
     def __init__(self, db: apsw.Connection, session: int) -> None:
         self.db = db
@@ -45,7 +45,7 @@ class Branch:
         self.walks: dict[Any, Any] = {}
 
     def alone(self) -> Branch:
-        """What the session itself wrote, and nothing it inherited."""
+        """The branch without what the session inherited."""
         other = copy.copy(self)
         other.stretches, other.walks = self.stretches[:1], {}
         other._lows = self._lows[-1:]  # the other way round than stretches: its own is last
@@ -82,7 +82,7 @@ Way = tuple[list[BranchRange], list[int]]
 
 
 def _way(db: apsw.Connection, session: int) -> Way:
-    """How a session came to be. What it forked from never changes, so that of forks looked at last is kept."""
+    """The ancestry of a session. A parent's past never changes, so that of recent forks is cached."""
     kept = _KEPT.setdefault(db, {})
     way = kept.get(session)
     if way is None:
@@ -109,7 +109,7 @@ def _longer(db: apsw.Connection, session: int, kept: Mapping[int, Way]) -> list[
 
 
 def _lows(stretches: Sequence[BranchRange]) -> list[int]:
-    """Where stretches begin, the oldest first; one that holds nothing begins where the one after it does."""
+    """The first position of each stretch, oldest first; an empty stretch begins where the one after it does."""
     return list(accumulate((stretch.low for stretch in stretches), min))[::-1]
 
 

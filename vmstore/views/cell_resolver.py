@@ -173,7 +173,9 @@ class CellResolver:
             (_, _, cell, commitments), index = self._holding(commit.session, ref[0]), ref[1]
         found = commitments[index * COMMITMENT_BYTES : (index + 1) * COMMITMENT_BYTES]
         if len(found) != COMMITMENT_BYTES:
-            raise CorruptError(f"commit {commit.ordinal} names a cell that is not there; run `vmstore verify`")
+            raise CorruptError(
+                f"commit {commit.ordinal} names a cell that is not there; run `vmstore verify`", code="cell-missing"
+            )
         return cell + index, found
 
     def erased(self, commit: Commit, ref: CellRef) -> bool:
@@ -187,12 +189,14 @@ class CellResolver:
             return None
         cell = self._ahead.get(number)
         if cell is None:
-            raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
+            raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`", code="cell-missing")
         if cell.erased:
             check_erased(self._log, self._db, number, self._erasures)
             return None
         if len(cell.salt) != SALT_BYTES or cell.commitment != commitment:
-            raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
+            raise CorruptError(
+                f"cell {number} does not match its commitment; run `vmstore verify`", code="cell-damaged"
+            )
         self.given += len(cell.content) if kept else 0
         return cell.content
 
@@ -214,7 +218,9 @@ class CellResolver:
         lane = Branch(self._db, session) if self._lane is None else self._lane
         commit = LogReader(self._log, self._db).holding(lane.owner(position), position)
         if commit is None:
-            raise CorruptError(f"position {position} of session {session} holds no commit; run `vmstore verify`")
+            raise CorruptError(
+                f"position {position} of session {session} holds no commit; run `vmstore verify`", code="commit-missing"
+            )
         return _brought(commit)
 
 

@@ -65,9 +65,13 @@ class Dispatcher:
             assert mutations, "`decoded` refuses a commit that holds nothing"
             turn, call, previous = self._before(commit, mutations[0])
         except ValueError as error:
-            raise CorruptError(f"commit {commit.ordinal} cannot be read ({error}); run `vmstore verify`") from error
+            raise CorruptError(
+                f"commit {commit.ordinal} cannot be read ({error}); run `vmstore verify`", code="commit-damaged"
+            ) from error
         if not follows(previous, commit):
-            raise CorruptError(f"commit {commit.ordinal} does not match its hash; run `vmstore verify`")
+            raise CorruptError(
+                f"commit {commit.ordinal} does not match its hash; run `vmstore verify`", code="commit-damaged"
+            )
         self._cellar.note(commit)
         placed = PlacedMutation(commit, turn, call, self._cellar)
         for see in self._whole:
@@ -106,7 +110,9 @@ def decoded(commit: Commit) -> list[AnyMutation]:
     except ValueError as error:
         raise CorruptError(f"commit {commit.ordinal} cannot be read ({error}); run `vmstore verify`") from error
     if not mutations:
-        raise CorruptError(f"commit {commit.ordinal} cannot be read (it holds nothing); run `vmstore verify`")
+        raise CorruptError(
+            f"commit {commit.ordinal} cannot be read (it holds nothing); run `vmstore verify`", code="commit-damaged"
+        )
     return mutations
 
 

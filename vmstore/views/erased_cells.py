@@ -1,4 +1,4 @@
-"""What was erased: cells that the log records as destroyed, and where it does.
+"""Erased cells: which cells the log records as destroyed, and by which commits.
 
 A cell counts as erased from the moment its `erase` is in the log, be its bytes still there or not:
 readers hold to that, and destruction comes after. A cell that is destroyed and that no
@@ -38,7 +38,7 @@ class Erasures:
         return self.position(number) is not None
 
     def position(self, number: int) -> int | None:
-        """Where a cell is recorded as erased, in the session that brought it; None where it is not."""
+        """The position that records a cell as erased, in the session that brought it; None where none does."""
         found = self._at(number)
         if found is None and self._end < self._log.ordinal:
             self.follow()
@@ -149,7 +149,7 @@ _AMONG = "SELECT cell FROM erased WHERE cell IN (SELECT value FROM json_each(?))
 
 
 def erased_at(log: Log, db: apsw.Connection, number: int) -> int:
-    """Where a destroyed cell is recorded as erased; raises CorruptError where it is not.
+    """The position that records a destroyed cell as erased; raises CorruptError where none does.
 
     The views may be behind: what they have not folded is read.
     """
@@ -161,7 +161,7 @@ def erased_at(log: Log, db: apsw.Connection, number: int) -> int:
 
 
 def recorded(erasures: Erasures, number: int) -> int:
-    """Where a destroyed cell is recorded as erased; raises CorruptError where it is not."""
+    """The position that records a destroyed cell as erased; raises CorruptError where none does."""
     return _recorded(number, erasures.position(number))
 
 
@@ -175,5 +175,8 @@ def check_erased(log: Log, db: apsw.Connection, number: int, erasures: Erasures 
 
 def _recorded(number: int, position: int | None) -> int:
     if position is None:
-        raise CorruptError(f"cell {number} was destroyed, and no erasure is recorded; run `vmstore verify`")
+        raise CorruptError(
+            f"cell {number} was destroyed, and no erasure is recorded; run `vmstore verify`",
+            code="destroyed-unrecorded",
+        )
     return position

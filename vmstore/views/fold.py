@@ -88,7 +88,7 @@ class Fold:
             projector.forget()
 
     def _before(self, commit: Commit, first: AnyMutation) -> Moment:
-        """What is in force before a commit; a fork inherits its parent's."""
+        """The moment before a commit; a fork inherits its parent's."""
         if isinstance(first, Open):
             if first.origin != Origin.FORK:
                 return 0, 0, genesis(first.uid)

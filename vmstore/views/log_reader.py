@@ -59,7 +59,10 @@ def read_commits(log: Log, ordinals: Sequence[int]) -> Iterator[Commit]:
         assert 1 <= run <= RUN_MAX, "a run reads at least the commit that it is about, and no more than is held at once"
         commits = log.tail(first - 1, run)
         if len(commits) != run or commits[0].ordinal != first or commits[-1].ordinal != first + run - 1:
-            raise CorruptError(f"commit {first} or one that follows is missing from the log; run `vmstore verify`")
+            raise CorruptError(
+                f"commit {first} or one that follows is missing from the log; run `vmstore verify`",
+                code="commit-missing",
+            )
         yield from commits
         at += run
     assert at == len(ordinals), "the runs cover every ordinal, each once"

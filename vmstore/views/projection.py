@@ -93,7 +93,7 @@ def _made() -> frozenset[str]:
 
 
 def stranger(db: apsw.Connection) -> str | None:
-    """What is wrong with a file of views that holds something no projector makes; None where it holds nothing else."""
+    """Names an object in a views file that no projector makes; None where there is none."""
     found = schema.stranger(db, _made())
     return None if found is None else f"holds the {found[0]} {found[1]!r}, which no view makes"
 
@@ -230,7 +230,8 @@ class Projection:
             return True
         except OSError as error:
             raise StoreError(
-                f"{self.db.filename} cannot be locked ({error}); mend the disk, or open the store with mode 'r'"
+                f"{self.db.filename} cannot be locked ({error}); mend the disk, or open the store with mode 'r'",
+                code="not-lockable",
             ) from error
 
     def _leave(self, error: LockedError) -> None:
@@ -274,7 +275,9 @@ class Projection:
         assert self.db.in_transaction, "rows and the position they stand at become durable together"
         batch = self._read(position, min(BATCH, target - position))
         if not batch:
-            raise CorruptError(f"the log ends at ordinal {position} although it counts {target}; run `vmstore verify`")
+            raise CorruptError(
+                f"the log ends at ordinal {position} although it counts {target}; run `vmstore verify`", code="log-cut"
+            )
         last = batch[-1]
         with uncollected():
             read = [(commit, decoded(commit)) for commit in batch]
@@ -356,7 +359,7 @@ class Projection:
             self._replace(chosen[0], progress)
         else:
             names = ", ".join(p.name for p in self.projectors)
-            raise UnknownError(f"there is no view {view!r}; the views are {names}")
+            raise UnknownError(f"there is no view {view!r}; the views are {names}", code="no-view")
 
     def _rebuild(self, progress: Progress | None) -> None:
         with self.alone(), self._transaction():

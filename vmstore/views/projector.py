@@ -1,4 +1,4 @@
-"""What a projector is: a name, a version, tables, and one handler for each kind it follows.
+"""The base of all projectors: a name, a version, tables, and one handler for each kind that is followed.
 
 A handler is a method `on_<kind>(fact, mutation)`; `on_commit(fact, mutations)` sees each commit
 once, before its mutations. Handlers collect rows and keep what they need of the past at hand;
@@ -118,7 +118,7 @@ class Projector:
 
     @classmethod
     def statements(cls) -> Iterator[str]:
-        """What makes its tables, what is read as one, and its indexes."""
+        """The SQL statements that create its tables, views and indexes."""
         yield from (f"CREATE TABLE {table}({columns}) WITHOUT ROWID" for table, columns in cls.schema.items())
         yield from (f"CREATE VIEW {name} AS {select}" for name, select in cls.selects.items())
         yield from cls.indexes

@@ -45,7 +45,7 @@ def whole_cells(log: Log, sealed: Mapping[int, bytes | None], found: dict[int, C
             cell = log.cells([number]).get(number)  # it may have been destroyed as it was read
             if cell is None or not is_whole(cell, commitment):
                 what = "is missing from the log" if cell is None else "does not match its commitment"
-                raise CorruptError(f"cell {number} {what}; run `vmstore verify`")
+                raise CorruptError(f"cell {number} {what}; run `vmstore verify`", code="cell-missing")
             found[number] = cell
     assert sealed.keys() <= found.keys(), "the caller takes each cell without looking whether it is there"
     return found
@@ -57,7 +57,7 @@ def is_whole(cell: Cell | None, commitment: bytes | None) -> bool:
 
 
 def erased_error(position: int) -> ErasedError:
-    """What is answered where a content was erased."""
+    """The error for a content that was erased."""
     return ErasedError(f"that content was erased at position {position}; nothing can bring it back")
 
 
@@ -65,7 +65,7 @@ def open_cell(log: Log, db: apsw.Connection, number: int, commitment: bytes) -> 
     """The bytes of a cell as a file, checked against its commitment, however long, a piece at a time."""
     found = log.open_cell(number)
     if found is None:
-        raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
+        raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`", code="cell-missing")
     if found.salt == ERASED.salt or erased_among(db, [number]):
         found.file.close()
         raise erased_error(erased_at(log, db, number))
@@ -76,6 +76,6 @@ def open_cell(log: Log, db: apsw.Connection, number: int, commitment: bytes) -> 
         found.file.close()
         if ERASED in log.cells([number]).values():  # destroyed as it was read
             raise erased_error(erased_at(log, db, number))
-        raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
+        raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`", code="cell-damaged")
     found.file.seek(0)
     return found.file

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lanes import tries
+from tests.refusals import refused
 from vmstore.errors import InputError
 from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
 from vmstore.vm.assembly.selector import (
@@ -48,7 +48,7 @@ def test_what_instructs_is_never_left_out() -> None:
     """What instructs and the message stand in every prompt, and one too small for them is refused."""
     core = one("instructions", PromptPart.CORE, 30), one("message", PromptPart.CORE, 10)
     assert shown(assemble([*core, turn(1, 50)], 45)) == {"instructions": 0, "message": 0}
-    with pytest.raises(InputError, match="a prompt of 39 tokens cannot hold what instructs"):
+    with refused("over-budget", InputError):
         assemble(core, 39)
 
 

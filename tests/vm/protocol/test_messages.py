@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from tests.vm.protocol.leaves import answers, asks, leaf, leaves, talks, user
 from tests.vm.protocol.providers import MESSAGES, REFUSES
 from vmstore.core.page import PageType, Role, Slot
@@ -346,5 +347,5 @@ def test_the_same_pages_make_the_same_request() -> None:
     pages = [user("p1"), asks("p2"), answers("p3")]
     for shape in SHAPES:
         assert messages(pages, shape=shape) == messages(list(pages), shape=shape)
-    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, responses"):
+    with refused("no-shape", InputError, "'smoke'"):
         messages(pages, shape="smoke")

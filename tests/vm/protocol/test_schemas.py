@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
 import vmstore.vm.protocol as protocol
+from tests.refusals import refused
 from tests.vm.protocol.leaves import form, leaf, leaves
 from vmstore.core.page import Modality, PageType, Role, Tier
 from vmstore.errors import InputError
@@ -280,7 +281,7 @@ def test_the_agreement_counts_what_is_left() -> None:
     assert [abi.modality_weights[kind] for kind in ("image", "audio", "video")] == [0.8, 0.6, 0.4]
     assert abi.active_toolset_hash == toolset_hash(tools) != toolset_hash(tools[:1])
     assert len(abi.__struct_fields__) == 9
-    with pytest.raises(InputError, match="offer fewer tools"):
+    with refused("over-budget", InputError):
         memory_abi([], max_context_tokens=100, tools=tools)
 
 

@@ -31,7 +31,7 @@ DONE = b"[DONE]"
 
 
 class Endpoint(Enum):
-    """What a request to an endpoint is to a recorder."""
+    """The provider's shape and options that an endpoint implies."""
 
     CALL = "a call whose messages can be recorded"
     GAP = "a call whose messages are in a form that cannot be recorded"
@@ -56,7 +56,7 @@ class UnreadableAnswerError(Exception):
 
 
 class ResponseBody(msgspec.Struct, frozen=True):
-    """What came back: the bytes of it, how they are to be read, what broke it."""
+    """A response body: its bytes, how to read them, and the error that broke it off."""
 
     status: int | None = None
     kind: str = ""  # content type
@@ -73,7 +73,7 @@ class ResponseBody(msgspec.Struct, frozen=True):
 
 
 def endpoint(method: str, path: str) -> Endpoint:
-    """What a request is, by its method and path."""
+    """The endpoint that a method and a path address."""
     if method != "POST":
         return Endpoint.ASIDE
     path = path.rstrip("/")
@@ -87,14 +87,18 @@ def request_of(data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the body of a request is no JSON: {error}; only JSON bodies can be recorded") from error
+        raise InputError(
+            f"the body of a request is no JSON: {error}; only JSON bodies can be recorded", code="not-json"
+        ) from error
     if not isinstance(body, dict):
-        raise InputError(f"the body of a request is a JSON {type(body).__name__}; only objects can be recorded")
+        raise InputError(
+            f"the body of a request is a JSON {type(body).__name__}; only objects can be recorded", code="not-an-object"
+        )
     return body
 
 
 def answer_of(answer: ResponseBody) -> Any:
-    """What `Store.record` takes as the response: a body, a stream's parts, an exception, or None."""
+    """The response in the form `Store.record` takes: a body, a stream's parts, an exception, or None."""
     try:
         data = _decoded(answer)
     except Exception as error:  # each library and encoding has its own

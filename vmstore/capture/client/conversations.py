@@ -26,7 +26,7 @@ Contents = frozenset[int]  # digests
 
 
 class ConversationKey(NamedTuple):
-    """What a request is recognised by."""
+    """The key by which a request is matched to a conversation."""
 
     shape: Shape
     messages: list[Any]  # those that are no instructions
@@ -138,7 +138,7 @@ class ClientConversations:
 
 
 def asked_of(request: dict[str, Any]) -> ConversationKey:
-    """What a request is recognised by."""
+    """The conversation key of a request."""
     shape = shape_of(request)
     given = request.get(MESSAGES[shape])
     listed = given if isinstance(given, list) else [] if given is None else [given]
@@ -160,7 +160,7 @@ def asked_of(request: dict[str, Any]) -> ConversationKey:
 
 
 def _role(message: Any) -> str | None:
-    """Who speaks; a text, or contents without a role, are a person's."""
+    """The role of a message; text, or contents without a role, are the user's."""
     if isinstance(message, str):
         return "user"
     if not isinstance(message, dict):
@@ -231,7 +231,7 @@ def _answer(shape: Shape, response: Any) -> tuple[bool, Contents]:
 
 
 def _id_of(response: Any) -> str | None:
-    """What a later request may call this answer."""
+    """The id by which a later request may refer to this answer."""
     for part in response if isinstance(response, list) else [response]:
         if isinstance(part, dict):
             answer = part.get("response", part)

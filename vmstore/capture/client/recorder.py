@@ -50,7 +50,7 @@ Naming = Callable[[dict[str, Any]], str | None]
 
 
 class RecordingStore(Protocol):
-    """What the recorder needs of a store."""
+    """The methods of a store that the recorder calls."""
 
     def record(
         self,
@@ -67,7 +67,7 @@ class RecordingStore(Protocol):
 
     @property
     def admin(self) -> Any:
-        """What takes in by `record_gap` that a call was made which could not be recorded."""
+        """The object whose `record_gap` takes calls that could not be recorded."""
         ...
 
 
@@ -132,7 +132,9 @@ class Recorder:
         redaction: str | None = None,
     ) -> None:
         if isinstance(store, str) and open_store is None:
-            raise InputError(f"no way to open the store {store!r}; use vmstore.wrap, or pass an open store")
+            raise InputError(
+                f"no way to open the store {store!r}; use vmstore.wrap, or pass an open store", code="no-opener"
+            )
         self.session = session if isinstance(session, str) else base
         self.recording_options: dict[str, Any] = {} if redaction is None else {"redaction": redaction}
         self.clock = clock
@@ -159,7 +161,7 @@ class Recorder:
     def conversation(self, name: str) -> Iterator[None]:
         """Records the calls made within, in this thread or task and what it starts, in the session of a name."""
         if not isinstance(name, str) or not name:
-            raise InputError(f"{name!r:.40} is no name of a session; pass a text")
+            raise InputError(f"{name!r:.40} is no name of a session; pass a text", code="not-a-name")
         token = self._named.set(name)
         try:
             yield
@@ -401,7 +403,7 @@ _alive: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
 def _place(store: Any) -> tuple[int, int] | None:
-    """Which file a store's log is; None where it is in memory or gone."""
+    """Device and inode of a store's log; None where it is in memory or gone."""
     folder = getattr(store, "folder", None)
     if not isinstance(folder, Path):
         return None

@@ -24,11 +24,12 @@ SOCKETS = ("beta", "realtime", "responses")  # resources that talk over websocke
 
 
 def provider_of(client: object) -> str:
-    """Who a client talks to, for a name; InputError where it is no client that can be recorded."""
+    """The provider's name of a client; InputError where it is no client that can be recorded."""
     if isinstance(client, type) or hasattr(type(client), "_vm_twin"):
         raise InputError(
             f"{client!r:.80} is {'a class' if isinstance(client, type) else 'recorded already'}; "
-            f"wrap {'an instance of it' if isinstance(client, type) else 'the client it was made from'}"
+            f"wrap {'an instance of it' if isinstance(client, type) else 'the client it was made from'}",
+            code="not-an-instance",
         )
     if _is_http(client):
         return "http"
@@ -38,7 +39,7 @@ def provider_of(client: object) -> str:
             return SDK_PACKAGES[package]
         if kind.__module__.startswith("google.genai") and _is_http(getattr(_api(client), "_httpx_client", None)):
             return "google"
-    raise InputError(f"a {type(client).__name__} cannot be recorded; pass {RECORDABLE}")
+    raise InputError(f"a {type(client).__name__} cannot be recorded; pass {RECORDABLE}", code="not-a-client")
 
 
 def twin_of_client(client: Any, recorder: Recorder) -> Any:

@@ -36,7 +36,8 @@ def wrap(
         policy_of(redaction)
     if session is not None and not isinstance(session, str) and not callable(session):
         raise InputError(
-            f"session is a {type(session).__name__}; pass a name, or a function of a request that gives one"
+            f"session is a {type(session).__name__}; pass a name, or a function of a request that gives one",
+            code="not-a-name",
         )
     clock = SystemClock() if clock is None else clock
     place = os.fspath(store) if isinstance(store, (str, os.PathLike)) else store

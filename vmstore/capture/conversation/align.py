@@ -20,7 +20,7 @@ class AlignedMessage(Protocol):
 
     @property
     def place(self) -> Hashable:
-        """Who speaks and in which part of the request; for a tool's result, the call it answers."""
+        """The role and slot of a message; for a tool's result, the call it answers."""
         ...
 
 
@@ -76,7 +76,7 @@ def align(old: Sequence[AlignedMessage], new: Sequence[AlignedMessage], *, last_
 
 
 def _gaps(olds: int, news: int, same: dict[int, int]) -> list[Gap]:
-    """What lies between matches that keep their order."""
+    """The gaps between matches that keep their order."""
     gaps: list[Gap] = []
     taken = set(same.values())
     old_at = new_at = 0
@@ -102,7 +102,7 @@ def _increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def pair(
     gap: Gap, old: Sequence[AlignedMessage], new: Sequence[AlignedMessage], taken: SettledMessages
 ) -> list[tuple[int, int]]:
-    """Which old message of a gap each new one is a changed form of: (old, new) indexes.
+    """Pairs the messages of a gap that are changed forms of each other: (old, new) indexes.
 
     One that answers the same tool call is; otherwise as many old ones as new ones, each of the
     same speaker, are taken in order. Those that are `taken` are settled.

@@ -1,4 +1,4 @@
-"""What forks of one file begin from: conversations and heads kept as they stood where a fork left its ancestor.
+"""Snapshots of conversations and heads at the points where forks of one file left their ancestor.
 
 A fork continues its parent's conversation, so each would read all of that again. Instead the next
 fork of a session, or a fork of a fork, starts from the state in which the one before it began.

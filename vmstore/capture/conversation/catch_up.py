@@ -1,4 +1,4 @@
-"""What a conversation has not seen of its session: mutations, folded into it.
+"""Folding mutations that a conversation has not seen into it.
 
 They say where everything stands; only then is read what it says, each cell once, and none that a
 later one took the place of.
@@ -37,7 +37,7 @@ class CreatedContent(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What is still to be read of a new page: its labels, whether it is what a source omits, how long it is."""
+    """Data of a new page still to be read: its labels, whether its source omits it, its length."""
 
     omitted: bool
     tokens: int

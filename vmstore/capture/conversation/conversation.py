@@ -46,7 +46,7 @@ READABLE = (Modality.TEXT, Modality.STRUCTURED)
 
 
 class Conversation:
-    """What a session's messages are, between batches; `batch` is the one under way."""
+    """The messages of a session between batches; `batch` is the one under way."""
 
     def __init__(self, read: Callable[[int], bytes] = lambda position: b"") -> None:
         self.read = read  # the content made at a position
@@ -343,7 +343,7 @@ class Conversation:
         return len(context)
 
     def _changes(self, context: Sequence[MessageState], unchanged: int) -> tuple[list[Residence], list[int]]:
-        """Which pages enter or change and which leave, between the last pack and this context."""
+        """Pages that enter or change, and pages that leave, between the last pack and this context."""
         order = self.batch.head.order
         opaque = [] if self.opaque_page is None else [(self.opaque_page, self.opaque_page, 0)]
         same = 0
@@ -414,7 +414,7 @@ class Conversation:
 
 
 def number_of(state: MessageState) -> int:
-    """What messages are ordered by."""
+    """The number messages are ordered by."""
     return state.message
 
 

@@ -21,7 +21,7 @@ def born(
     links: Sequence[tuple[int, int]] = (),
     type_: PageType | None = None,
 ) -> Create:
-    """What makes the page of part `index` of a message; `cell` seals its content and its labels."""
+    """The mutation that creates the page of part `index` of a message; `cell` seals its content and its labels."""
     part: Part = draft.parts[index]
     is_ = kin(part)
     described: dict[str, object] = {
@@ -51,7 +51,7 @@ def born(
 def replied(
     answer: ReplyDraft, call: int, final: bool, responses: ResponseFields, cell: Callable[[bytes], CellRef]
 ) -> Reply:
-    """What says how a call ended and what it used; `cell` seals what stands beside its messages."""
+    """The mutation that states how a call ended and its usage; `cell` seals the rest of the response."""
     usage, beside = answer.usage, responses.beside(answer, call)
     return Reply(
         call=call,

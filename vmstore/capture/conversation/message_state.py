@@ -19,12 +19,12 @@ Digest = bytes
 
 
 def digest(content: bytes) -> Digest:
-    """What contents are compared by, in memory only: it never enters the log."""
+    """The digest that contents are compared by, in memory only: it never enters the log."""
     return blake2b(content, digest_size=16).digest()
 
 
 class PageIdentity(NamedTuple):
-    """What a page stays whatever it shows: its modality, and the tool call it makes or answers."""
+    """The properties of a page that never change: its modality, and the tool call it makes or answers."""
 
     modality: int
     asks: str | None = None
@@ -32,7 +32,7 @@ class PageIdentity(NamedTuple):
 
 
 def kin(part: Part) -> PageIdentity:
-    """What a page of this part is; the call ids are those a view can hold."""
+    """The identity of a part's page; call ids are cut to what a view can hold."""
     call_id = plain(part.call_id) or None  # an empty one names nothing
     if call_id is None:
         return _NAMELESS[part.modality]
@@ -62,7 +62,7 @@ class PageState:
 
     @property
     def contents(self) -> Mapping[Digest, tuple[int, int]]:
-        """Where the contents of its last version lie, by digest: position and level."""
+        """The contents of its last version by digest: position and level."""
         return {self.shown: (self.full, 0)} if self._contents is None else self._contents
 
     @contents.setter

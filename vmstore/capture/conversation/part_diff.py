@@ -1,4 +1,4 @@
-"""What a changed part is: an update, or a shorter form of the same page.
+"""Comparing a changed part with its page: an update, or a shorter form of the same page.
 
 The rules are in `specs/capture.md` with examples. They read the two texts only, so the same
 change is always named the same.
@@ -25,7 +25,7 @@ class ShorterForm(NamedTuple):
 
 
 def shorter(old: bytes, new: bytes) -> ShorterForm | None:
-    """How `new` shortens `old`, or None where it is another content."""
+    """The way in which `new` shortens `old`, or None where it is another content."""
     before, after = old.decode("utf-8", "replace"), new.decode("utf-8", "replace")
     if len(after) <= NOTE_CHARS_MAX and OMISSION.search(after) and not OMISSION.search(before[:NOTE_CHARS_MAX]):
         return ShorterForm(Level.REFERENCE, Method.REPLACED)

@@ -1,4 +1,4 @@
-"""What a reply's cell keeps of the response beside its messages."""
+"""The cell of a reply: the fields of a response beside its messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMED_BYTES_MIN = 48  # of a field that is named by the call that had it, and no
 
 
 class ResponseFields:
-    """What the last response of a session had in each field; what the next one repeats names it.
+    """The fields of a session's last response; the next response names those it repeats.
 
     Providers echo tools and instructions with every call, and what stands around a message is mostly alike.
     """

@@ -42,7 +42,7 @@ Progress = Callable[[int, int], None]
 
 
 class ImportedTrack(NamedTuple):
-    """What became of one track: its session and how many records were new."""
+    """Result for one track: its session and the number of new records."""
 
     session: int
     new: int
@@ -282,7 +282,7 @@ class Importer:
             raise ConflictError(MOVED)
 
     def _past_of(self, part: str) -> _Past:
-        """What was taken in of a track."""
+        """The part of a track that was taken in already."""
         session = self._sessions[part]
         key = self._engine.projection.db.execute("SELECT key FROM sessions WHERE session = ?", (session,)).get
         return self._past(session, key, False)

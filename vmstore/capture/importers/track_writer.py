@@ -119,7 +119,7 @@ class TrackWriter:
             self._join(index, states)
 
     def _join(self, index: int, states: list[MessageState]) -> None:
-        """What a step brought stands at the end of the conversation."""
+        """Appends the messages of a step to the conversation."""
         self._said[index] = states
         self._lengthen(index, states)
 
@@ -163,7 +163,7 @@ class TrackWriter:
 
 
 def _slot(state: MessageState) -> Slot:
-    """What a call orders messages by."""
+    """The slot that a call orders messages by."""
     return state.slot
 
 
@@ -185,7 +185,7 @@ def _stays(state: MessageState) -> bool:
 
 
 def _rest(step: CallStep) -> bytes | None:
-    """What else is known of a call's request: all its fields, or the model alone."""
+    """The other fields of a call's request: all of them, or the model alone."""
     if step.rest is not None:
         return step.rest
     reply: ReplyDraft = step.reply

@@ -1,1 +1,1 @@
-"""What vmstore asks of the operating system: files, processes, descriptors."""
+"""Operating system calls: files, processes, descriptors."""

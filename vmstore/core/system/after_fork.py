@@ -1,4 +1,4 @@
-"""What a forked process releases before it does anything else.
+"""Resources that a forked process releases before it does anything else.
 
 SQLite's locks belong to a process, and its table of open files to the memory that a fork copies: a
 child believes that it holds locks which its parent alone has. The next process to close the log
@@ -110,7 +110,7 @@ def inherits(heir: ForkResource) -> None:
 
 
 def busy(path: Path) -> str | None:
-    """Why a file cannot be opened in this process; None where it can."""
+    """Explains why a file cannot be opened in this process; None where it can."""
     if not _process.busy:
         return None
     with suppress(OSError):
@@ -208,7 +208,7 @@ def _closed(db: apsw.Connection) -> bool:
 
 
 def _all(things: Iterable[T]) -> list[T]:
-    """What is there now, while other threads add to it."""
+    """A copy of a collection that other threads may add to meanwhile."""
     while True:
         try:
             return list(things)

@@ -155,7 +155,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _left(path: Path) -> re.Pattern[str]:
-    """What a hidden folder beside a path is called."""
+    """A pattern for the names of hidden folders beside a path."""
     return re.compile(re.escape(_prefix(path)) + r"[a-z0-9_]{8}" + re.escape(SUFFIX))
 
 
@@ -166,7 +166,7 @@ def _prefix(path: Path) -> str:
 def check_free(path: Path) -> None:
     """Raises StoreError where something stands at a path, or nothing could."""
     if os.path.lexists(path):
-        raise StoreError(f"{path} is there already; name another path, or remove it first")
+        raise StoreError(f"{path} is there already; name another path, or remove it first", code="path-taken")
     if not path.absolute().parent.is_dir():
         raise StoreError(f"{path.absolute().parent} is no folder, so {path.name} cannot be made in it; make it first")
 
@@ -211,5 +211,6 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"{path} could not be written ({error.strerror or error}); nothing was left there, make room or name "
-            "another path"
+            "another path",
+            code="not-written",
         ) from error

@@ -10,7 +10,7 @@ ANSWERED, RAISED, HUNG = "answered", "raised", "hung"
 
 
 def answer_within(callback: Callable[[], Any], timeout_s: float) -> tuple[str, Any]:
-    """What a callback returns, or how it failed, in a thread of its own that nobody waits for too long."""
+    """Runs a callback in a thread of its own, for a limited time; gives its result, or how it failed."""
     answers: list[tuple[str, Any]] = []
 
     def run() -> None:

@@ -55,7 +55,7 @@ def regular(path: str | os.PathLike[str], *, link: bool = True) -> BufferedReade
 
 
 def read_within(path: str | os.PathLike[str], size_max: int = BYTES_MAX, *, link: bool = True) -> bytes:
-    """What a regular file holds; OSError where it is none, or holds more than `size_max` bytes."""
+    """Reads a regular file; OSError where it is none, or holds more than `size_max` bytes."""
     with regular(path, link=link) as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(size + 1) if size <= size_max else b""
@@ -96,7 +96,7 @@ def remove(folder: Path, path: Path) -> None:
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """What stands at a path and is neither a file nor a folder, in words; None where it is either, or nothing is."""
+    """Names what stands at a path other than a file or a folder; None for these and for nothing."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:

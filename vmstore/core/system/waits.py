@@ -1,4 +1,4 @@
-"""What a thread lets others use while it waits, and since when it waits.
+"""Locks that a thread lends to others while it waits, and since when it waits.
 
 A writer may wait for another process, and the threads beside it have questions that wait for nobody.
 So whatever a thread holds that questions need it gives up for as long as it waits, and takes back after.
@@ -30,7 +30,7 @@ class Loan(Protocol):
 
 
 class _Mine(threading.local):
-    """What the thread at work holds, and since when it waits for others of its own process."""
+    """The locks that the current thread holds, and since when it waits for others of its process."""
 
     def __init__(self) -> None:
         self.loans: list[Loan] = []

@@ -1,4 +1,4 @@
-"""How large pictures are, read from their first bytes: PNG, JPEG, GIF and WebP, and these in a `data:` URL."""
+"""Sizes of pictures, read from their first bytes: PNG, JPEG, GIF and WebP, also in a `data:` URL."""
 
 from __future__ import annotations
 

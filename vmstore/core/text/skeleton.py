@@ -89,7 +89,7 @@ def fill(skeleton: Any, contents: Sequence[bytes] | dict[int, bytes]) -> Any:
 
 
 def _filled(hole: dict[str, Any], contents: Sequence[bytes] | dict[int, bytes]) -> Any:
-    """What stands in the place of a hole."""
+    """The value that fills a hole."""
     ((kind, _),) = hole.items()
     content = contents[part_of(hole)]
     if kind == TEXT or isinstance(content, ErasedContent):

@@ -1,4 +1,4 @@
-"""Which known name was probably meant by one that is not known."""
+"""Suggests the known name that was probably meant by an unknown one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a mutation must satisfy before it is written."""
+"""Rules a mutation must satisfy before it is written."""

@@ -1,4 +1,4 @@
-"""What the cells that mutations name must hold: one table, for the gate, for verify and for tests.
+"""The form of the cells that each kind of mutation names: one table for the gate, for verify and for tests.
 
 A fold and an answer read names, labels and skeletons, and what is no JSON would stop them. So the
 gate looks at what a cell holds wherever a mutation names it, an earlier cell like one of the
@@ -45,7 +45,7 @@ from vmstore.engine.head import GateHead
 
 
 class CellForm(NamedTuple):
-    """What the bytes of a cell must be: in words, a look that says why some are not, and a bound by hand."""
+    """A form of cells: its name, a check that explains why bytes do not fit, and the size limit by hand."""
 
     words: str
     wrong: Callable[[bytes], str | None]
@@ -178,7 +178,7 @@ def named(m: AnyMutation) -> Iterator[tuple[str, Any, CellForm]]:
 
 
 def vectors_form(m: Embed) -> CellForm:
-    """What the vectors of one embedding are."""
+    """The form that the vectors of an embedding must have."""
     count, kind = len(m.chunks), Quantisation(m.quantisation)
     return CellForm(
         f"{count} vectors of {m.dimension} numbers in {kind.word}",
@@ -203,10 +203,10 @@ class PackedMessage(NamedTuple):
 
 
 class Contents(Protocol):
-    """What the gate or `verify` knows of contents."""
+    """Access to contents for the rules, in the gate or in `verify`."""
 
     def wrong(self, ref: Any, form: CellForm) -> str | None:
-        """Why the cell a mutation names is not of a form; None where it is, or was erased."""
+        """Explains why the cell that a mutation names is not of a form; None where it is, or was erased."""
         ...
 
     def unfit(self, position: int, form: CellForm) -> str | None:
@@ -219,7 +219,7 @@ class Contents(Protocol):
 
 
 class PageFacts(NamedTuple):
-    """What a page is, as a rule asks of it."""
+    """The facts of a page that rules check."""
 
     message: int
     part: int
@@ -228,7 +228,7 @@ class PageFacts(NamedTuple):
 
 
 class LiveContents(Contents, Protocol):
-    """What the gate knows besides of a session that somebody writes to by hand."""
+    """Access to more of a session, for rules about batches written by hand."""
 
     def live(self) -> bool:
         """Whether a kernel is at work in the session."""
@@ -247,7 +247,7 @@ class LiveContents(Contents, Protocol):
         ...
 
     def page(self, page: int) -> PageFacts:
-        """What a page is."""
+        """The type, modality and sizes of a page."""
         ...
 
     def holes(self, message: int) -> Sequence[Hole] | None:
@@ -266,7 +266,7 @@ assert FILLS.keys() | {KEYED} == {*HOLES}, "`holes` tells every kind but this on
 
 
 def unfilled(shown: PackedMessage, contents: Contents, *, partial: bool) -> str | None:
-    """Which hole of a message the pages shown of it cannot fill; None where it can be rebuilt whole."""
+    """Names the hole of a message that none of its shown pages fills; None where the message can be rebuilt whole."""
     pages = {page.part: page for page in shown.pages} if partial else dict(enumerate(shown.pages))
     for kind, part in shown.holes or ():
         page = pages.get(part)

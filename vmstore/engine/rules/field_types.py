@@ -1,4 +1,4 @@
-"""What may stand in the fields of each kind: types, ranges and closed vocabularies, stated once.
+"""Field types of each kind: types, ranges and closed vocabularies, stated once.
 
 A decoder made of these tables reads a mutation back from its bytes, and knows at once whether all
 of its fields are sound. The rules that name what is not are asked only where it says no.
@@ -225,7 +225,7 @@ def _reader(kind: type[Any]) -> Callable[[bytes], object]:
 
 
 def _domain(kind: type, name: str, wanted: Any) -> Any:
-    """What may stand in a field."""
+    """The type that a field is checked against."""
     if words := WORDS.get(kind, {}).get(name):
         return _one_of(words) | None if NoneType in get_args(wanted) else _one_of(words)
     if name in COUNTS.get(kind, ()):

@@ -72,7 +72,7 @@ from vmstore.engine.unprojected_tail import OPAQUE as NEVER_HERE
 
 
 class MutationPlace(msgspec.Struct, gc=False):
-    """Where a mutation would stand: after which one in its commit, with which cells at hand.
+    """The place of a mutation: the mutation before it in its commit, and the cells at hand.
 
     For an `open`, whether its name is taken already. `contents` knows what cells hold, where a rule
     is to look at them.
@@ -116,7 +116,7 @@ class Rule:
         return self._checks[kind]
 
     def __call__(self, head: GateHead, m: AnyMutation, place: MutationPlace) -> str | None:
-        """Why a mutation may not stand at a place; None where it may."""
+        """Explains why a mutation may not stand at a place; None where it may."""
         check = self.of(type(m))
         return None if check is None else check(head, m, place)
 
@@ -232,7 +232,7 @@ def _beyond(fields: tuple[Any, ...]) -> int | None:
 
 @about(*WORDS)
 def words_are_listed(head: GateHead, m: Any, place: MutationPlace) -> str | None:
-    """What stands for a word is of its closed vocabulary."""
+    """A field that stands for a word has a value of its closed vocabulary."""
     for field, words in WORDS[type(m)].items():
         if getattr(m, field) not in words and not (getattr(m, field) is None and field in _LEFT_OUT):
             return f"{getattr(m, field)} is no {field}"
@@ -241,7 +241,7 @@ def words_are_listed(head: GateHead, m: Any, place: MutationPlace) -> str | None
 
 @about(Erase)
 def erased_cells_are_its_own(head: GateHead, m: Erase, place: MutationPlace) -> str | None:
-    """What is erased was brought by earlier commits of this very session; what a fork inherits is its parent's."""
+    """An erasure names cells of earlier commits of this very session; inherited ones are erased in the parent."""
     if not m.cells and not m.upto:
         return "an erasure that names no cell"
     if m.upto and not head.begins < m.upto <= head.position:
@@ -313,7 +313,7 @@ def links_lead_elsewhere(head: GateHead, m: Link | Unlink, place: MutationPlace)
 
 @about(Unlink)
 def results_keep_their_call(head: GateHead, m: Unlink, place: MutationPlace) -> str | None:
-    """What a tool answered stays linked to its call: the request is made of both."""
+    """A tool's result stays linked to its call: the request is rebuilt from both."""
     return "a tool's result stays linked to its call" if m.link == LinkKind.CAUSED_BY else None
 
 
@@ -364,7 +364,7 @@ def reply_answers_last_call(head: GateHead, m: Reply | Message, place: MutationP
 
 @about(Pack)
 def membership_changes(head: GateHead, m: Pack, place: MutationPlace) -> str | None:
-    """What leaves was there, what enters shows a content of its own, each page once."""
+    """A page that leaves was in the context, one that enters has content of its own, and each page is named once."""
     pages = [*m.left, *(r[0] for r in m.entered)]
     if len(set(pages)) != len(pages):
         return "a page enters or leaves once in a pack"
@@ -417,7 +417,7 @@ def facts_end_after_they_begin(head: GateHead, m: Fact, place: MutationPlace) ->
 def reference_came_before(
     head: GateHead, m: FaultIn | FaultDenied | Prefetch | Revoke, place: MutationPlace
 ) -> str | None:
-    """What answers a reference, or takes a share back, stands after it."""
+    """The answer to a reference, or the revocation of a share, comes after it."""
     if isinstance(m, Revoke):
         return None if 0 < m.share <= head.position else f"position {m.share} is no share that came before"
     return None if 0 < m.reference <= head.position else f"position {m.reference} is none that came before"
@@ -477,7 +477,7 @@ READABLE = {int(Modality.TEXT): PLAIN, int(Modality.STRUCTURED): VALUE}
 
 @about(*SIZED)
 def contents_are_as_stated(head: GateHead, m: Create | Update | Compress, place: MutationPlace) -> str | None:
-    """What somebody writes by hand states the size of its content, tokens it can have, and what it is."""
+    """A mutation written by hand states the true size, type and token count of its content."""
     by_hand = place.by_hand
     if by_hand is None:
         return None
@@ -502,7 +502,7 @@ def contents_are_as_stated(head: GateHead, m: Create | Update | Compress, place:
 
 @each(*SIZED, Pack)
 def holes_are_fitted(kind: type) -> Check:
-    """What somebody writes by hand fits its hole in a message, shown or not, and a hole stays what it is."""
+    """Hand-written content fits its hole in a message, shown or not, and a hole keeps its kind."""
 
     def check(head: GateHead, m: Any, place: MutationPlace) -> str | None:
         """Looks at the content of a page."""

@@ -1,4 +1,4 @@
-"""Which rules a mutation is asked: those about its kind, and fewer where its fields are known to be sound."""
+"""The rules that apply to each kind, and the shorter list for mutations whose field types were checked already."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def asked(kind: type, before: type, sound: bool, charter: bool, looks: bool) -> 
     and where nobody `looks` at contents.
     """
     if not issubclass(kind, Mutation | Unknown):
-        raise InputError(f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are")
+        raise InputError(
+            f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are", code="not-a-mutation"
+        )
 
     def can_refuse(rule: Rule) -> bool:
         """Whether a rule can say no where the mutation stands."""
@@ -95,7 +97,7 @@ def broken(head: GateHead, mutation: AnyMutation, place: MutationPlace, *, sound
 
 
 class KindPlan(NamedTuple):
-    """How a kind is taken: what writes it where its fields are sound, what it is asked, what the head makes of it."""
+    """The handling of one kind: its encoder when its fields are sound, its rules, and its effect on the head."""
 
     sound: Callable[[Any], bytes | None]
     checks: tuple[Check, ...]
@@ -104,7 +106,7 @@ class KindPlan(NamedTuple):
 
 
 class PlansByKind(dict[type, KindPlan | None]):
-    """How mutations are taken by a session that was opened: first in a commit, and after what does not end it.
+    """The plans of an open session: for the first mutation of a commit, and for those after one that does not end it.
 
     None of what opens one or is unknown, of which every rule is asked. A plan is made when it is first wanted.
     """

@@ -84,7 +84,7 @@ class CommitCollector:
         return [ForeignSession(*row) for row in self.views.db.execute(sql)]
 
     def lane(self, foreign: ForeignSession) -> Branch:
-        """Who wrote what of a session."""
+        """The branch of a session: which session wrote which positions."""
         return Branch(self.views.db, foreign.session)
 
     def commits(self, session: int, after: int = 0) -> ForeignCommits:
@@ -166,7 +166,8 @@ def standing(engine: Engine, gathering: CommitCollector, foreign: ForeignSession
         if db.execute("SELECT 1 FROM sessions WHERE name = ?", (foreign.name,)).fetchone() is not None:
             raise ConflictError(
                 f"another session is called {foreign.name!r} here, and exact commits keep their name; "
-                "import into another store, or without --exact"
+                "import into another store, or without --exact",
+                code="name-taken",
             )
         return IngestProgress(foreign, 0, 0)
     session, position = row
@@ -175,7 +176,8 @@ def standing(engine: Engine, gathering: CommitCollector, foreign: ForeignSession
     if mine is None or mine != hash_at(gathering.views.db, gathering.log, foreign.session, common):
         raise ConflictError(
             f"session {foreign.name!r} went on differently here, somewhere up to position {common}; "
-            "import it without --exact, as a session of its own"
+            "import it without --exact, as a session of its own",
+            code="diverged",
         )
     return IngestProgress(foreign, session, position)
 

@@ -35,7 +35,7 @@ class GuestSession(NamedTuple):
 
 
 class MergeProgress(NamedTuple):
-    """What becomes of a guest: `outcome`, its key here (0 where it is new), and up to where both are the same.
+    """Progress of a guest session: `outcome`, its key here (0 where it is new), and the last position both logs share.
 
     `name` is whose name it is that is taken, or whose past is missing.
     """
@@ -64,7 +64,7 @@ class LogMerge:
         return [GuestSession(*row) for row in self._views.db.execute(sql, (Open.CHARTER,))]
 
     def standing(self, guest: GuestSession, coming: set[bytes] | None = None) -> MergeProgress:
-        """What becomes of a guest as the two logs stand; `coming` are uids of guests that come before it."""
+        """The progress of a guest given both logs; `coming` are uids of guests that are merged before it."""
         db = self._engine.projection.db
         row: Any = db.execute("SELECT session, position FROM sessions WHERE uid = ?", (guest.uid,)).fetchone()
         if row is None:

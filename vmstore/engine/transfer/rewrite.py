@@ -126,7 +126,9 @@ class _Telling:
         if cell is not None and cell.erased:
             return self._batch.lost(commitment)
         if cell is None or not cell.keeps(commitment):
-            raise CorruptError(f"cell {number} is missing or does not match its commitment; run `vmstore verify`")
+            raise CorruptError(
+                f"cell {number} is missing or does not match its commitment; run `vmstore verify`", code="cell-damaged"
+            )
         shown = cell.content if self._hide is None else self._hide(cell.content)
         made = self._batch.cell(shown)
         self._sizes[made] = len(cell.content), len(shown)
@@ -144,7 +146,9 @@ class _Telling:
         gone = [cell for place, cell in self._lost.items() if place in singles or place[0] <= before]
         cells = tuple(ref for cell in gone if isinstance(ref := self._batch.lost(cell), tuple))
         if not cells:
-            raise ErasedError(f"session {self._foreign.name!r} records an erasure of nothing that it has")
+            raise ErasedError(
+                f"session {self._foreign.name!r} records an erasure of nothing that it has", code="nothing-erased"
+            )
         self._named.update(cells)
         return Erase(mutation.reason, cells)
 
@@ -159,7 +163,7 @@ def _listed(pack: Pack) -> Pack:
 
 
 class _Inherited(ViewLookups):
-    """What a fork finds of its parent before it is in the views itself."""
+    """The parent of a fork, looked up before the fork is in the views."""
 
     def __init__(self, db: apsw.Connection, parent: int, position: int, uid: bytes) -> None:
         super().__init__(db, parent)
@@ -184,7 +188,9 @@ def inherit(engine: Engine, head: GateHead, opening: NewSession) -> None:
 def _writable(mutation: AnyMutation, foreign: ForeignSession) -> Known:
     if isinstance(mutation, Unknown):
         raise InputError(
-            f"session {foreign.name!r} holds a {mutation.kind}, which this version cannot write; import it with --exact"
+            f"session {foreign.name!r} holds a {mutation.kind}, which this version cannot write;"
+            " import it with --exact",
+            code="unknown-kind",
         )
     return mutation
 
@@ -192,7 +198,7 @@ def _writable(mutation: AnyMutation, foreign: ForeignSession) -> Known:
 def opening_of(
     gathering: CommitCollector, foreign: ForeignSession, keys: dict[bytes, int], name: str, source: str
 ) -> NewSession:
-    """How a foreign session began, as the beginning of a new one; `keys` are this log's sessions by foreign uid."""
+    """The opening of a foreign session as a new one here; `keys` maps foreign uids to this log's sessions."""
     commit = gathering.commits(foreign.session)[0]
     opened = decode(commit.body)[0]
     assert isinstance(opened, Open), "a session begins with its open"

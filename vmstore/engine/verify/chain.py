@@ -31,7 +31,7 @@ class Chain:
         self.mutations = 0
 
     def problems(self) -> Iterator[Finding]:
-        """What does not match, oldest first."""
+        """Checks the chain and yields each mismatch, oldest first."""
         uid: bytes = self._db.execute(_UID, (self._lane.stretches[-1].session,)).get
         previous, position = genesis(uid), 0
         for stretch in reversed(self._lane.stretches):

@@ -1,4 +1,4 @@
-"""What the sessions of a log have become, as trees: a leaf a commit, a leaf a session, a root over all.
+"""Merkle trees over a log: one leaf a commit in a session's tree, one leaf a session in the namespace's.
 
 A commit's leaf says its hash and where it ends, and of a call also what its pack says: when it was
 made, whether it is derived, how many pages it showed and the root over them. So the root over
@@ -27,7 +27,7 @@ assert _COMMIT.size < _CALL.size, "the leaf of a call can be that of no other co
 
 
 class SessionHead(NamedTuple):
-    """Where a session stands: its last position, how many commits it made, the last one's hash, the root over all.
+    """The head of a session's history: last position, number of commits, last hash, and the root over all.
 
     What a fork inherits is its parent's history; its own begins with its `open`, whose hash covers the fork point.
     """
@@ -115,5 +115,5 @@ class HistoryTree:
         return SessionHead(uid, position, growing.size, end, growing.root)
 
     def heads(self) -> list[SessionHead]:
-        """Where every session stands, in the order of their uids."""
+        """The head of every session, in the order of uids."""
         return sorted(map(self._head, self._growing))

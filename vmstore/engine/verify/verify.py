@@ -38,12 +38,12 @@ Erased = Callable[[int], bool]
 
 
 def nothing_erased(number: int) -> bool:
-    """Of a log that records no erasure."""
+    """Returns False: the lookup for a log that records no erasure."""
     return False
 
 
 def unsound(cell: Cell | None, number: int, commitment: bytes, erased: Erased) -> str | None:
-    """What is wrong with the cell of a number, None where nothing is; `commitment` is what its commit states."""
+    """Explains what is wrong with a cell, None where it is sound; `commitment` is what its commit states."""
     if cell is None:
         return "it is missing"
     if cell.erased:
@@ -71,7 +71,7 @@ class Finding(NamedTuple):
 
 
 def unsafe(found: Iterable[Finding]) -> list[Finding]:
-    """What makes a log not to be relied on: not what an earlier version let in and this one tells as damaged."""
+    """The findings that make a log unreliable, without damage that an earlier version let in."""
     return [finding for finding in found if finding.kind != UNREADABLE]
 
 
@@ -353,7 +353,7 @@ def _folded(log: Log, projection: Projection, progress: Progress | None, views: 
 
 
 def _differences(have: Projection, want: Projection) -> Iterator[Finding]:
-    """What views hold that a fresh fold does not, or the other way round."""
+    """Rows that the views have and a fresh fold lacks, or the other way round."""
     yield from _file(have.db, want.db)
     for projector in have.projectors:
         difference = _difference(have, want, projector)
@@ -362,7 +362,7 @@ def _differences(have: Projection, want: Projection) -> Iterator[Finding]:
 
 
 def _file(have: apsw.Connection, want: apsw.Connection) -> Iterator[Finding]:
-    """What is wrong with the file of the views itself: rows may be right where an index leads elsewhere."""
+    """Checks the file of the views itself: rows may be right where an index points elsewhere."""
     remedy = "delete them and they are rebuilt"
     tables = "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
     if have.execute(tables).fetchall() != want.execute(tables).fetchall():

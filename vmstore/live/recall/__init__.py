@@ -1,1 +1,1 @@
-"""What a live session finds and notices by itself."""
+"""Recall by a live session itself."""

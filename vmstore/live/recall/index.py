@@ -1,4 +1,4 @@
-"""What the pages of a live session say, by stems: which of them answer some words best, and which belong with those.
+"""An index of a live session's pages by stems: ranks them for words, and finds pages that belong together.
 
 It is kept in memory and follows the session: a text is read once, when words are first looked for after it came.
 What is found follows from the session alone, not from when it was read: a process that starts afresh finds the same.
@@ -239,7 +239,7 @@ def _is_text(managed: ManagedPage, spoken: Transcript) -> bool:
 
 
 def _weights(postings: Postings, asked: Mapping[str, float], stated: Postings) -> dict[str, float]:
-    """What the terms weigh that anything stated has: one that nothing has says nothing against a page."""
+    """Weights of terms that occur in anything stated; a term that occurs nowhere counts against no page."""
     return {term: weight * postings.weight(term) for term, weight in asked.items() if stated.has(term)}
 
 

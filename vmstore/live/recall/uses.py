@@ -1,4 +1,4 @@
-"""What an answer used of the pages that its call was sent: words it repeats, names and numbers, files it reads again.
+"""Detects which pages of its call an answer used: repeated words, names and numbers, files read again.
 
 Uses are detected when an answer is recorded, and written to the log: a replay reads them there. A page that the
 call was not sent cannot have been used.
@@ -27,7 +27,7 @@ BEFORE_ALL = 1 << Holder.SYSTEM | 1 << Holder.TOOLS  # what stands before the co
 
 
 class PageTerms(NamedTuple):
-    """What a page can be known by: its names and numbers, runs of its words, or all of them where they are few."""
+    """The terms a page can be recognised by: names and numbers, word sequences, or all words of a short page."""
 
     names: frozenset[str]
     numbers: frozenset[str]
@@ -65,7 +65,7 @@ class UseDetector:
         self._shown = Sent()
 
     def of(self, pages: Sequence[int], sent: Mapping[int, int]) -> list[UsedPage]:
-        """What the pages of an answer used of those that its call was sent, in the order they came to be.
+        """The pages sent with the call that an answer's pages used, in the order they were made.
 
         `sent` gives the position of the content that each was sent with.
         """
@@ -216,5 +216,5 @@ def _short(text: str) -> str:
 
 
 def _strength(used: UsedPage) -> tuple[int, int]:
-    """Of several signs that a page was used the one to tell: a tool's reading, a quotation, the longest words."""
+    """Orders signs of use: a tool's reading, a quotation, then the longest words."""
     return (Use.TOOL, Use.QUOTE, Use.REUSE).index(used.use), -len(used.evidence)

@@ -30,7 +30,7 @@ _DIGEST_BYTES = 32
 
 
 class FoldedSession(NamedTuple):
-    """What a session was folded into."""
+    """A folded session, as a snapshot keeps it."""
 
     state: State
     spoken: Transcript
@@ -39,7 +39,7 @@ class FoldedSession(NamedTuple):
 
     @property
     def work(self) -> int:
-        """What it took to fold it, in mutations."""
+        """The cost of folding it, in mutations."""
         return self.state.position + WORK_OF_A_PAGE * self.words.looked_at
 
 
@@ -85,7 +85,7 @@ class Snapshot:
         self.work = 0  # of what lies in the file, as far as is known
 
     def read(self, erasure: int) -> SnapshotImage | None:
-        """What is there; None where nothing is, or nothing that holds now."""
+        """Reads the snapshot; None where there is none, or none that is still valid."""
         try:
             data = memoryview(read_within(self.file, link=False))  # no part of it is copied
             if hashlib.sha256(data[_DIGEST_BYTES:]).digest() != data[:_DIGEST_BYTES]:

@@ -1,1 +1,1 @@
-"""What the turns of a live session are about: their tags, and where a topic gives way to another."""
+"""Topics of a live session: tags of turns, and boundaries between topics."""

@@ -92,7 +92,7 @@ def _said(act: Act) -> Iterator[ManagedPage]:
 
 
 def texts_of_turns(act: Act, pages: Mapping[int, Sequence[int]], turns: Sequence[int]) -> dict[int, TurnText]:
-    """What was said in some turns, as far as it was not erased."""
+    """The texts of some turns, without erased ones."""
     found: dict[int, TurnText] = {}
     for turn in turns:
         said: dict[bool, list[str]] = {True: [], False: []}

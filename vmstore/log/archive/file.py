@@ -96,7 +96,7 @@ Under = Callable[[int], bytes]
 
 
 class ArchiveContents(NamedTuple):
-    """What else an archive is made of: how chains start, what was erased, which keys cells lie under."""
+    """The rest of an archive: chain starts, recorded erasures, and the keys that cells are encrypted with."""
 
     start: Start
     recorded: Recorded
@@ -191,7 +191,7 @@ class CarriedKeys:
         return self._keys.get(name)
 
     def refresh(self) -> bool:
-        """Nothing: a file never changes in place."""
+        """Does nothing and returns False: an archive never changes in place."""
         return False
 
     def close(self) -> None:
@@ -229,7 +229,8 @@ class ArchiveLog(ReadLog):
             f"{path} is encrypted; name the file of its store's key with --store-key or in VMSTORE_KEY_FILE, in Python "
             "with vmstore.open(…, key=…)"
             if store_key is None
-            else f"{path} is not encrypted; leave the key out"
+            else f"{path} is not encrypted; leave the key out",
+            code="not-encrypted",
         )
 
     def _read(self, db: apsw.Connection) -> Iterator[Commit]:
@@ -276,11 +277,11 @@ class ArchiveLog(ReadLog):
                 yield gone[at] if cell.erased else cell.commitment
 
     def start_of(self, first: Commit) -> bytes:
-        """What the chain of a session starts from, by its first commit."""
+        """The value that a session's chain starts from, computed from its first commit."""
         return self._starts[first.session]
 
     def _damaged(self, why: str) -> CorruptError:
-        return CorruptError(f"{self.path} is damaged ({why}): put it back from a backup")
+        return CorruptError(f"{self.path} is damaged ({why}): put it back from a backup", code="archive-damaged")
 
     # ---- the log port, for reading
 
@@ -317,5 +318,5 @@ class ArchiveLog(ReadLog):
 
 
 def no_file(commitment: bytes) -> bytes | None:
-    """What there is of a cell in a file of its own: in an archive there is none."""
+    """Returns None: an archive has no cells in files of their own."""
     return None

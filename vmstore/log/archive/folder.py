@@ -64,7 +64,7 @@ class Archives:
         self._lock = WriteLock(folder.with_suffix(".lock"), wait_s)
 
     def path(self, uid: bytes) -> Path:
-        """Where the archive of a session lies."""
+        """The path of a session's archive."""
         return self.folder / f"{uid.hex()}{SUFFIX}"
 
     @contextmanager
@@ -121,7 +121,7 @@ class Archives:
         return None if DAMAGED in found.values() else found
 
     def problems(self, uids: Iterable[bytes]) -> Iterator[str]:
-        """What is wrong with the archives of sessions; each is read and proven."""
+        """Reads and checks the archives of sessions; yields a sentence for each fault."""
         for uid in sorted(uids):
             try:
                 with contextlib.closing(self._read(self.path(uid))) as log:
@@ -151,7 +151,7 @@ class Archives:
             try:
                 kept = self._opened[uid] = _Opened(ArchiveFile(path), state)
             except (StoreError, CorruptError) as error:
-                raise CorruptError(f"{path} is damaged: {REMEDY}") from error
+                raise CorruptError(f"{path} is damaged: {REMEDY}", code="archive-damaged") from error
             while len(self._opened) > OPEN_MAX:
                 self._opened.popitem(last=False)[1].file.close()
         self._opened.move_to_end(uid)
@@ -159,7 +159,9 @@ class Archives:
 
     def missing(self, uid: bytes) -> CorruptError:
         """The error for an archive that is not there."""
-        return CorruptError(f"{self.path(uid)} is missing, and with it contents of its session: {REMEDY}")
+        return CorruptError(
+            f"{self.path(uid)} is missing, and with it contents of its session: {REMEDY}", code="archive-missing"
+        )
 
     # ---- writing
 
@@ -233,7 +235,9 @@ class Archives:
                     beside.with_name(beside.name + suffix).unlink(missing_ok=True)
             flush(self.folder)
         except (OSError, apsw.Error) as error:
-            raise StoreError(f"{path} could not be written ({error}); make room, then try again") from error
+            raise StoreError(
+                f"{path} could not be written ({error}); make room, then try again", code="not-written"
+            ) from error
         return made
 
     def destroy(self, erased: Mapping[bytes, int]) -> int:

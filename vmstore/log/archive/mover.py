@@ -204,7 +204,8 @@ class Mover:
         if [there[number] for number in numbers] != list(cells):
             raise OvertakenError(
                 f"{self._archives.path(place.uid)} does not hold what the log does, which changed meanwhile; "
-                "archive the session again"
+                "archive the session again",
+                code="archive-overtaken",
             )
 
     def _laid(self, first: int, cells: Sequence[Cell], name: bytes) -> Iterator[Frame]:

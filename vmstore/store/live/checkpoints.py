@@ -39,13 +39,16 @@ def target(act: Act, lane: Branch, to: str | AsOf) -> tuple[int, str]:
     if isinstance(to, str):
         known = {name: position for position, name in act.spoken.checkpoints}
         if to not in known:
-            raise UnknownError(f"there is no checkpoint {to!r}; {Namespace.nearest(to, list(known))}")
+            raise UnknownError(
+                f"there is no checkpoint {to!r}; {Namespace.nearest(to, list(known))}", code="no-checkpoint"
+            )
         return known[to], to
     position = basis(lane, to).position
     if end_of(lane, position) != position:
         raise InputError(
             f"{to} is within a commit, and a session goes back to the end of one; the next is position "
-            f"{end_of(lane, position)}: name it, or the page by `moment_of`"
+            f"{end_of(lane, position)}: name it, or the page by `moment_of`",
+            code="within-a-commit",
         )
     return position, to.name if isinstance(to, Checkpoint) else str(to)
 

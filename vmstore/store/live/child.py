@@ -32,7 +32,7 @@ def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -
     owner = {word: text for word in ("user", "agent") if (text := getattr(info, word)) is not None}
     if call is not None and call not in runtime.spoken.calls:
         known = ", ".join(list(runtime.spoken.calls)[-3:]) or "none"
-        raise InputError(f"no tool call has the id {call!r:.60}; the last ones are {known}")
+        raise InputError(f"no tool call has the id {call!r:.60}; the last ones are {known}", code="no-tool-call")
     policy = policy_at(parent._lane())
     return NewSession(
         name,
@@ -70,7 +70,9 @@ def result_of(parent: Session, child: Session, runtime: Runtime, text: str | Non
         message for message in runtime.spoken.messages.values() if message.role is Role.ASSISTANT and message.parts
     ]
     if not answers:
-        raise InputError(f"session {child.name!r} has said nothing yet, so it came to nothing; run it first")
+        raise InputError(
+            f"session {child.name!r} has said nothing yet, so it came to nothing; run it first", code="nothing-said"
+        )
     pages = [runtime.state.pages[page] for page in answers[-1].parts if page not in runtime.spoken.thoughts]
     texts = [managed for managed in pages if managed.modality is Modality.TEXT]
     at = texts[0].page if texts else answers[-1].parts[0]
@@ -105,7 +107,8 @@ def _of(parent: str, info: SessionInfo) -> None:
     if info.origin != Origin.SPAWN.word or info.parent != parent:
         raise ConflictError(
             f"session {info.session!r} is no child of {parent!r}, which is its {info.origin}; name one that "
-            f"{parent!r} began, or another name for a new one"
+            f"{parent!r} began, or another name for a new one",
+            code="no-child",
         )
 
 

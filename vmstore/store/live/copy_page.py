@@ -63,7 +63,9 @@ def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
     parsed = parse(address)
     ns = session._ns
     if parsed.namespace is None or (parsed.namespace, parsed.session) == (ns.name, session.name):
-        raise InputError(f"{address} names no page of another session; write vm://region/session/page")
+        raise InputError(
+            f"{address} names no page of another session; write vm://region/session/page", code="not-an-address"
+        )
     copy = copied(ns, session, parsed)
     with ns.lock:
         there = brought(session, copy)

@@ -88,7 +88,7 @@ class Streamed:
 def ended(ran: RunResult | None) -> RunResult:
     """How a run ended; InputError where it has not."""
     if ran is None:
-        raise InputError("the run has not ended; take its words to their end first")
+        raise InputError("the run has not ended; take its words to their end first", code="still-running")
     return ran
 
 
@@ -186,7 +186,10 @@ class ModelCall:
         if inspect.isawaitable(response):
             if inspect.iscoroutine(response):
                 response.close()
-            raise InputError("the model call is to be awaited; run it on the async twin, vmstore.aio, or make it plain")
+            raise InputError(
+                "the model call is to be awaited; run it on the async twin, vmstore.aio, or make it plain",
+                code="async-call",
+            )
         if not is_stream(response):
             self.answer = Answer(response)
             return
@@ -292,28 +295,37 @@ def arguments(call: ToolCall) -> dict[str, Any]:
 def runnable(model_call: Any, tools: Any, rounds_max: Any) -> None:
     """Refuses what no run can be made with, before anything of it is logged."""
     if not callable(model_call):
-        raise InputError(f"the model call is {model_call!r:.40}; give a function that takes a request and calls it")
+        raise InputError(
+            f"the model call is {model_call!r:.40}; give a function that takes a request and calls it",
+            code="not-a-function",
+        )
     if type(rounds_max) is not int or rounds_max < 0:
-        raise InputError(f"rounds_max is a number of rounds from 0 up, not {rounds_max!r:.40}")
+        raise InputError(f"rounds_max is a number of rounds from 0 up, not {rounds_max!r:.40}", code="not-a-limit")
     if not isinstance(tools, Mapping | Sequence) or isinstance(tools, str | bytes):
-        raise InputError(f"tools are functions by name, {{'read': read}}, or a list of schemas, not {tools!r:.40}")
+        raise InputError(
+            f"tools are functions by name, {{'read': read}}, or a list of schemas, not {tools!r:.40}", code="not-tools"
+        )
     for tool in () if isinstance(tools, Mapping) else tools:
         if callable(tool):
             name = getattr(tool, "__name__", "read")
-            raise InputError(f"a list of tools holds schemas; give a function by its name: {{{name!r}: {name}}}")
+            raise InputError(
+                f"a list of tools holds schemas; give a function by its name: {{{name!r}: {name}}}", code="not-tools"
+            )
 
 
 def hearing(on_text: Any) -> None:
     """Refuses a listener that is no function."""
     if on_text is not None and not callable(on_text):
-        raise InputError(f"on_text is {on_text!r:.40}; give a function that takes a text")
+        raise InputError(f"on_text is {on_text!r:.40}; give a function that takes a text", code="not-a-function")
 
 
 def plain_tools(tools: Tools) -> None:
     """Refuses functions that are to be awaited: nobody awaits them here."""
     for name, function in tools.items():
         if inspect.iscoroutinefunction(function):
-            raise InputError(f"tool {name!r} is async; run it on the async twin, vmstore.aio, or make it plain")
+            raise InputError(
+                f"tool {name!r} is async; run it on the async twin, vmstore.aio, or make it plain", code="async-call"
+            )
 
 
 __all__ = [

@@ -49,7 +49,7 @@ def link(
     """Says how a page relates to another."""
     known = _kind(kind)
     if source == target:
-        raise InputError(f"{page_name(source)} cannot be linked to itself; name two pages")
+        raise InputError(f"{page_name(source)} cannot be linked to itself; name two pages", code="link-to-itself")
     if valid_from is not None and valid_to is not None and valid_from > valid_to:
         raise InputError(f"a validity from {valid_from} to {valid_to} ends before it begins; swap the two")
     act.tell(Link(source, target, int(known), valid_from, valid_to))
@@ -61,7 +61,8 @@ def unlink(act: Act, source: int, target: int, kind: str, *, linked: bool) -> No
     if not linked:
         raise InputError(
             f"{page_name(source)} has no link {known.word} to {page_name(target)}, so there is nothing to end; "
-            "`sources` lists those it has"
+            "`sources` lists those it has",
+            code="no-link",
         )
     act.tell(Unlink(source, target, int(known)))
 
@@ -70,10 +71,12 @@ def _kind(kind: str) -> LinkKind:
     named = LinkKind.of(kind) if isinstance(kind, str) else None
     if named is None:
         words = ", ".join(one.word for one in LinkKind)
-        raise UnknownError(f"there is no kind of link {kind!r:.60}; the kinds are {words}")
+        raise UnknownError(f"there is no kind of link {kind!r:.60}; the kinds are {words}", code="no-kind-of-link")
     known = LinkKind(named)
     if known is LinkKind.CAUSED_BY:
-        raise InputError("caused_by joins a tool's result to its call, which `tool` does; give another kind")
+        raise InputError(
+            "caused_by joins a tool's result to its call, which `tool` does; give another kind", code="link-not-by-hand"
+        )
     return known
 
 
@@ -81,9 +84,13 @@ def delete(act: Act, number: int) -> None:
     """Takes a page out of the prompt, of search and of what may be asked for, from here on; the log keeps it."""
     managed = act.state.pages[number]
     if managed.type is PageType.VALUE:
-        raise InputError(f"{page_name(number)} is a value; keep None, or another one, under its name")
+        raise InputError(
+            f"{page_name(number)} is a value; keep None, or another one, under its name", code="is-a-value"
+        )
     if number in act.state.retracted:
-        raise InputError(f"{page_name(number)} holds no more already; there is nothing to delete")
+        raise InputError(
+            f"{page_name(number)} holds no more already; there is nothing to delete", code="deleted-already"
+        )
     for holder in HOLDERS:
         if managed.holders >> holder & 1:
             act.tell(Unpin(number, holder))
@@ -94,11 +101,12 @@ def _own(act: Act, number: int) -> ManagedPage:
     """A page whose content may change: one that no message holds."""
     managed = act.state.pages[number]
     if managed.type is PageType.VALUE:
-        raise InputError(f"{page_name(number)} is a value; keep another one under its name")
+        raise InputError(f"{page_name(number)} is a value; keep another one under its name", code="is-a-value")
     if managed.message:
         raise RefusedError(
             f"{page_name(number)} was said in a message, and what was said stays: go back to before it with `rewind`, "
-            "state a `claim` that corrects it, or open the session with another `system`"
+            "state a `claim` that corrects it, or open the session with another `system`",
+            code="said-stays",
         )
     return managed
 
@@ -110,7 +118,9 @@ def _readable(managed: ManagedPage, content: bytes) -> None:
             json.loads(text)
     except ValueError:
         what = "JSON" if managed.modality is Modality.STRUCTURED else "text in UTF-8"
-        raise InputError(f"{page_name(managed.page)} holds {what}, and what is to stand in it is none") from None
+        raise InputError(
+            f"{page_name(managed.page)} holds {what}, and what is to stand in it is none", code="not-json"
+        ) from None
 
 
 def _write(act: Act, managed: ManagedPage, content: bytes) -> None:
@@ -119,5 +129,6 @@ def _write(act: Act, managed: ManagedPage, content: bytes) -> None:
     if act.state.pinned > act.state.room:
         raise RefusedError(
             f"{page_name(managed.page)} is pinned and would take {tokens:,} tokens, {act.state.pinned:,} with the "
-            f"other pins of {act.state.room:,}; unpin it first, or give a larger l0_tokens_max (law pins_fit)"
+            f"other pins of {act.state.room:,}; unpin it first, or give a larger l0_tokens_max (law pins_fit)",
+            code="pins-over-budget",
         )

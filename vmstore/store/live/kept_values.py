@@ -65,7 +65,7 @@ def kept_at(lane: Branch, position: int) -> dict[str, int]:
 def value_of(name: str, found: dict[str, bytes]) -> Any:
     """A value by its name; UnknownError names the nearest where there is none."""
     if name not in found:
-        raise UnknownError(f"no value is kept as {name!r:.80}; {Namespace.nearest(name, list(found))}")
+        raise UnknownError(f"no value is kept as {name!r:.80}; {Namespace.nearest(name, list(found))}", code="no-value")
     content = found[name]
     if isinstance(content, ErasedContent):
         raise ErasedError(f"what was kept as {name!r} was erased; nothing can bring it back")

@@ -243,9 +243,12 @@ class Live(PageActions):
         why = FaultReason.of(reason) if isinstance(reason, str) else None
         if why is None:
             words = ", ".join(reason_known.word for reason_known in FaultReason)
-            raise InputError(f"{reason!r:.60} is no reason for a fault; there are {words}")
+            raise InputError(f"{reason!r:.60} is no reason for a fault; there are {words}", code="no-fault-reason")
         if isinstance(level, bool) or not isinstance(level, int) or level not in tuple(Level):
-            raise InputError(f"there is no level {level!r}; levels are 0 full, 1 reduced, 2 abstract and 3 reference")
+            raise InputError(
+                f"there is no level {level!r}; levels are 0 full, 1 reduced, 2 abstract and 3 reference",
+                code="no-level",
+            )
 
         asked, page = str(page)[:ASKED_CHARS_MAX], here(self, page)
 
@@ -371,7 +374,10 @@ class Live(PageActions):
         """Keeps other runs of the session out: two would answer each other's calls."""
         with self._ns.lock:
             if self._key in self._ns.running:
-                raise RefusedError(f"session {self.name!r} is being run already; wait until that ends, or fork it")
+                raise RefusedError(
+                    f"session {self.name!r} is being run already; wait until that ends, or fork it",
+                    code="running-already",
+                )
             self._ns.running.add(self._key)
         try:
             yield
@@ -558,7 +564,7 @@ class Live(PageActions):
         key = self._ns.key(session_name(name))
         if key is None:
             known = [info.session for info in self.children()]
-            raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, known)}")
+            raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, known)}", code="no-session")
         return Live(self._ns, self._recording, key, name)
 
     def fork(self, name: str, at: When | None = None, **moment: Unpack[Moment]) -> Live:

@@ -124,7 +124,8 @@ class MemoryTools:
         if act.state.call != self._call:
             raise RefusedError(
                 f"another process packed call {act.state.call} while the model answered call {self._call}, which stays "
-                "open: the answer is not logged; run a session in one process at a time, or fork it"
+                "open: the answer is not logged; run a session in one process at a time, or fork it",
+                code="packed-meanwhile",
             )
 
     def result(self, call: ToolCall, value: Any) -> None:
@@ -238,7 +239,7 @@ def _json(response: Any) -> dict[str, Any]:
     try:
         body: dict[str, Any] = plain(finite(_plain(response)), "the response")
     except RecursionError:
-        raise InputError("the response is nested too deeply to be read; flatten it") from None
+        raise InputError("the response is nested too deeply to be read; flatten it", code="too-deep") from None
     return body
 
 

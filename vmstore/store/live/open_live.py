@@ -46,11 +46,16 @@ def begun(
     """
     for callback in (compressor, finder):
         if callback is not None and not callable(callback):
-            raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
+            raise InputError(
+                f"{callback!r:.60} cannot be called; a compressor and a finder are functions", code="not-a-function"
+            )
     if fact_model is not None:
         FactExtractor(fact_model)  # refuses what cannot be asked
     if owner.get("remembers") == "user" and not _user(namespace, opening):
-        raise InputError(f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…")
+        raise InputError(
+            f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…",
+            code="no-user",
+        )
     shorter, finding = FormMaker(compressor, callback_timeout_s), ClaimFinder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
@@ -64,7 +69,10 @@ def begun(
         if key is None:
             known_settings(owner)
             if "l0_tokens_max" not in owner:
-                raise InputError(f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max")
+                raise InputError(
+                    f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max",
+                    code="no-budget",
+                )
             now = namespace.clock.now()
             batch = namespace.begin(opening, now)
             runtime = Runtime(namespace.engine, Branch(namespace.views, 0), shorter, finding)
@@ -98,5 +106,6 @@ def unbegun(runtime: Runtime, name: str, owner: dict[str, Any]) -> None:
     if runtime.state.pages or runtime.state.call or "l0_tokens_max" not in owner:
         raise RefusedError(
             f"session {name!r} was recorded, so others made its prompts; to say it again to a memory "
-            f"that manages itself: store.admin.redrive({name!r}, 'another name', l0_tokens_max=…)"
+            f"that manages itself: store.admin.redrive({name!r}, 'another name', l0_tokens_max=…)",
+            code="recorded-session",
         )

@@ -43,7 +43,7 @@ class PageFinder(NamedTuple):
         if number is None:
             names = [*act.spoken.named, *map(page_name, act.spoken.pages)]
             near = Namespace.nearest(str(page), names)
-            raise UnknownError(f"there is no page {page!r:.80} in session {self.session!r}; {near}")
+            raise UnknownError(f"there is no page {page!r:.80} in session {self.session!r}; {near}", code="no-page")
         return number
 
 
@@ -52,4 +52,6 @@ def titled(name: str | None, *, needed: bool = False) -> None:
     if name is None and not needed:
         return
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= NAME_CHARS_MAX:
-        raise InputError(f"{name!r:.60} cannot be a name: 1 to {NAME_CHARS_MAX} printable characters can")
+        raise InputError(
+            f"{name!r:.60} cannot be a name: 1 to {NAME_CHARS_MAX} printable characters can", code="not-a-name"
+        )

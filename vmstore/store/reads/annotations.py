@@ -37,10 +37,12 @@ def checked(annotation_given: PageAnnotation) -> PageAnnotation:
         not isinstance(annotation_given.status, str) or Standing.of(annotation_given.status) is None
     ):
         words = ", ".join(standing.word for standing in Standing)
-        raise UnknownError(f"there is no status {annotation_given.status!r}; there are {words}")
+        raise UnknownError(f"there is no status {annotation_given.status!r}; there are {words}", code="no-status")
     begins, ends = within("valid_from", annotation_given.valid_from), within("valid_to", annotation_given.valid_to)
     if begins is not None and ends is not None and begins > ends:
-        raise InputError(f"a validity from {begins} to {ends} ends before it begins; swap the two")
+        raise InputError(
+            f"a validity from {begins} to {ends} ends before it begins; swap the two", code="ends-before-it-begins"
+        )
     anchors = dict(annotation_given.anchors or {})
     for text in (*anchors, *(value for value in anchors.values() if value is not None)):
         _text("an anchor", text)
@@ -49,7 +51,8 @@ def checked(annotation_given: PageAnnotation) -> PageAnnotation:
     )
     if checked_annotation == PageAnnotation(tags=[], untags=[], anchors={}):
         raise InputError(
-            "nothing is given about the page; give an importance, a status, a validity, a tag or an anchor"
+            "nothing is given about the page; give an importance, a status, a validity, a tag or an anchor",
+            code="nothing-given",
         )
     return checked_annotation
 
@@ -71,7 +74,7 @@ def annotation(batch: Batch, page: int, note: PageAnnotation) -> Annotate:
 def share(importance: float) -> int:
     """An importance from 0 to 1 in parts per million."""
     if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance <= 1:
-        raise InputError(f"importance {importance!r:.40} is no share from 0 to 1")
+        raise InputError(f"importance {importance!r:.40} is no share from 0 to 1", code="not-a-share")
     return round(importance * PPM)
 
 
@@ -81,7 +84,7 @@ def _sealed(batch: Batch, value: Any) -> CellRef | None:
 
 def _tags(tags: Iterable[str]) -> list[str]:
     if isinstance(tags, str):
-        raise InputError(f"{tags!r:.40} is one text; give a list of tags")
+        raise InputError(f"{tags!r:.40} is one text; give a list of tags", code="not-a-list")
     return sorted({tag_text(tag) for tag in tags})
 
 
@@ -92,5 +95,7 @@ def tag_text(tag: str) -> str:
 
 def _text(what: str, text: Any) -> str:
     if not isinstance(text, str) or not 0 < len(text) <= TAG_CHARS_MAX or not text.isprintable():
-        raise InputError(f"{text!r:.40} cannot be {what}: a text of 1 to {TAG_CHARS_MAX} printable characters can")
+        raise InputError(
+            f"{text!r:.40} cannot be {what}: a text of 1 to {TAG_CHARS_MAX} printable characters can", code="not-a-tag"
+        )
     return text

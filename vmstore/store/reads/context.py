@@ -99,7 +99,8 @@ class Context:
         """The request and its messages, made at once: they hold the same values. Raises what `request` does."""
         if self.fidelity != Fidelity.RECORDED.word:
             raise UnknownError(
-                f"call {self.basis.call} is derived: its request was not in the source; ask for its messages"
+                f"call {self.basis.call} is derived: its request was not in the source; ask for its messages",
+                code="request-not-logged",
             )
         if self._call.renderer == LIVE:
             from vmstore.store.reads.sent_request import conversation_of, sent

@@ -84,11 +84,13 @@ def chosen(lane: Branch, position: int, wanted: PageQuery, after: int | None = N
 
 def _check(wanted: PageQuery) -> None:
     if wanted.order_by not in ORDERS:
-        raise UnknownError(f"pages have no order {wanted.order_by!r}; the orders are {', '.join(ORDERS)}")
+        raise UnknownError(
+            f"pages have no order {wanted.order_by!r}; the orders are {', '.join(ORDERS)}", code="no-order"
+        )
     if wanted.level is not None and wanted.level not in range(4):
-        raise UnknownError(f"{wanted.level!r} is no level; there are 0, 1, 2 and 3")
+        raise UnknownError(f"{wanted.level!r} is no level; there are 0, 1, 2 and 3", code="no-level")
     if wanted.limit is not None and (type(wanted.limit) is not int or wanted.limit < 0):
-        raise InputError(f"limit {wanted.limit!r} is no number of pages from 0 up")
+        raise InputError(f"limit {wanted.limit!r} is no number of pages from 0 up", code="not-a-limit")
 
 
 def value(field: str, words: type[WordEnum], value: Any) -> int | None:
@@ -97,7 +99,9 @@ def value(field: str, words: type[WordEnum], value: Any) -> int | None:
         return None
     found = words.of(value) if isinstance(value, str) else next((word for word in words if word == value), None)
     if found is None:
-        raise UnknownError(f"{value!r} is no {field}; there are {', '.join(word.word for word in words)}")
+        raise UnknownError(
+            f"{value!r} is no {field}; there are {', '.join(word.word for word in words)}", code="no-tier"
+        )
     return int(found)
 
 
@@ -197,7 +201,9 @@ def place_of(lane: Branch, position: int, order_by: str, page: int) -> SelectedP
     """Where a page stands in an order."""
     rows = [row for row in lane.rows(_ONE, [page]) if page <= position]
     if not rows:
-        raise UnknownError(f"there is no page {page_name(page)} at that moment; go on after the last one you got")
+        raise UnknownError(
+            f"there is no page {page_name(page)} at that moment; go on after the last one you got", code="no-page"
+        )
     return next(_keyed(lane, position, order_by, rows))
 
 

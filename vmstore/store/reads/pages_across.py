@@ -45,7 +45,10 @@ def pages_across(ns: Namespace, at: AsOf, wanted: PageQuery, sought: SessionFilt
     at as it takes; any other order looks at all of them.
     """
     if not isinstance(at, Head | Time | LoggedTime):
-        raise InputError(f"{at} is another moment in each session; across sessions give a time, or ask one session")
+        raise InputError(
+            f"{at} is another moment in each session; across sessions give a time, or ask one session",
+            code="moment-of-one-session",
+        )
     start = None if after is None else _named(ns, after, at, wanted)
     lanes: dict[str, tuple[Branch, int]] = {}
     places = _places(ns, at, wanted, sought, start, lanes)
@@ -135,11 +138,16 @@ def _named(ns: Namespace, reference: str, at: AsOf, wanted: PageQuery) -> _Place
     address = parse(reference)
     page = page_position(address.page)
     if address.session is None or page is None:
-        raise InputError(f"{reference!r} names no page of a session; give the session and the page, like s1/p17")
+        raise InputError(
+            f"{reference!r} names no page of a session; give the session and the page, like s1/p17",
+            code="not-an-address",
+        )
     key = ns.key(address.session)
     found = None if key is None else _stood(ns, key, at)
     if found is None:
-        raise UnknownError(f"there is no session {address.session!r} at that moment; give the last page you got")
+        raise UnknownError(
+            f"there is no session {address.session!r} at that moment; give the last page you got", code="no-session"
+        )
     lane, position = found
     return _place(lane, address.session, place_of(lane, position, wanted.order_by, page), wanted)
 

@@ -62,7 +62,9 @@ def proof_of_request(ns: Namespace, lane: Branch, call: CallRow, seal: Seal | No
     covered = _Covered(ns, lane, call, seal)
     pack = decode(covered.commit.body)[-1]
     if not isinstance(pack, Pack) or pack.sent is None:
-        raise InputError(f"call {call.call} states no digest of its request, for it was recorded; prove its pages")
+        raise InputError(
+            f"call {call.call} states no digest of its request, for it was recorded; prove its pages", code="no-digest"
+        )
     try:
         content = written(sent(ns, lane, call)).encode("utf-8", "surrogatepass")
     except ErasedError:  # what was erased is proven as what was sealed, by its digest alone
@@ -91,7 +93,9 @@ class _Covered:
         nth = next((nth for nth, commit in enumerate(commits) if commit.last == call.position), None)
         history = Tree(map(leaf_read, commits))
         if nth is None or history.root != head.history:
-            raise CorruptError("the session is not what was sealed; run `vmstore verify` with the seal")
+            raise CorruptError(
+                "the session is not what was sealed; run `vmstore verify` with the seal", code="not-as-sealed"
+            )
         self.commit = commits[nth]
         self.previous = commits[nth - 1].hash if nth else genesis(uid)
         seal, sessions = self.seal, tree_of(self.seal.heads)
@@ -111,7 +115,9 @@ def _covering(ns: Namespace, uid: bytes, call: CallRow, seal: Seal | None) -> tu
             if head.uid == uid and head.position >= call.position:
                 return proof, head
     which = "the seal does not cover" if seal is not None else "no seal beside the store covers"
-    raise UnknownError(f"{which} call {call.call}; run `vmstore seal`, which covers all that is there")
+    raise UnknownError(
+        f"{which} call {call.call}; run `vmstore seal`, which covers all that is there", code="not-sealed"
+    )
 
 
 def _uid(lane: Branch, session: int) -> bytes:

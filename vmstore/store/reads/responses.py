@@ -51,10 +51,10 @@ class ReplyRow(NamedTuple):
 def response_of(log: Log, lane: Branch, call: CallRow) -> Response:
     """The response of a call that a lane sees; UnknownError where none came, or it is not known yet."""
     if call.replied is None:
-        raise UnknownError(f"call {call.call} is open: no response to it is known yet")
+        raise UnknownError(f"call {call.call} is open: no response to it is known yet", code="no-response")
     status = Status(call.status)
     if status is Status.GAP:
-        raise UnknownError(f"call {call.call} could not be recorded: no response to it is known")
+        raise UnknownError(f"call {call.call} could not be recorded: no response to it is known", code="no-response")
     ended = _ended(call)
     aside = _aside_of(log, lane.db, ended)
     messages = _said(log, lane, ended)

@@ -49,9 +49,9 @@ def search(
 ) -> Hits:
     """The best answers of some sessions, each as of its position; within one moment of the namespace."""
     if not isinstance(query, str):
-        raise InputError(f"a search is a text, and {query!r} is none")
+        raise InputError(f"a search is a text, and {query!r} is none", code="not-a-text")
     if limit is not None and (type(limit) is not int or limit < 1):
-        raise InputError(f"limit {limit!r} is no number of pages from 1 up")
+        raise InputError(f"limit {limit!r} is no number of pages from 1 up", code="not-a-limit")
     with ns.asking():
         lanes = [(lane, position) for _, lane, position in moments]
         texts = ns.texts(lanes)

@@ -50,7 +50,8 @@ def _written(namespace: Namespace, runtime: Runtime, call: CallRow, marked: bool
     if not namespace.projection.last_erasure:
         raise CorruptError(
             f"the request of call {call.call} ({page_name(call.position)}) is not the one its pack states; run "
-            "`vmstore verify`, and read it with the version of vmstore that wrote it"
+            "`vmstore verify`, and read it with the version of vmstore that wrote it",
+            code="request-differs",
         )
     if not marked:
         raise ErasedError(f"a name in call {call.call} was erased, so its request cannot be had whole")

@@ -19,7 +19,9 @@ def tail(namespace: Namespace, after: str | None, limit: int | None) -> Iterator
     """
     ordinal, skip = _cursor(after)
     if ordinal > namespace.let.log.ordinal:
-        raise UnknownError(f"cursor {after!r} lies beyond the log, which ends at {namespace.log.ordinal}")
+        raise UnknownError(
+            f"cursor {after!r} lies beyond the log, which ends at {namespace.log.ordinal}", code="past-the-end"
+        )
     given = 0
     while limit is None or given < limit:
         with namespace.asking() as end:
@@ -58,5 +60,5 @@ def _cursor(after: str | None) -> tuple[int, int]:
         return 0, 0
     ordinal, _, index = after.partition(".")
     if not (ordinal.isdecimal() and index.isdecimal()):
-        raise InputError(f"{after!r} is no cursor; pass one that a tail gave")
+        raise InputError(f"{after!r} is no cursor; pass one that a tail gave", code="not-a-cursor")
     return int(ordinal), int(index)

@@ -82,7 +82,8 @@ class VirtualContextEngine:
     ) -> None:  # fmt: skip
         if not 0 < soft <= hard <= 1:
             raise InputError(
-                f"thresholds {soft!r:.20}, {hard!r:.20} are no shares of the window; 0 < soft <= hard <= 1"
+                f"thresholds {soft!r:.20}, {hard!r:.20} are no shares of the window; 0 < soft <= hard <= 1",
+                code="not-a-share",
             )
         most = max(L0_TOKENS_MIN, window_tokens)
         self._live: Live = store.live_session(session, l0_tokens_max=most, user=user, rules="passive")

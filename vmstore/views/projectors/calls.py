@@ -54,7 +54,7 @@ class CallRow(msgspec.Struct, frozen=True):
 
 
 class CallSettings(msgspec.Struct):
-    """What a pack leaves unsaid holds from before: the request's shape, model and other fields, the token factor."""
+    """Values a pack may leave out because they still hold: shape, model and other fields, the token factor."""
 
     shape: int | None = None
     model: str | None = None
@@ -95,7 +95,7 @@ class CallsProjector(Projector):
         self._replies: list[tuple[Any, ...]] = []  # to calls it holds
 
     def in_force(self, placed: PlacedMutation) -> CallSettings:
-        """What holds of a session's requests before a fact."""
+        """The request settings of a session before a mutation."""
         found = self._inforce.get(placed.session)
         if found is None:
             lane = Branch(self.db, placed.session)
@@ -104,7 +104,7 @@ class CallsProjector(Projector):
         return found
 
     def on_open(self, placed: PlacedMutation, m: Open) -> None:
-        """Nothing is in force in a session that inherits nothing."""
+        """A session without a parent starts with no settings."""
         if m.origin != Origin.FORK:
             self._inforce[placed.session] = CallSettings()
 

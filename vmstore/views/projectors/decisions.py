@@ -41,7 +41,7 @@ BUDGET = "l0_tokens_max"  # the setting that says what the prompt may hold
 
 
 class Decision(NamedTuple):
-    """What a kernel's mutation says of a page, which is 0 where no page has the name asked for.
+    """A kernel's mutation about a page; the page is 0 where none has the name that was asked for.
 
     `kind` is its number; `cause` the position that brought it about; `word` the number of the word
     its kind tells: what a reference is the sign of, why a fault is denied, what makes a page give
@@ -196,7 +196,7 @@ class DecisionsProjector(Projector):
 
 
 def decisions_of(lane: Branch, page: int, position: int) -> list[Decision]:
-    """What was asked and decided about a page up to a position, in order; costs what there was."""
+    """Requests and decisions about a page up to a position, in order; the cost grows with their number."""
     return [
         _decision(row)
         for stretch in reversed(lane.upto(position))
@@ -205,7 +205,7 @@ def decisions_of(lane: Branch, page: int, position: int) -> list[Decision]:
 
 
 def decided(lane: Branch, position: int, kinds: Iterable[int]) -> Iterator[Decision]:
-    """What was asked and decided of some kinds up to a position, in order."""
+    """Requests and decisions of some kinds up to a position, in order."""
     listed = json.dumps(sorted(kinds))
     for stretch in reversed(lane.upto(position)):
         yield from map(_decision, lane.db.execute(_OF_KINDS, (stretch.session, stretch.high, listed)))
@@ -230,7 +230,7 @@ def why_of(text: str | None) -> Why | None:
 
 
 def holders(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, list[int]]:
-    """Who holds some pages at a position, in order; pages that nobody holds are left out."""
+    """The holders of pages at a position, in order; pages that nobody holds are left out."""
     listed = json.dumps(list(pages))
     last: dict[tuple[int, int], int] = {}
     for stretch in reversed(lane.upto(position)):
@@ -288,19 +288,19 @@ def settings_at(lane: Branch, position: int) -> dict[str, Any] | None:
 
 
 def budgets(lane: Branch) -> list[tuple[int, int | None]]:
-    """What the prompt could hold, in tokens of the model's, from each position on, in order."""
+    """The budget of the prompt in tokens of the model, from each position on, in order."""
     return [row for s in reversed(lane.stretches) for row in lane.db.execute(_BUDGETS, (s.session, s.high))]
 
 
 def budget_at(chosen: Sequence[tuple[int, int | None]], position: int, factor_ppm: int) -> int | None:
-    """What the prompt could hold at a position, in estimated tokens: the factor corrects the estimate."""
+    """The budget of the prompt at a position, in estimated tokens: the factor corrects the estimate."""
     at = bisect_right(chosen, position, key=itemgetter(0))
     budget = chosen[at - 1][1] if at else None
     return None if budget is None or factor_ppm <= 0 else budget * 1_000_000 // factor_ppm
 
 
 def live_since(lane: Branch, position: int) -> int | None:
-    """Where a kernel began to work in a session, up to a position; None where none does."""
+    """The position at which a kernel began to manage the session; None where none did up to a position."""
     for stretch in reversed(lane.upto(position)):
         found: int | None = lane.db.execute(_FIRST, (stretch.session, stretch.high)).get
         if found is not None:

@@ -169,7 +169,7 @@ def outdated(lane: Branch, position: int) -> set[int]:
 
 
 def _flushed(lane: Branch, position: int) -> dict[int, int]:
-    """Where pages were last said to be up to date."""
+    """The position of each page's last `flush`."""
     found: dict[int, int] = {}
     for stretch in reversed(lane.upto(position)):
         found.update(lane.db.execute(_FLUSHED, (stretch.session, stretch.high)))

@@ -59,7 +59,7 @@ class Approval(NamedTuple):
 
 
 def approvals_of(db: apsw.Connection, session: int) -> list[Approval]:
-    """What was lifted and put back for a session, in order; what it forked from has its own.
+    """Approvals to lift redaction in a session, and their revocations, in order; a fork has its own.
 
     Only the namespace's own session says so. What a session says of itself came with it, from whom nobody knows.
     """
@@ -87,7 +87,7 @@ class RedactionRecord(NamedTuple):
 
 
 def hidden_in(lane: Branch, page: int, position: int) -> list[RedactionRecord]:
-    """What was hidden in a page up to a position, in order."""
+    """Redactions in a page up to a position, in order."""
     return [
         _hidden(row)
         for stretch in reversed(lane.upto(position))

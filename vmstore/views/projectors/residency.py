@@ -177,13 +177,13 @@ def returns(lane: Branch, position: int) -> list[Return]:
 
 
 def leavings(lane: Branch, position: int) -> list[int]:
-    """Where pages left L0, up to a position, once for each page that did."""
+    """The positions at which pages left L0, up to a position; one entry a page and departure."""
     found = stays(lane, position)
     return sorted(t for (_, page), (t, *_) in found.items() if t is not None and (t, page) not in found)
 
 
 def last_entries(lane: Branch, position: int) -> dict[int, int]:
-    """When each page that ever was in L0 entered or changed there last, up to a position."""
+    """The last position at which each page entered L0 or changed there, up to a position."""
     return {page: f for f, page in sorted(stays(lane, position))}
 
 
@@ -234,7 +234,7 @@ def _resident(db: apsw.Connection, lane: Branch, position: int) -> Iterator[tupl
 
 
 def knower(lane: Branch, position: int) -> dict[str, int] | None:
-    """Which session's rows say what is in L0 at a position, and where they say it; None before the first pack."""
+    """The session whose rows state the contents of L0 at a position, and that position; None before the first pack."""
     for stretch in lane.upto(position):
         start = lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
         if start is not None and start <= stretch.high:

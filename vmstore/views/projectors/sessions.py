@@ -58,7 +58,7 @@ class SessionRow(msgspec.Struct):
 
 
 class SessionsProjector(Projector):
-    """Who exists: names, origins, counts. `hidden` are imports not yet complete (1) and the namespace's own (2).
+    """Sessions: names, origins, counts. `hidden` is 1 for unfinished imports and 2 for the namespace's own session.
 
     A row of `closings` says how a session stands from a position on: that it ended, or was taken up again.
     """
@@ -89,7 +89,7 @@ class SessionsProjector(Projector):
         self._moved: dict[int, SessionRow] = {}  # those it holds as they stood before
 
     def standing(self, session: int) -> SessionRow | None:
-        """Where a session stands, or None where no commit opened it."""
+        """The row of a session, or None where no commit opened it."""
         found = self.at_hand.get(session)
         if found is None:
             for row in self.db.execute("SELECT * FROM sessions WHERE session = ?", (session,)):
@@ -212,7 +212,7 @@ assert "hidden" not in _MOVING, "it is set apart, before the counts"
 
 
 def erased_name(uid: bytes) -> str:
-    """What a session is called whose name was erased."""
+    """The name shown for a session whose name was erased."""
     return f"erased-{uid.hex()[:12]}"
 
 

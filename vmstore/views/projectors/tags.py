@@ -13,7 +13,7 @@ from vmstore.views.projector import PlacedMutation, Projector
 
 
 class TagsProjector(Projector):
-    """What holds of a tag at a position is what the last row at or before it says; rows never change."""
+    """Tags: the last row of a tag at or before a position holds there; rows never change."""
 
     name = "aliases"
     schema: ClassVar = {

@@ -1,4 +1,4 @@
-"""What was said of pages since they were made, as it holds at a moment: importance, tags, status, validity, anchors.
+"""Annotations of pages at a moment: importance, tags, status, validity, anchors.
 
 A row never changes: what holds is what the last row at or before a position says, in the nearest
 stretch of a lane that says anything. Nothing is replayed, and a moment long ago costs what the head does.
@@ -17,7 +17,7 @@ from vmstore.views.projectors.pages import NOTED, WEIGHED, object_of
 
 
 class PageNotes(msgspec.Struct):
-    """What holds of a page beside what it was born with; None where nobody said anything."""
+    """The annotations of a page; None in a field that was never annotated."""
 
     importance: int | None = None
     status: int | None = None
@@ -28,7 +28,7 @@ class PageNotes(msgspec.Struct):
 
 
 def notes_of(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, PageNotes]:
-    """What holds of some pages at a position; a page of which nothing was said is left out."""
+    """The annotations of pages at a position; pages without any are left out."""
     listed = json.dumps(list(pages))
     found: dict[int, PageNotes] = {}
     for stretch in reversed(lane.upto(position)):

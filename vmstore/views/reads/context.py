@@ -54,7 +54,7 @@ def shown_at(lane: Branch, call: CallRow) -> list[ShownPage]:
 
 
 def contents(lane: Branch, positions: Collection[int]) -> Mapping[int, tuple[Any, ...]]:
-    """What the contents made at some positions are, in the columns of `ShownPage` from `message` on.
+    """Contents made at some positions, in the columns of `ShownPage` from `message` on.
 
     That never changes, so a lane keeps it for the next question.
     """
@@ -86,7 +86,8 @@ def check_root(lane: Branch, call: CallRow, shown: Iterable[ShownPage]) -> None:
 def _differs(call: CallRow, what: str) -> CorruptError:
     return CorruptError(
         f"the context at call {call.call} does not match the {what} its pack recorded; "
-        "run `vmstore verify`, then `vmstore rebuild`"
+        "run `vmstore verify`, then `vmstore rebuild`",
+        code="other-root",
     )
 
 

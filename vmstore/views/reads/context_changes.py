@@ -1,4 +1,4 @@
-"""How pages came and went: each pack's changes of the prompt, and the decision that each of them shows."""
+"""Changes of the prompt by each pack, with the decision behind each."""
 
 from __future__ import annotations
 

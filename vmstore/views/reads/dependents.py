@@ -1,4 +1,4 @@
-"""What stands on some pages: all that was made from them, at first or second hand, as one session sees it.
+"""Transitive dependents of pages as one session sees them.
 
 A page stands on another where it was made from it, represents it, was caused by it, is a part or
 the caption of it, or was written by the model with a citation of it. That it replaces, contradicts
@@ -23,7 +23,7 @@ assert CITES not in _WORDS.values(), "a step by citation is distinguishable from
 
 
 class DependencyStep(NamedTuple):
-    """That a page stands on another, by a link of a `kind` or because it cites it."""
+    """An edge of the dependency graph: one page depends on another by a link of a `kind` or by citing it."""
 
     page: int
     on: int
@@ -49,7 +49,7 @@ def standing_on(lane: Branch, position: int, roots: Iterable[int]) -> dict[int, 
 
 
 def steps(lane: Branch, position: int, pages: Iterable[int], *, up: bool) -> Iterator[DependencyStep]:
-    """What some pages stand on (`up`), or what stands on them, one step far."""
+    """The pages that some pages depend on (`up`), or their dependents, one step away."""
     listed = f"[{','.join(map(str, pages))}]"
     seen: set[DependencyStep] = set()
     gone = ended(lane, position)

@@ -92,7 +92,7 @@ class _Out:
             moved.sort()
 
     def since(self, page: int, position: int) -> int | None:
-        """What put a page out, where it is out before a position."""
+        """The eviction that put a page out, where it is out before a position."""
         found: int | None = None
         for at, came in self._moved[page]:
             if at >= position:
@@ -107,7 +107,7 @@ def gone(decision: Decision) -> bool:
 
 
 def evictions_at(lane: Branch, position: int) -> list[int]:
-    """Where pages left the prompt up to a position, once for each: as decided, or as packs show it before a kernel."""
+    """Positions at which pages left the prompt up to a position: as decided, or as packs show it without a kernel."""
     live = live_since(lane, position)
     left = [at for at in leavings(lane, position) if live is None or at < live]
     evictions = (decision for decision in decided(lane, position, (Evict.NUMBER,)) if gone(decision))
@@ -143,7 +143,7 @@ def packs_of(lane: Branch, position: int, more: Iterable[int]) -> list[int]:
 
 
 def moves(lane: Branch, position: int) -> tuple[dict[int, list[Decision]], dict[int, Decision]]:
-    """What was decided of each page's place up to a position, in order; and the references that asked for it."""
+    """Decisions about each page's place up to a position, in order, and the references that requested it."""
     moved: dict[int, list[Decision]] = {}
     for decision in decided(lane, position, MOVES):
         moved.setdefault(decision.page, []).append(decision)
@@ -178,7 +178,7 @@ class TurnCounts(NamedTuple):
 
 
 def moves_of(lane: Branch, position: int, low: int = 0) -> dict[int, TurnCounts]:
-    """What happened in each turn in which anything did, above `low` and up to a position."""
+    """Counts of each turn that has any, above `low` and up to a position."""
     asked = Counter(_turns(lane, low, (event.position for event in faults_at(lane, position))))
     left = Counter(_turns(lane, low, evictions_at(lane, position)))
     decisions = list(decided(lane, position, (Search.NUMBER, Pressure.NUMBER)))

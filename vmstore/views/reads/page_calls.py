@@ -1,4 +1,4 @@
-"""Which calls saw a page, from its stays in L0, and which pages were seen together."""
+"""The calls that saw a page, from its stays in L0, and pages seen together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each call's changes voided of the request before it: a provider's cache serves what begins alike."""
+"""Prefix cache: the part of the request before that each call's changes invalidate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ assert _TOKENS > 0, "`contents` gives a page's fields from its message on"
 
 
 def invalidated(lane: Branch, position: int) -> dict[int, int]:
-    """What each call's changes voided of the request before, by the pack's position: as sent, where that was compared.
+    """Tokens of the request before that each call's changes invalidate, by the pack's position.
 
     Of other calls it is worked out by the pages they were sent.
     """
@@ -51,7 +51,8 @@ def _by_pages(lane: Branch, position: int) -> dict[int, int]:
     known = contents(lane, shown)
     if unknown := shown.difference(known):
         raise CorruptError(
-            f"the views show a content of position {min(unknown)}, and no page has it; run `vmstore rebuild`"
+            f"the views show a content of position {min(unknown)}, and no page has it; run `vmstore rebuild`",
+            code="content-missing",
         )
     order: list[Place] = []
     voided: dict[int, int] = {}

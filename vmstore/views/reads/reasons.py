@@ -1,4 +1,4 @@
-"""What the numbers of a decision say, in words."""
+"""The numbers of a decision in words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def policy_name(number: int) -> str:
 
 
 def use_of(use: int | None, reason: int | None, signal: int | None) -> str | None:
-    """Why a page was wanted or what it was used for: a fault's reason, a wish's signal, else the sign of use."""
+    """The word for a use: a fault's reason, a prefetch's signal, else the sign of use."""
     if use in (Use.FAULT, Use.ASKED):
         return word_of(FaultReason, reason)
     return word_of(Signal, signal) if use == Use.SIGNAL else word_of(Use, use)
@@ -57,7 +57,7 @@ assert _WORDS.keys() <= MUTATION_NAMES.keys(), "decisions are looked up by the n
 
 
 def reason_of(decision: Decision, asked: Callable[[int], Decision | None]) -> str | None:
-    """Why something was decided, in a word; `asked` gives the reference at a position, which says it of what came."""
+    """The reason of a decision in a word; `asked` finds the reference that a fault answers."""
     if decision.kind == Reference.NUMBER:
         return use_of(decision.word, decision.reason, decision.signal)
     if decision.kind == Recall.NUMBER:

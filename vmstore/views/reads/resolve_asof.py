@@ -1,4 +1,4 @@
-"""When a question is asked of: turns a turn, call, position or time into a basis.
+"""Resolving the moment of a question: a turn, call, position or time becomes a basis.
 
 A moment that does not exist is an error that names the nearest that does (law 9).
 """
@@ -33,7 +33,7 @@ assert ResolvedMoment._fields == LastMoment._fields, "the head's basis is where 
 
 
 def last(lane: Branch) -> LastMoment:
-    """Where a session stands now."""
+    """The last position, call and turn of a session."""
     row = lane.db.execute("SELECT position, turns, calls FROM sessions WHERE session = ?", (lane.session,)).get
     return LastMoment(*row)
 
@@ -48,13 +48,13 @@ def moment_at(lane: Branch, position: int) -> tuple[int, int]:
 
 
 def begin_of(lane: Branch, position: int) -> int:
-    """Where the commit that holds a position begins."""
+    """The first position of the commit that holds a position."""
     found: int = lane.db.execute(_BEGIN, (lane.at(position).session, position)).get
     return found
 
 
 def end_of(lane: Branch, position: int) -> int:
-    """Where the commit that holds a position ends: forks begin there, and sessions are set back to there."""
+    """The last position of the commit that holds a position: forks and rewinds refer to it."""
     found: int = lane.db.execute(_END, (lane.at(position).session, position)).get
     return found
 
@@ -73,12 +73,13 @@ def packed(lane: Branch, as_of: AsOf) -> CallRow:
     position = _position(lane, as_of, last(lane))
     call = last_call(lane, position)
     if isinstance(as_of, Turn) and (call is None or call.turn != as_of.number):
-        raise UnknownError(f"turn {as_of.number} made no call; {_nearest_turn(lane, as_of.number)}")
+        raise UnknownError(f"turn {as_of.number} made no call; {_nearest_turn(lane, as_of.number)}", code="no-call-yet")
     if call is None:
         first = _first_call(lane)
         raise UnknownError(
             f"nothing was packed at or before position {position}; "
-            + (f"the first call is at position {first}" if first else "the session has no call yet")
+            + (f"the first call is at position {first}" if first else "the session has no call yet"),
+            code="no-call-yet",
         )
     return call
 
@@ -123,10 +124,12 @@ def call_position(lane: Branch, call: int, end: LastMoment) -> int:
 
 def _within(what: str, number: int, end: int, first: int = 1) -> None:
     if end < first:
-        raise UnknownError(f"{what} {number} does not exist: the session has no {what} yet")
+        raise UnknownError(f"{what} {number} does not exist: the session has no {what} yet", code="no-call")
     if not first <= number <= end:
         nearest = min(max(number, first), end)
-        raise UnknownError(f"{what} {number} does not exist: the nearest is {what} {nearest} ({first} to {end})")
+        raise UnknownError(
+            f"{what} {number} does not exist: the nearest is {what} {nearest} ({first} to {end})", code="no-call"
+        )
 
 
 def _nearest_turn(lane: Branch, turn: int) -> str:
@@ -166,12 +169,14 @@ def _at_time(lane: Branch, column: str, at: int, word: str) -> int:
         if row is not None:
             found.append(int(row))
     if not found:
-        raise UnknownError(f"nothing of the session had happened at that {word}; ask for a later one")
+        raise UnknownError(
+            f"nothing of the session had happened at that {word}; ask for a later one", code="before-the-first"
+        )
     return max(found)
 
 
 def logged_at(lane: Branch, position: int) -> int:
-    """When what stands at a position was logged, in microseconds; 0 where nothing was."""
+    """The time of logging of a position, in microseconds; 0 where nothing was logged."""
     at: int | None = lane.db.execute(_LOGGED, (lane.at(position).session, position)).get
     return at or 0
 

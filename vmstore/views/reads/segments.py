@@ -14,7 +14,7 @@ from vmstore.views.reads.tags import aliases, given, tokens_of
 
 
 class SegmentState(WordEnum):
-    """How a segment stands: under way, over and not summed up, or summed up, with or without all that it has."""
+    """The state of a segment: open, closed and not summed up, or summed up, completely or in part."""
 
     OPEN = 0
     ENDED = 1
@@ -62,7 +62,7 @@ def segment_rows(lane: Branch, position: int) -> Iterator[SegmentRow]:
 
 
 class _View:
-    """What is known of a session at a moment, read once for all of its segments."""
+    """The data of a session at a moment, read once for all of its segments."""
 
     def __init__(self, lane: Branch, position: int) -> None:
         stretches = list(reversed(lane.upto(position)))

@@ -40,7 +40,7 @@ class SpokenSoFar(NamedTuple):
 
 
 class _StretchTurns(NamedTuple):
-    """Of a stretch up to a position: its turns, the page each begins with, the tokens before it; all of it."""
+    """The turns of a stretch up to a position: the first page of each, the tokens before it, and the total."""
 
     high: int
     turns: list[int]
@@ -101,7 +101,7 @@ def turns_from(lane: Branch, position: int, first: int) -> list[list[SpokenMessa
 
 
 def said_by_users(lane: Branch, position: int, tokens: int) -> list[SpokenMessage]:
-    """What users said last up to a position, the last first, as far as so many tokens go."""
+    """The last messages of users up to a position, newest first, within so many tokens."""
     found: list[SpokenMessage] = []
     for message in _messages(lane, position):
         if message.role == Role.USER:

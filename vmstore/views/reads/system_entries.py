@@ -1,4 +1,4 @@
-"""What stands in the namespace's own session, and the language of its texts that it states.
+"""Entries of the namespace's own session, and the language of its texts.
 
 The language is a policy there: by its rules a search takes texts and what is asked apart. The last one holds for
 every text, those before it too, as of any moment; the text index is made again by its rules.
@@ -36,7 +36,7 @@ class SystemEntry(NamedTuple):
     views: apsw.Connection
 
     def text(self, ref: CellRef | None) -> str | None:
-        """What a cell says that the mutation names; None where it names none. UnknownError where it was erased."""
+        """The text of the cell that the mutation names; None where it names none. UnknownError where it was erased."""
         if ref is None:
             return None
         position, index = (self.position, ref) if isinstance(ref, int) else ref

@@ -1,4 +1,4 @@
-"""What a session is about at a moment: its tags, which counts as which, where each stands, which stand together."""
+"""Tags of a session at a moment: aliases, depths, pages of each, and tags that occur together."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def given(lane: Branch, position: int) -> dict[str, dict[int, int | None]]:
 
 
 def aliases(lane: Branch, position: int) -> dict[str, str]:
-    """What each name counts as in the end that counts as another; names that lead in a circle count as themselves."""
+    """The canonical name of each alias, through chains of aliases; names in a circle stand for themselves."""
     said: dict[str, str | None] = {}
     for stretch in reversed(lane.upto(position)):
         said.update(lane.db.execute(_ALIASES, (stretch.session, stretch.low, stretch.high)))
@@ -59,7 +59,7 @@ def aliases(lane: Branch, position: int) -> dict[str, str]:
 
 
 def canonical(name: str, said: Mapping[str, str | None]) -> str:
-    """What a name counts as in the end."""
+    """The canonical name of a tag."""
     passed, end = {name}, name
     while (further := said.get(end)) is not None:
         if further in passed:
@@ -70,7 +70,7 @@ def canonical(name: str, said: Mapping[str, str | None]) -> str:
 
 
 def depths(lane: Branch, position: int) -> dict[str, int]:
-    """How deep each tag is shown of which somebody said so."""
+    """The depth at which each tag is shown, for those that have one."""
     found: dict[str, int] = {}
     for stretch in reversed(lane.upto(position)):
         found.update(lane.db.execute(_DEPTHS, (stretch.session, stretch.low, stretch.high)))

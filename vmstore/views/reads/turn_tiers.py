@@ -1,4 +1,4 @@
-"""How near each turn of a session is: hot, warm or cold by fixed numbers, and which are kept to the word."""
+"""Tiers of turns: hot, warm or cold by fixed limits, and turns kept verbatim."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROMOTED_FOR = 3  # turns that a reference brings an older turn near for
 
 
 class MemoryTier(WordEnum):
-    """How near a turn is: in the prompt by itself, looked up in its session, or found among all there is."""
+    """A tier of memory: in the prompt by itself, looked up in its session, or searched among all sessions."""
 
     HOT = 0
     WARM = 1
@@ -91,7 +91,7 @@ def promoted_turns(lane: Branch, position: int, before: int) -> frozenset[int]:
 
 
 def written_at(lane: Branch, position: int) -> int:
-    """When what a session held at a position was written last: the time of a question asked of that moment."""
+    """The time of the last write a session held at a position: the time of a question about that moment."""
     written: int | None = lane.db.execute(_WRITTEN, (lane.owner(position), position)).get
     return written or 0
 

@@ -111,7 +111,8 @@ def _take_required(choice: RoomChoice[PromptCandidate], budget: int) -> None:
         least = sum(smallest(one).tokens for one in required)
         raise InputError(
             f"a prompt of {budget:,} tokens cannot hold what instructs and the message itself ({least:,} tokens in the "
-            "smallest form); give it more tokens"
+            "smallest form); give it more tokens",
+            code="over-budget",
         )
 
 

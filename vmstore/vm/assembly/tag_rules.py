@@ -62,5 +62,7 @@ def checked(rules: Iterable[TagRule]) -> tuple[TagRule, ...]:
         if not isinstance(rule, TagRule) or not rule.match or type(rule.priority) is not int:
             raise InputError(f"{rule!r:.60} is no rule of tags; give TagRule('debug*', priority=7, ttl_days=7)")
         if rule.ttl_days is not None and (type(rule.ttl_days) is not int or rule.ttl_days < 1):
-            raise InputError(f"ttl_days of {rule.match!r:.60} is {rule.ttl_days!r:.20}; give whole days, or None")
+            raise InputError(
+                f"ttl_days of {rule.match!r:.60} is {rule.ttl_days!r:.20}; give whole days, or None", code="not-a-limit"
+            )
     return listed

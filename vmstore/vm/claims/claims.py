@@ -110,15 +110,23 @@ def handed_in(answer: bytes | str, pages: Iterable[int]) -> tuple[Claim, ...]:
     try:
         claims = msgspec.json.decode(answer, type=tuple[Claim, ...])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"no list of claims: {error!s:.200}; see specs/compression.md for the fields") from error
+        raise InputError(
+            f"no list of claims: {error!s:.200}; see specs/compression.md for the fields", code="not-claims"
+        ) from error
     shown = frozenset(pages)
     for claim in claims[:CLAIMS_MAX]:
         if not claim.text.strip() or len(claim.text) > TEXT_CHARS_MAX or not claim.name.strip():
-            raise InputError(f"claim {claim.name!r:.60} has no text, no name, or over {TEXT_CHARS_MAX} characters")
+            raise InputError(
+                f"claim {claim.name!r:.60} has no text, no name, or over {TEXT_CHARS_MAX} characters",
+                code="not-a-claim",
+            )
         if not claim.sources or not shown.issuperset(claim.sources):
-            raise InputError(f"claim {claim.name!r:.60} names a source that is none of the pages shown to the callback")
+            raise InputError(
+                f"claim {claim.name!r:.60} names a source that is none of the pages shown to the callback",
+                code="not-a-claim",
+            )
         if not 0 <= claim.confidence <= 1_000_000:
-            raise InputError(f"claim {claim.name!r:.60} has a confidence outside 0 to 1,000,000")
+            raise InputError(f"claim {claim.name!r:.60} has a confidence outside 0 to 1,000,000", code="not-a-claim")
     return claims[:CLAIMS_MAX]
 
 

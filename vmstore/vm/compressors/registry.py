@@ -37,7 +37,9 @@ COMPRESSORS: dict[tuple[Modality, Level], Compressor] = {
 def compressor(modality: Modality, level: int) -> Compressor:
     """The compressor of a level; InputError for a level that is none or is the full content."""
     if level not in (Level.REDUCED, Level.ABSTRACT, Level.REFERENCE):
-        raise InputError(f"no compressor makes level {level}; ask for 1 reduced, 2 abstract or 3 reference")
+        raise InputError(
+            f"no compressor makes level {level}; ask for 1 reduced, 2 abstract or 3 reference", code="no-level"
+        )
     return COMPRESSORS[modality, Level(level)]
 
 

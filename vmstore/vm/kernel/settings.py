@@ -136,7 +136,7 @@ def known_settings(names: Iterable[str]) -> None:
         if name not in _FIELDS:
             meant = suggest(str(name), _FIELDS)
             near = f"; did you mean {meant}? The" if meant else "; the"
-            raise InputError(f"there is no setting {name!r}{near} settings are {', '.join(_FIELDS)}")
+            raise InputError(f"there is no setting {name!r}{near} settings are {', '.join(_FIELDS)}", code="no-setting")
 
 
 def _refusal(values: dict[str, Any], why: str) -> str:
@@ -156,33 +156,45 @@ def changed(settings: KernelSettings, values: dict[str, Any]) -> KernelSettings:
     try:
         new = msgspec.convert(msgspec.structs.asdict(settings) | values, KernelSettings)
     except msgspec.ValidationError as error:
-        raise InputError(f"{_refusal(values, str(error))}; see specs/kernel.md for what each setting may be") from error
+        raise InputError(
+            f"{_refusal(values, str(error))}; see specs/kernel.md for what each setting may be", code="not-a-setting"
+        ) from error
     for name in _COUNTS:
         if not 0 <= getattr(new, name) <= TOKENS_MAX:
-            raise InputError(f"{name} is {getattr(new, name)}; it is a count from 0 to {TOKENS_MAX:,}")
+            raise InputError(
+                f"{name} is {getattr(new, name)}; it is a count from 0 to {TOKENS_MAX:,}", code="not-a-setting"
+            )
     if new.window_tokens_max is not None and not 0 < new.window_tokens_max <= TOKENS_MAX:
         raise InputError(
-            f"window_tokens_max is {new.window_tokens_max}; give a count from 1 to {TOKENS_MAX:,}, or None for all"
+            f"window_tokens_max is {new.window_tokens_max}; give a count from 1 to {TOKENS_MAX:,}, or None for all",
+            code="not-a-setting",
         )
     if not 0 < new.mark_soft <= new.mark_hard <= 1:
         raise InputError(
-            f"mark_soft is {new.mark_soft} and mark_hard {new.mark_hard}; 0 < mark_soft <= mark_hard <= 1 must hold"
+            f"mark_soft is {new.mark_soft} and mark_hard {new.mark_hard}; 0 < mark_soft <= mark_hard <= 1 must hold",
+            code="not-a-setting",
         )
     if not 0 < new.compact_soft <= new.compact_hard <= 1:
         raise InputError(
             f"compact_soft is {new.compact_soft} and compact_hard {new.compact_hard}; "
-            "0 < compact_soft <= compact_hard <= 1 must hold"
+            "0 < compact_soft <= compact_hard <= 1 must hold",
+            code="not-a-setting",
         )
     if not 1 <= new.behaviour <= BEHAVIOUR:
         raise InputError(f"behaviour is {new.behaviour}; this version knows 1 to {BEHAVIOUR}")
     if new.compress_level not in (1, 2, 3):
-        raise InputError(f"compress_level is {new.compress_level}; give 1 reduced, 2 abstract or 3 reference")
+        raise InputError(
+            f"compress_level is {new.compress_level}; give 1 reduced, 2 abstract or 3 reference", code="not-a-setting"
+        )
     if not 0 <= new.recall_share <= 1:
-        raise InputError(f"recall_share is {new.recall_share}; it is a share of the room from 0 to 1")
+        raise InputError(
+            f"recall_share is {new.recall_share}; it is a share of the room from 0 to 1", code="not-a-setting"
+        )
     if new.room <= 0:
         raise InputError(
             f"l0_tokens_max is {new.l0_tokens_max}, and {new.l0_tokens_max - new.room} of it are reserved; "
-            "give more tokens, or lower reserve_faults_tokens and reserve_protocol_tokens"
+            "give more tokens, or lower reserve_faults_tokens and reserve_protocol_tokens",
+            code="over-budget",
         )
     return new
 

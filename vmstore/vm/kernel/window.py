@@ -55,7 +55,8 @@ def chosen(state: State) -> Selection | None:
     if state.window <= 0:
         raise InputError(
             f"a window of {settings.window_tokens_max} tokens cannot hold rules and tools, which take "
-            f"{state.beside:,}; widen it, or use shorter rules"
+            f"{state.beside:,}; widen it, or use shorter rules",
+            code="over-budget",
         )
     here = sorted(state.here.values(), key=_rank)
     leaves = [leaf_of(managed, state.segment) for managed in here]

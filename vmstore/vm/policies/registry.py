@@ -46,7 +46,7 @@ def shipped(name: str) -> Shipped:
     if not found:
         near = suggest(name, names(), LOOSE)
         hint = f"; did you mean {near!r}?" if near else ""
-        raise InputError(f"there is no policy {name!r}; the policies are {', '.join(names())}{hint}")
+        raise InputError(f"there is no policy {name!r}; the policies are {', '.join(names())}{hint}", code="no-policy")
     return max(found, key=lambda one: one.VERSION)
 
 
@@ -55,7 +55,10 @@ def numbered(number: int) -> Shipped:
     for policy in SHIPPED:
         if number == policy.NUMBER:
             return policy
-    raise InputError(f"no policy has the number {number}: a later version of vmstore decided this; read it with that")
+    raise InputError(
+        f"no policy has the number {number}: a later version of vmstore decided this; read it with that",
+        code="no-policy",
+    )
 
 
 def policy(name: str, budget: int, **parameters: int) -> Policy:

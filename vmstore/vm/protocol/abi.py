@@ -72,7 +72,8 @@ def memory_abi(
     if available < 0:
         raise InputError(
             f"a window of {max_context_tokens} tokens has no room for {reserved_tokens} reserved and {schemas} of "
-            "tool schemas; widen it, or offer fewer tools"
+            "tool schemas; widen it, or offer fewer tools",
+            code="over-budget",
         )
     return MemoryABI(
         pages=tuple(map(_page, leaves)),

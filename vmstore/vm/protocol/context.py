@@ -73,7 +73,9 @@ def read_context(text: str) -> list[ContextLine]:
     """The lines of the one VM:CONTEXT block in a text; raises InputError where it is no such block."""
     lines = text.split("\n")
     if lines.count(BEGIN) != 1 or lines.count(END) != 1 or lines.index(END) < lines.index(BEGIN):
-        raise InputError(f"text without one {BEGIN} block; pass what context_text or developer_message wrote")
+        raise InputError(
+            f"text without one {BEGIN} block; pass what context_text or developer_message wrote", code="not-a-context"
+        )
     first = lines.index(BEGIN) + 1
     return [_read(lines[at], at + 1) for at in range(first, lines.index(END))]
 
@@ -122,10 +124,13 @@ def _mime(name: str) -> str:
 def _read(text: str, number: int) -> ContextLine:
     found = LINE.fullmatch(text)
     if found is None or found["prefix"] not in PREFIXES:
-        raise InputError(f'line {number}: no page stands here; a line is `U (p17): "text"`')
+        raise InputError(f'line {number}: no page stands here; a line is `U (p17): "text"`', code="not-a-context")
     level = Level.of(found["level"]) if found["level"] else Level.FULL
     if level is None:
-        raise InputError(f"line {number}: no level {found['level']!r}; write full, reduced, abstract or reference")
+        raise InputError(
+            f"line {number}: no level {found['level']!r}; write full, reduced, abstract or reference",
+            code="not-a-context",
+        )
     return ContextLine(found["prefix"], name_of(found["name"]), level.value, _words(found["body"], number))
 
 
@@ -141,5 +146,5 @@ def _words(body: str, number: int) -> str | None:
     except ValueError:
         words, end = None, 0
     if not isinstance(words, str) or (facts is None and end != len(body)):
-        raise InputError(f"line {number}: its text does not end; write it as one JSON string")
+        raise InputError(f"line {number}: its text does not end; write it as one JSON string", code="not-a-context")
     return words

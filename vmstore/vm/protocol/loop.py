@@ -221,7 +221,9 @@ def _heard(session: ManagedSession, answer: Answer) -> tuple[Mapping[str, Any], 
     except InputError as error:
         session.take(answer, ())
         if failed := body.get("error"):
-            raise InputError(f"the provider answered with an error: {failed!s:.400}; call again") from error
+            raise InputError(
+                f"the provider answered with an error: {failed!s:.400}; call again", code="provider-error"
+            ) from error
         raise
     return body, speaks
 

@@ -30,9 +30,15 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not self.prefer_levels or any(level not in range(4) for level in self.prefer_levels):
-            raise InputError(f"levels to prefer: {self.prefer_levels}; give some of 0 to 3, the first to try first")
+            raise InputError(
+                f"levels to prefer: {self.prefer_levels}; give some of 0 to 3, the first to try first",
+                code="not-a-level",
+            )
         if self.max_faults_per_turn < 0 or self.upgrade_budget_tokens < 0:
-            raise InputError("a turn's faults and tokens are counted from 0; to allow none, say faults_allowed=False")
+            raise InputError(
+                "a turn's faults and tokens are counted from 0; to allow none, say faults_allowed=False",
+                code="not-a-limit",
+            )
 
 
 def manifest(

@@ -37,7 +37,7 @@ class Messages(NamedTuple):
 def dialect(shape: str) -> Dialect:
     """The dialect of a shape's name; raises InputError for any other."""
     if shape not in DIALECTS:
-        raise InputError(f"no shape {shape!r}; give one of {', '.join(DIALECTS)}")
+        raise InputError(f"no shape {shape!r}; give one of {', '.join(DIALECTS)}", code="no-shape")
     return DIALECTS[shape]
 
 

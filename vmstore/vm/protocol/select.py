@@ -70,7 +70,8 @@ class _Choice(RoomChoice[PromptPage]):
             names = ", ".join(leaf.name for leaf in required[:5])
             raise InputError(
                 f"a window of {self._budget} tokens cannot hold what may not be left out ({names}: {least} tokens in "
-                "the smallest form); widen it, or unpin some"
+                "the smallest form); widen it, or unpin some",
+                code="over-budget",
             )
 
     def take_turns(self, turns: int) -> None:

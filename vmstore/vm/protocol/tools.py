@@ -64,14 +64,14 @@ def arguments_of(tool: str, given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         given = _read(tool, given)
     if not isinstance(given, Mapping):
-        raise InputError(f"{tool}: the arguments are no JSON object; give one like {_example(tool)}")
+        raise InputError(f"{tool}: the arguments are no JSON object; give one like {_example(tool)}", code="not-json")
     known = schema(tool)
     taken: dict[str, Any] = {}
     for name, schema_of_argument in known["properties"].items():
         if given.get(name) is not None:
             taken[name] = _checked(tool, name, given[name], schema_of_argument)
         elif name in known["required"]:
-            raise InputError(f"{tool}: no {name}; give one like {_example(tool)}")
+            raise InputError(f"{tool}: no {name}; give one like {_example(tool)}", code="argument-missing")
         elif "default" in schema_of_argument:
             taken[name] = schema_of_argument["default"]
     return taken
@@ -103,18 +103,27 @@ def _read(tool: str, text: str) -> Any:
     try:
         return loads(text)
     except ValueError:
-        raise InputError(f"{tool}: the arguments are no JSON; give an object like {_example(tool)}") from None
+        raise InputError(
+            f"{tool}: the arguments are no JSON; give an object like {_example(tool)}", code="not-json"
+        ) from None
 
 
 def _checked(tool: str, name: str, value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # some providers know only one kind of number
     if not isinstance(value, KINDS[schema["type"]]) or isinstance(value, bool):
-        raise InputError(f"{tool}: {name} is no {schema['type']}; give one like {_example(tool)}")
+        raise InputError(
+            f"{tool}: {name} is no {schema['type']}; give one like {_example(tool)}", code="not-an-argument"
+        )
     if "enum" in schema and value not in schema["enum"]:
-        raise InputError(f"{tool}: no {name} {str(value)[:80]!r}; give one of {', '.join(schema['enum'])}")
+        raise InputError(
+            f"{tool}: no {name} {str(value)[:80]!r}; give one of {', '.join(schema['enum'])}", code="not-an-argument"
+        )
     if "minimum" in schema and not schema["minimum"] <= value <= schema["maximum"]:
-        raise InputError(f"{tool}: {name} {value} is not possible; give {schema['minimum']} to {schema['maximum']}")
+        raise InputError(
+            f"{tool}: {name} {value} is not possible; give {schema['minimum']} to {schema['maximum']}",
+            code="not-an-argument",
+        )
     return value
 
 

@@ -47,7 +47,7 @@ FORMATS: tuple[str, ...] = tuple(READERS)
 def read(path: Path, format: str | None = None) -> ParsedSource:
     """The sessions in a file, its format detected from its content unless given."""
     if format is not None and format not in READERS:
-        raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}", code="no-format")
     source = open_source(path)
     if isinstance(source.document, list):
         lined = _as_lines(source)
@@ -55,11 +55,15 @@ def read(path: Path, format: str | None = None) -> ParsedSource:
     found = next((name for name, reader in READERS.items() if reader.recognises(source)), None)
     if found is None:
         raise InputError(
-            f"{path}: no known format recognised; seen: {_seen(source)}; the formats are {', '.join(FORMATS)}"
+            f"{path}: no known format recognised; seen: {_seen(source)}; the formats are {', '.join(FORMATS)}",
+            code="unrecognised-format",
         )
     if format is not None and not READERS[format].recognises(source):
         article = "an" if found[0] in "aeiou" else "a"
-        raise InputError(f"{path} is {article} {found} file, not {format}; leave the format out or name that one")
+        raise InputError(
+            f"{path} is {article} {found} file, not {format}; leave the format out or name that one",
+            code="other-format",
+        )
     return READERS[format or found].read(source)
 
 
@@ -73,7 +77,7 @@ def _as_lines(source: SourceFile) -> SourceFile:
 
 
 def _seen(source: SourceFile) -> str:
-    """What a file looks like, for those who wonder why nothing knew it."""
+    """Describes a file, for the error that no format recognised it."""
     value: Any = source.document
     if value is None:
         values = [line.value for line in source.lines if line.problem is None]

@@ -144,6 +144,6 @@ def _is_human(content: Any) -> bool:
 
 
 def _aside(record: Record, beside: Record) -> bytes:
-    """What a record holds beside its message, and in it beside what the model saw."""
+    """The fields of a record beside its message, and those of the message that the model did not see."""
     envelope = {key: value for key, value in record.items() if key not in ("type", "message")}
     return json_bytes({**envelope, "message": beside} if beside else envelope)

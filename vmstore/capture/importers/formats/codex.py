@@ -202,7 +202,7 @@ class _Rollout:
             self._note(line)
 
     def _count(self, line: JsonLine, payload: Record) -> None:
-        """What a call used: of the answer that stands last, else of the one that follows."""
+        """Takes the usage of a call: that of the last answer, else of the one that follows."""
         counted, usage = usage_of(payload)
         if usage is None or counted == self.reported:
             self._note(line)

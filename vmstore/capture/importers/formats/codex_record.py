@@ -44,7 +44,7 @@ def is_codex(value: Any) -> bool:
 
 
 def kind_of(value: Any) -> str | None:
-    """Which kind of line this is; the first versions wrote items and their header bare."""
+    """The kind of a line; the first versions wrote items and their header bare."""
     if not isinstance(value, dict):
         return type(value).__name__
     kind = name_of(value.get("type"))
@@ -58,7 +58,7 @@ def kind_of(value: Any) -> str | None:
 
 
 def payload_of(value: Any) -> Record:
-    """What a line holds: its payload, or the line itself where it was written bare."""
+    """The payload of a line, or the line itself where it was written bare."""
     payload = value.get("payload", value) if isinstance(value, dict) else {}
     return payload if isinstance(payload, dict) else {}
 
@@ -99,7 +99,7 @@ def summed_up(value: Any, message: str) -> Draft:
 
 
 def usage_of(payload: Record) -> tuple[Any, TokenUsage | None]:
-    """What a token count tells, and the usage of the last call in it; None where it tells of no call."""
+    """A token count and the usage of the last call in it; None where it has no call."""
     info = payload.get("info")
     counts = info if isinstance(info, dict) else payload
     last = counts.get("last_token_usage") if isinstance(info, dict) else payload.get("usage")

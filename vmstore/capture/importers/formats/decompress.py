@@ -28,7 +28,7 @@ def is_packed(data: bytes) -> bool:
 
 
 def unpack(path: Path, data: bytes, size_max: int | None = None) -> bytes:
-    """What a compressed file holds; one that is cut short gives what was whole of it.
+    """Decompresses a file; of one that is cut short it gives the part that is whole.
 
     Refuses more than UNPACKED_BYTES_MAX, and so much more than was packed that it was made to fill memory, as
     soon as it is met. Where `size_max` is given it reads about as many bytes and leaves the rest.
@@ -46,7 +46,9 @@ def unpack(path: Path, data: bytes, size_max: int | None = None) -> bytes:
                 if unpacked.tell() > most:
                     raise _too_much(path, f"{most:,} bytes")
     except (zstandard.ZstdError, MemoryError) as error:
-        raise InputError(f"{path} is no zstd file that can be read: {error}; unpack it with zstd -d") from error
+        raise InputError(
+            f"{path} is no zstd file that can be read: {error}; unpack it with zstd -d", code="damaged-file"
+        ) from error
     return unpacked.getvalue()
 
 
@@ -78,7 +80,10 @@ def _most(small: int, data: bytes) -> int:
 
 
 def _too_much(path: Path, what: str) -> InputError:
-    return InputError(f"{path} holds more than {what} once it is unpacked; unpack it with zstd and split it into files")
+    return InputError(
+        f"{path} holds more than {what} once it is unpacked; unpack it with zstd and split it into files",
+        code="too-large",
+    )
 
 
 def _width(data: bytes) -> int:
@@ -112,7 +117,7 @@ def _values(data: bytes, start: int, end: int) -> int:
 
 
 def _long_lines(data: bytes, line_max: int) -> list[tuple[int, int]]:
-    """Where lines of over `line_max` bytes begin and end."""
+    """Start and end of each line of over `line_max` bytes."""
     found: list[tuple[int, int]] = []
     start = 0
     while len(data) - start > line_max:

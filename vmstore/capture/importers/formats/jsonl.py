@@ -57,12 +57,14 @@ def open_source(path: Path) -> SourceFile:
         data = read_within(path, FILE_BYTES_MAX)
     except OSError as error:
         why = error.strerror or str(error)
-        raise InputError(f"{path} cannot be read: {why}; give the path of a session file") from error
+        raise InputError(
+            f"{path} cannot be read: {why}; give the path of a session file", code="unreadable-file"
+        ) from error
     if is_packed(data):
         small, data = data, unpack(path, data)
         check(path, small, data, LINE_BYTES_MAX)
     if not data.strip():
-        raise InputError(f"{path} is empty; give a file that holds a session")
+        raise InputError(f"{path} is empty; give a file that holds a session", code="empty-file")
     lines, torn = split(data)
     document = _document(data, lines)
     if document is not None:
@@ -197,7 +199,9 @@ def _decoded(data: bytes) -> Any:
 
 def _refuse_binary(path: Path, data: bytes) -> None:
     if b"\0" in data[:1024]:
-        raise InputError(f"{path} is binary: NUL bytes and no JSON record; give a session file of JSON text")
+        raise InputError(
+            f"{path} is binary: NUL bytes and no JSON record; give a session file of JSON text", code="binary-file"
+        )
     try:
         data.decode()
     except UnicodeDecodeError as error:

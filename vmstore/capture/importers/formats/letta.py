@@ -98,7 +98,7 @@ class _Agent:
         self.held: list[tuple[int, MessageRef, Draft]] = []  # in context: the message, where it came from
 
     def _in_context(self) -> set[int]:
-        """Which messages are in context at the end, by their place."""
+        """Indexes of the messages in context at the end."""
         ids = self.agent.get(IN_CONTEXT_IDS)
         if isinstance(ids, list):
             return {n for n, m in enumerate(self.messages) if isinstance(m, dict) and m.get("id") in ids}
@@ -218,7 +218,7 @@ class _Agent:
 
 
 def _listed(agent: Record, document: Record, own: str, shared: str, ids: str) -> list[Record]:
-    """What an agent has of a kind: its own, or those it names of the document's."""
+    """An agent's objects of a kind: its own, or the document's that it names."""
     found = agent.get(own)
     if not isinstance(found, list):
         named = agent.get(ids)
@@ -246,7 +246,7 @@ def _text(message: Record) -> str:
 
 
 def _notice(message: Any) -> Record | None:
-    """What the program says in the person's place, in the JSON it is packed in; None where a person speaks."""
+    """The JSON of a message the program sent in the user's place; None where a person speaks."""
     if _role(message) != "user":
         return None
     try:

@@ -115,7 +115,7 @@ class _Conversation:
             self.made.append(self._spoken(line, text, fields))
 
     def _spoken(self, line: Record, text: str, fields: Record) -> Step:
-        """What somebody said; a picture they showed is given by its caption, as the dataset's own readers see it."""
+        """An utterance; a picture is given by its caption, as the dataset's own readers see it."""
         speaker = name_of(line.get("speaker"))
         shown = line.get("blip_caption")
         content = f"{text}\n[shows {shown}]" if isinstance(shown, str) else text
@@ -186,14 +186,14 @@ def _page(
 
 
 def _numbered(value: Any, word: str) -> Iterator[tuple[int, Any]]:
-    """What an object holds under `session_N_word`, by N."""
+    """The values an object holds under `session_N_word`, by N."""
     found = value if isinstance(value, dict) else {}
     keys = {int(m[1]): key for key in found if (m := re.fullmatch(rf"session_(\d+)_{word}", key))}
     return ((number, found[keys[number]]) for number in sorted(keys))
 
 
 def _observations(value: Any) -> list[tuple[str, str, list[str]]]:
-    """Who was observed, what, and the lines it was seen in."""
+    """Observations: the person, the text, and the lines it was seen in."""
     found = value if isinstance(value, dict) else {}
     return [
         (speaker, text, LINE.findall(" ".join(map(str, rest))))

@@ -184,7 +184,7 @@ def _summary(line: JsonLine, record: Record) -> Step:
 
 
 def _usage(usage: Any) -> TokenUsage:
-    """What a record reports; a usage of zeros alone is how pi writes that nothing was reported."""
+    """The usage a record reports; pi writes zeros alone where nothing was reported."""
     if not isinstance(usage, dict):
         return TokenUsage()
     read, out = counted(usage.get("cacheRead")), counted(usage.get("output"))
@@ -202,7 +202,7 @@ def _aside(
     without: Container[str] = (),
     dropped: Sequence[Record] = (),
 ) -> bytes:
-    """What a record holds beside the field `taken` and its time; of a message, what no model sees."""
+    """The fields of a record beside `taken` and its time; of a message, those no model sees."""
     taken_keys = {"type", taken} if _at(record) is None else {"type", "timestamp", taken}
     rest = {key: value for key, value in record.items() if key not in taken_keys}
     if message is not None:

@@ -22,14 +22,14 @@ WORDS_MAX = 200
 
 
 class Preview(NamedTuple):
-    """What a file shows at its beginning; None where it does not show it there."""
+    """The beginning of a file as data; None in a field that does not stand there."""
 
     folder: str | None
     words: str | None
 
 
 def glance(path: Path, format: str) -> Preview:
-    """What a file of a format shows at its beginning; nothing where it is of another or cannot be read."""
+    """Previews a file of a format; empty where it is of another format or cannot be read."""
     seen = Preview(None, None)
     for size in PIECES:
         try:

@@ -197,7 +197,7 @@ def _retold(trajectory: Sequence[Any]) -> list[Any]:
 
 
 def _last_answer(messages: Sequence[Any]) -> int:
-    """Where the last assistant message stands; the end where there is none."""
+    """The index of the last assistant message; the length where there is none."""
     for n in range(len(messages) - 1, -1, -1):
         if isinstance(messages[n], dict) and messages[n].get("role") == "assistant":
             return n

@@ -96,7 +96,10 @@ def taken(value: Any, shape: str, *path: str | int) -> Any:
         fits = isinstance(value, list) and isinstance(step, int) and len(value) > step
         if not fits and not (isinstance(value, Mapping) and step in value):
             place = ".".join(map(str, path))
-            raise InputError(f"the model call gave no {shape} response (no {place}); return the provider's, as a dict")
+            raise InputError(
+                f"the model call gave no {shape} response (no {place}); return the provider's, as a dict",
+                code="not-a-response",
+            )
         value = value[step]
     return value
 
