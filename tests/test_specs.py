@@ -250,7 +250,7 @@ def formats(text: str) -> list[str]:
 
 
 def codes(text: str) -> list[str]:
-    """The codes of errors that api.md and the code do not share; those of queries and of rules have tables elsewhere."""
+    """The codes of errors that only one of api.md and the code has; queries and rules have tables elsewhere."""
     listed = {(quoted(row[0])[0], code) for row in tables(section(text, "Errors"))[0] for code in quoted(row[2])}
     stated = {
         (node.func.id, keyword.value.value)

@@ -249,7 +249,6 @@ class Live(PageActions):
                 f"there is no level {level!r}; levels are 0 full, 1 reduced, 2 abstract and 3 reference",
                 code="no-level",
             )
-
         asked, page = str(page)[:ASKED_CHARS_MAX], here(self, page)
 
         def do(act: Act) -> FaultAnswer:

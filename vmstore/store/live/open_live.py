@@ -44,13 +44,7 @@ def begun(
     Of one that is live already what differs is logged: settings, the instructions, the tools. What was recorded
     is refused.
     """
-    for callback in (compressor, finder):
-        if callback is not None and not callable(callback):
-            raise InputError(
-                f"{callback!r:.60} cannot be called; a compressor and a finder are functions", code="not-a-function"
-            )
-    if fact_model is not None:
-        FactExtractor(fact_model)  # refuses what cannot be asked
+    _check_callbacks(compressor, finder, fact_model)
     if owner.get("remembers") == "user" and not _user(namespace, opening):
         raise InputError(
             f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…",
@@ -93,6 +87,17 @@ def begun(
     else:
         live._act(begin)
     return key
+
+
+def _check_callbacks(compressor: Compressor | None, finder: Finding | None, fact_model: FactModel | None) -> None:
+    """Refuses callbacks that cannot be called, before anything is written."""
+    for callback in (compressor, finder):
+        if callback is not None and not callable(callback):
+            raise InputError(
+                f"{callback!r:.60} cannot be called; a compressor and a finder are functions", code="not-a-function"
+            )
+    if fact_model is not None:
+        FactExtractor(fact_model)  # raises where the model cannot be asked
 
 
 def _user(namespace: Namespace, opening: NewSession) -> str | None:
