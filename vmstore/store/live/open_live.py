@@ -45,11 +45,7 @@ def begun(
     is refused.
     """
     _check_callbacks(compressor, finder, fact_model)
-    if owner.get("remembers") == "user" and not _user(namespace, opening):
-        raise InputError(
-            f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…",
-            code="no-user",
-        )
+    _check_user(namespace, opening, owner)
     shorter, finding = FormMaker(compressor, callback_timeout_s), ClaimFinder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
@@ -98,6 +94,15 @@ def _check_callbacks(compressor: Compressor | None, finder: Finding | None, fact
             )
     if fact_model is not None:
         FactExtractor(fact_model)  # raises where the model cannot be asked
+
+
+def _check_user(namespace: Namespace, opening: NewSession, owner: dict[str, Any]) -> None:
+    """Refuses to remember the sessions of a user where the session has none."""
+    if owner.get("remembers") == "user" and not _user(namespace, opening):
+        raise InputError(
+            f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…",
+            code="no-user",
+        )
 
 
 def _user(namespace: Namespace, opening: NewSession) -> str | None:
