@@ -14,6 +14,7 @@ from vmstore.core.text.token_estimate import estimate
 from vmstore.live import extraction
 from vmstore.live.messages import LoggedMessage, page
 from vmstore.live.runtime import Act
+from vmstore.live.topics.topic_summaries import sum_up_topics
 from vmstore.tags.exact import completed
 from vmstore.vm.kernel.managed_page import ManagedPage
 
@@ -47,6 +48,8 @@ def compact(act: Act, *, asked: bool = False) -> list[int]:
             made.append(summary)
         if not asked and state.used <= soft:
             break
+    if made:
+        sum_up_topics(act)
     return made
 
 

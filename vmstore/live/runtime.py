@@ -26,6 +26,7 @@ from vmstore.live.recall.index import RecallIndex
 from vmstore.live.recall.uses import UseDetector
 from vmstore.live.session_log import SessionLog
 from vmstore.live.snapshots.snapshot import EVERY, FoldedSession, Snapshot, unfold
+from vmstore.live.topics.ledger import TopicLedger
 from vmstore.live.transcript import Transcript
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.dispatch import hash_at
@@ -56,6 +57,7 @@ class Act:
     def __init__(self, runtime: Runtime, batch: Batch, at: int) -> None:
         self.batch = batch
         self.at = at
+        self.pause_us = max(0, at - runtime.metrics.last_at) if runtime.metrics.last_at else 0
         self.state = runtime.state
         self.spoken = runtime.spoken
         self.forms = runtime.forms
@@ -64,6 +66,7 @@ class Act:
         self.index = runtime.index
         self.uses = runtime.uses
         self.memo = runtime.memo
+        self._ledger = runtime.ledger
         self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
@@ -80,6 +83,11 @@ class Act:
         if record is not None:
             self.kernel.tell(record)
         return position
+
+    @property
+    def topics(self) -> TopicLedger:
+        """What the turns so far said and are tagged with."""
+        return self._ledger().follow()
 
     @property
     def shape(self) -> str:
@@ -199,7 +207,14 @@ class Runtime:
         self.index = RecallIndex()
         self.uses = UseDetector(self.state, self.spoken, self.forms)
         self.memo = Memo()
+        self._topics: TopicLedger | None = None
         self.forms.forget()
+
+    def ledger(self) -> TopicLedger:
+        """What the turns so far said and are tagged with, as it was followed last."""
+        if self._topics is None or self._topics.state is not self.state or self._topics.spoken is not self.spoken:
+            self._topics = TopicLedger(self.state, self.spoken)
+        return self._topics
 
     def leaves(self, choice: Selection | None = None) -> PromptPages:
         """The prompt as it is when it is asked, or what was chosen of it."""

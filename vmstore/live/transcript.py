@@ -16,7 +16,6 @@ from vmstore.core.address import page_position
 from vmstore.core.decision import Cause
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Standing
-from vmstore.core.tags import TagMethod
 from vmstore.core.text.skeleton import loads
 from vmstore.views.projectors.pages import born_tags, object_of
 from vmstore.vm.claims.claims import KnownClaim as Claim
@@ -111,6 +110,8 @@ class Transcript:
         self._asked: list[tuple[str, int]] = []  # every call, by its id
         self.tags: dict[int, dict[str, int]] = {}  # of pages, by a mutation of each, with the method that found it
         self.aliases: dict[str, str | None] = {}  # what names count as; None as themselves again
+        self.tagged: list[int] = []  # pages in the order they were given tags or lost some
+        self.realiased = 0  # how often a name came to count as another, or as itself
         self.final = True  # the next human message opens a turn
         self._finals: list[tuple[int, bool]] = []  # from which position on that was so
         self.answered = 0  # the last call that was answered
@@ -166,10 +167,7 @@ class Transcript:
             case m.Tag():
                 self._tag(mutation, self._word(position, mutation.tag))
             case m.Alias():
-                alias = self._word(position, mutation.alias)
-                if alias is not None:
-                    end = None if mutation.canonical is None else self._word(position, mutation.canonical)
-                    self.aliases[alias] = end
+                self._alias(position, mutation)
             case m.Reply():
                 self.final, self.answered = bool(mutation.final), mutation.call
             case m.Pack():
@@ -190,21 +188,28 @@ class Transcript:
         content = self._read(position, ref)
         return None if isinstance(content, ErasedContent) else content.decode("utf-8", "replace")
 
+    def _alias(self, position: int, said: m.Alias) -> None:
+        """Has a name count as another."""
+        alias = self._word(position, said.alias)
+        if alias is not None:
+            self.aliases[alias] = None if said.canonical is None else self._word(position, said.canonical)
+            self.realiased += 1
+
     def _tag(self, given: m.Tag, name: str | None) -> None:
         """Gives a page a tag, or takes it away."""
         if name is None:
             return
+        self.tagged.append(given.page)
         tags = self.tags.setdefault(given.page, {})
         if given.held:
             tags[name] = given.method
         else:
             tags.pop(name, None)
 
-    def narrowed(self) -> frozenset[str]:
-        """The tags that a split has made."""
-        return frozenset(
-            name for tags in self.tags.values() for name, method in tags.items() if method == TagMethod.SPLIT
-        )
+    @property
+    def rewinds(self) -> int:
+        """How often the session was set back."""
+        return len(self._backs)
 
     def _pass(self, page: int) -> None:
         """Lets a page hold no more, nor the claim in it."""

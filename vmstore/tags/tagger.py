@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from vmstore.core.tags import TagMethod
@@ -168,5 +169,6 @@ def _again(
     return [FoundTag(tag, TagMethod.INHERITED) for tag in names[:TAGS_MAX]]
 
 
+@lru_cache(maxsize=1 << 14)
 def _stems(tag: str) -> frozenset[str]:
     return frozenset(term for word in words(tag) if (term := stem(word)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from vmstore.tags.history import TagHistory
 from vmstore.tags.split import TagSplit, due, split
 from vmstore.tags.tagger import LOOK_BACK, FoundTag, TaggedTurn, TurnText, tags_of
 
@@ -13,6 +13,10 @@ SPLIT_EVERY = 5  # turns of a broad tag, after which it is looked at again where
 
 ReadTurns = Callable[[Sequence[int]], Mapping[int, TurnText]]
 """What was said in some turns; those that say nothing, or were erased, are left out."""
+
+
+Tagger = Callable[[TurnText, Sequence[TaggedTurn], Mapping[str, int], Mapping[str, str]], Sequence[FoundTag]]
+"""What finds the tags of a turn: its words, the turns before it, the tags there are with their turns, the aliases."""
 
 
 class TurnTags(NamedTuple):
@@ -24,30 +28,32 @@ class TurnTags(NamedTuple):
 
 def tag_turn(
     number: int,
-    tags: Mapping[int, Sequence[str]],
+    history: TagHistory,
     aliases: Mapping[str, str],
-    narrowed: frozenset[str],
+    narrowed: Collection[str],
     read: ReadTurns,
+    tagger: Tagger = tags_of,
 ) -> TurnTags:
     """What is told of a turn that ended: nothing where it says nothing.
 
-    `tags` are those of the turns before it by the names they count as, `narrowed` the tags that a split has made.
+    `history` has the tags of the turns before it, `narrowed` the tags that a split has made.
     """
-    earlier = [turn for turn in tags if turn < number]
-    recent = sorted(earlier)[-LOOK_BACK:]
+    recent = history.last(LOOK_BACK)
     texts = read([*recent, number])
     if number not in texts:
         return TurnTags(())
-    known: Counter[str] = Counter(tag for turn in earlier for tag in set(tags[turn]))
-    before = [TaggedTurn(texts.get(turn, TurnText("")), tuple(tags[turn])) for turn in recent]
-    found = tags_of(texts[number], before, known, aliases)
-    new = {tag.tag for tag in found}
-    known.update(new)
-    done = narrowed | aliases.keys() | {*aliases.values()}
-    grown = {tag: known[tag] for tag in new if known[tag] % SPLIT_EVERY == 0}
-    broad = due(grown, len(earlier) + 1, done)
+    before = [TaggedTurn(texts.get(turn, TurnText("")), history.of(turn)) for turn in recent]
+    found = tagger(texts[number], before, history.counts, aliases)
+    counts = {tag: history.counts[tag] + 1 for tag in {found_tag.tag for found_tag in found}}
+    ends = {*aliases.values()}
+    grown = {
+        tag: count
+        for tag, count in counts.items()
+        if count % SPLIT_EVERY == 0 and tag not in narrowed and tag not in aliases and tag not in ends
+    }
+    broad = due(grown, len(history) + 1, frozenset())
     if broad is None:
         return TurnTags(tuple(found))
-    its = sorted([*(turn for turn in earlier if broad in tags[turn]), number])
+    its = [*history.turns_of(broad), number]
     said = read(its)
     return TurnTags(tuple(found), split(broad, [(turn, said[turn]) for turn in its if turn in said]))

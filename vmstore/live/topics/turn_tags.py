@@ -5,18 +5,16 @@ What is found is logged as mutations in the commit of the answer: a replay reads
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Alias, Tag
-from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.page import Role
 from vmstore.core.tags import TagMethod
 from vmstore.live.runtime import Act
 from vmstore.tags.split import TagSplit
 from vmstore.tags.tagger import TurnText
 from vmstore.tags.turns import tag_turn
-from vmstore.views.reads.tags import canonical
-from vmstore.vm.kernel.managed_page import ManagedPage
 
 
 def tag(act: Act) -> None:
@@ -24,17 +22,13 @@ def tag(act: Act) -> None:
     settings = act.state.settings
     if settings is None or settings.tags != "keyword" or not act.spoken.final or not act.state.turn:
         return
-    number, pages = act.state.turn, spoken_by_turn(act)
+    number, topics = act.state.turn, act.topics
+    pages = topics.pages
     own = pages.get(number, [])
     if not own or any(page in act.spoken.tags for page in own):
         return
-    tags, ends = tags_by_turn(act, pages)
     outcome = tag_turn(
-        number,
-        tags,
-        ends,
-        act.spoken.narrowed(),
-        lambda turns: texts_of_turns(act, pages, turns),
+        number, topics.history, topics.aliases, topics.narrowed, lambda turns: texts_of_turns(act, pages, turns)
     )
     for found in outcome.found:
         _tell(act, own, found.tag, found.method)
@@ -57,38 +51,6 @@ def _narrow(act: Act, split: TagSplit, pages: Mapping[int, Sequence[int]]) -> No
         _tell(act, its, split.tag, TagMethod.SPLIT, 0)
         _tell(act, its, name, TagMethod.SPLIT)
     act.tell(Alias(act.cell(split.tag.encode()), act.cell(split.canonical.encode())))
-
-
-def tags_by_turn(act: Act, pages: Mapping[int, Sequence[int]]) -> tuple[dict[int, list[str]], dict[str, str]]:
-    """The tags of each turn that has any, by the names they count as, and the names that count as others."""
-    said = act.spoken.aliases
-    ends = {name: end for name in said if (end := canonical(name, said)) != name}
-    tags = {
-        turn: list(dict.fromkeys(ends.get(name, name) for page in some for name in act.spoken.tags.get(page, {})))
-        for turn, some in pages.items()
-    }
-    return {turn: names for turn, names in tags.items() if names}, ends
-
-
-def spoken_by_turn(act: Act) -> dict[int, list[int]]:
-    """The pages on which user and model said something in words, by turn."""
-    found: dict[int, list[int]] = {}
-    for managed in _said(act):
-        found.setdefault(managed.created, []).append(managed.page)
-    return found
-
-
-def _said(act: Act) -> Iterator[ManagedPage]:
-    for managed in act.state.pages.values():
-        if (
-            managed.message
-            and managed.role in (Role.USER, Role.ASSISTANT)
-            and managed.modality is Modality.TEXT
-            and managed.type is PageType.TRANSCRIPT
-            and managed.page not in act.spoken.thoughts
-            and not act.spoken.undone(managed.page)
-        ):
-            yield managed
 
 
 def texts_of_turns(act: Act, pages: Mapping[int, Sequence[int]], turns: Sequence[int]) -> dict[int, TurnText]:

@@ -144,7 +144,7 @@ def show(session: SessionHost, tag: str, depth: str) -> None:
                 raise UnknownError(
                     f"no page of {session.name!r} has the tag {name!r}; session.memory.tags() lists them"
                 )
-            if depths(lane, position).get(named[0], TagDepth.SUMMARY) == wanted:
+            if depths(lane, position).get(named[0]) == wanted:
                 named.clear()
 
     def add(batch: Batch) -> None:

@@ -13,6 +13,7 @@ from vmstore.engine.batch import Batch
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.search.passages import texts_of
 from vmstore.store.host import SessionHost
+from vmstore.tags.history import TagHistory
 from vmstore.tags.split import TagSplit
 from vmstore.tags.tagger import TurnText
 from vmstore.tags.turns import tag_turn
@@ -94,29 +95,29 @@ def _found(session: SessionHost, lane: Branch, position: int) -> tuple[list[TagC
                 found[turn] = TurnText(asked, answered)
         return found
 
-    tags: dict[int, list[str]] = {}
+    history = TagHistory()
     for turn, some in pages.items():
         named = dict.fromkeys(ends.get(tag, tag) for page in some for tag in has.get(page, ()))
         if named or Role.ASSISTANT not in some.values():
-            tags[turn] = list(named)
+            history.put(turn, named)
             continue
         if count == TURNS_AT_ONCE:
             break
-        outcome = tag_turn(turn, {t: names for t, names in tags.items() if names}, ends, frozenset(split), read)
+        outcome = tag_turn(turn, history, ends, split, read)
         count += 1
-        tags[turn] = [found.tag for found in outcome.found]
+        names = [found.tag for found in outcome.found]
+        history.put(turn, names)
         for found in outcome.found:
             changes += [TagChange(page, found.tag, int(found.method)) for page in some]
         for page in some:
-            has[page] = dict.fromkeys(tags[turn])
+            has[page] = dict.fromkeys(names)
         if outcome.split is not None:
             changes += _narrowed(outcome.split, pages, has)
-            tags.update(
-                {t: list(dict.fromkeys(n for p in pages[t] for n in has.get(p, ()))) for t in outcome.split.turns}
-            )
+            for other in outcome.split.turns:
+                history.put(other, (n for page in pages[other] for n in has.get(page, ())))
             split |= {*outcome.split.turns.values()}
             ends[outcome.split.tag] = outcome.split.canonical
-            tags = {t: [ends.get(name, name) for name in names] for t, names in tags.items()}
+            history.rename(ends)
     return changes, count
 
 

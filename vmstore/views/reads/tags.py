@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from vmstore.core.page import Modality, PageType, Role
@@ -48,6 +48,21 @@ def given(lane: Branch, position: int) -> dict[str, dict[int, int | None]]:
             else:
                 pages.pop(page, None)
     return {tag: pages for tag, pages in found.items() if pages}
+
+
+def tags_of_pages(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, list[str]]:
+    """The tags that mutations gave some pages and none took away, as they are named there."""
+    wanted = str(sorted(set(pages)))
+    found: dict[int, dict[str, None]] = {}
+    for stretch in reversed(lane.upto(position)):
+        rows = lane.db.execute(_OF_PAGES, (stretch.session, stretch.low, stretch.high, wanted))
+        for tag, page, held in rows:
+            tags = found.setdefault(page, {})
+            if held:
+                tags[tag] = None
+            else:
+                tags.pop(tag, None)
+    return {page: list(tags) for page, tags in found.items()}
 
 
 def aliases(lane: Branch, position: int) -> dict[str, str]:
@@ -160,6 +175,9 @@ def tokens_of(lane: Branch, pages: set[int], position: int) -> dict[int, int]:
 _GIVEN = f"""SELECT tag, page, held, method FROM tags
   WHERE session = ? AND position > ? AND position <= ? AND substr(tag, 1, {len(TOPIC)}) <> '{TOPIC}'
   ORDER BY position, tag"""
+_OF_PAGES = f"""SELECT tag, page, held FROM tags INDEXED BY tags_page
+  WHERE session = ? AND position > ? AND position <= ? AND page IN (SELECT value FROM json_each(?))
+  AND substr(tag, 1, {len(TOPIC)}) <> '{TOPIC}' ORDER BY position, tag"""
 _SPOKEN = f"""SELECT page, turn, role FROM pages WHERE session = ? AND page > ? AND page <= ?
   AND message > 0 AND turn > 0
   AND type = {int(PageType.TRANSCRIPT)} AND modality = {int(Modality.TEXT)}

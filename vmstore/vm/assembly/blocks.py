@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from vmstore.core.times import iso
 from vmstore.vm.assembly.candidate import PromptCandidate, PromptPart
 
-_OWN = "virtual-context|context-topics|identity|rules|facts|summaries|recalled|earlier"
+_OWN = "virtual-context|context-topics|identity|rules|facts|summaries|recalled|earlier|expanded"
 TAG = re.compile(rf"<(?=[\s/\u200c\u200d]*(?:(?:{_OWN})\b|V[\u200c\u200d]*M[\u200c\u200d]*:))", re.IGNORECASE)
 """What could begin a block of the memory, or a tag of the protocol."""
 
@@ -19,8 +19,9 @@ NAMES = {
     PromptPart.FACTS: "facts",
     PromptPart.RECALLED: "recalled",
     PromptPart.EARLIER: "earlier",
+    PromptPart.EXPANDED: "expanded",
 }
-HEADED = (PromptPart.IDENTITY, PromptPart.SUMMARIES, PromptPart.EARLIER)
+HEADED = (PromptPart.IDENTITY, PromptPart.EXPANDED, PromptPart.SUMMARIES, PromptPart.EARLIER)
 DATED = (PromptPart.RECALLED, PromptPart.EARLIER)
 BESIDE = (PromptPart.RULES, PromptPart.FACTS, PromptPart.RECALLED)
 

@@ -19,6 +19,7 @@ class PromptPart(WordEnum):
     FACTS = 6  # what is known and holds
     RECALLED = 7  # what was said before and answers the message
     EARLIER = 8  # what the user said before the conversation, in short
+    EXPANDED = 9  # the segments of a topic that somebody asked for, or all that was said in them
 
 
 class CandidateForm(msgspec.Struct, frozen=True):

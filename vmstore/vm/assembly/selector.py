@@ -27,6 +27,7 @@ LOSERS = 3
 SHARES: Mapping[PromptPart, int] = {
     PromptPart.IDENTITY: 100_000,
     PromptPart.RULES: 100_000,
+    PromptPart.EXPANDED: 500_000,
     PromptPart.HINT: 70_000,
     PromptPart.EARLIER: int(SHORT * PPM),
     PromptPart.FACTS: 150_000,

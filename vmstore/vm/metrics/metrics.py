@@ -34,6 +34,11 @@ class CommitTimes:
         self._waiting: list[tuple[int, int]] = []  # faults no call has shown yet: in which commit, when
         self._took: list[int] = []  # in order
 
+    @property
+    def last_at(self) -> int:
+        """When something happened last; 0 where nothing did."""
+        return self._last
+
     def begin(self, at: int) -> None:
         """A commit begins that happened at a time."""
         self._commit += 1
@@ -220,6 +225,11 @@ class Metrics:
         self.sent = self.effective = 0
         self.invalidated = 0  # tokens of requests that the next one had otherwise
         self.cost = 0  # of all calls, in hundredths of a token
+
+    @property
+    def last_at(self) -> int:
+        """When something happened last, in microseconds since 1970; 0 where nothing did."""
+        return self._pace.last_at
 
     def begin(self, at: int) -> None:
         """A commit begins that happened at a time, in microseconds since 1970."""

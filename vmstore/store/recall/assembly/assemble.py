@@ -25,7 +25,6 @@ from vmstore.store.recall.assembly.candidates import (
     conversation,
     earlier,
     recalled_texts,
-    summaries,
     text_candidate,
     tokens_in,
     words_of,
@@ -33,6 +32,7 @@ from vmstore.store.recall.assembly.candidates import (
 from vmstore.store.recall.assembly.known import facts_at
 from vmstore.store.recall.assembly.message_values import CONVERSATIONS, recorded_values, shape_of
 from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
+from vmstore.store.recall.assembly.summaries import summaries
 from vmstore.store.recall.assembly.topics import TopicsOf, topics_at
 from vmstore.store.recall.cold import others
 from vmstore.views.branch import Branch
@@ -299,6 +299,7 @@ REASONS = {
     PromptPart.CONVERSATION: "one of the newest turns",
     PromptPart.FACTS: "it holds, and answers the message",
     PromptPart.RECALLED: "it answers the message",
+    PromptPart.EXPANDED: "its topic was expanded",
     PromptPart.EARLIER: "said not long before the conversation",
 }
 

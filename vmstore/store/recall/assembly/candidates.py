@@ -11,7 +11,6 @@ from vmstore.core.address import page_name
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.core.text.stems import terms
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
-from vmstore.core.times import iso
 from vmstore.namespace.namespace import Namespace
 from vmstore.search.passages import PlacedText, RankedText, folded, neighbours, page_facts, texts_of
 from vmstore.store.reads.search import Moments
@@ -20,7 +19,6 @@ from vmstore.store.recall.cold import weighed
 from vmstore.store.recall.recall import found, types_of
 from vmstore.store.recall.results import KnownFact
 from vmstore.views.branch import Branch
-from vmstore.views.projectors.pages import TYPED
 from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.spoken_turns import MESSAGE_TOKENS, SpokenMessage, said_by_users
 from vmstore.vm import signals
@@ -38,8 +36,6 @@ BESIDE_MAX, BESIDE = 6, 0.6  # of the best hits; what stands beside one weighs s
 DENSE, DENSITY = 20, 0.6  # how much a text's length counts against it
 REPLACED = " (replaced since)"
 SAID_BY = (Role.USER, Role.ASSISTANT)  # what stands beside an answer: not what instructs, nor what a tool printed
-SUMMARIES_MAX = 12
-SUMMARY_TOKENS = 200
 RELEVANCE_MIN = 0.25  # of the best passage's, to be recalled for a question
 RELEVANCE_MIN_OF_WORK = 0.7  # the same where a message asks nothing
 QUERY_CHARS = 2_000
@@ -130,38 +126,6 @@ def text_candidate(name: str, part: PromptPart, text: str, **fields: Any) -> Pro
     return PromptCandidate(name=name, part=part, form=CandidateForm(0, tokens_in(text) + 1, text), **fields)
 
 
-def summaries(ns: Namespace, lane: Branch, position: int, out: frozenset[int]) -> list[PromptCandidate]:
-    """The newest summaries that no later one stands for, each in so many tokens at most."""
-    rows: list[Any] = []
-    inner: set[int] = set()
-    for stretch in lane.upto(position):
-        rows += lane.db.execute(_SUMMARIES, (stretch.session, stretch.low, stretch.high)).fetchall()
-    for page, *_ in rows:
-        inner.update(_targets(lane, page, position))
-    wanted = [row for row in sorted(rows, reverse=True) if row[0] not in inner and row[0] not in out][:SUMMARIES_MAX]
-    texts = dict(texts_of(ns.log, lane, {lane.session: position}, [page for page, *_ in wanted]))
-    candidates = []
-    for page, turn, at in wanted:
-        text = plain(texts.get(page, ""))
-        if not text:
-            continue
-        lines = [f"[Session: {_minute(at)}] {cut(text, most)}" for most in (SUMMARY_TOKENS * 4, ABSTRACT)]
-        forms = [CandidateForm(level, tokens_in(line) + 1, line) for level, line in enumerate(lines)]
-        candidates.append(
-            PromptCandidate(
-                name=page_name(page),
-                part=PromptPart.SUMMARIES,
-                form=forms[0],
-                others=tuple(forms[1:]),
-                score=float(turn),
-                turn=turn,
-                pages=(page,),
-                at_us=at,
-            )
-        )
-    return candidates
-
-
 def earlier(
     ns: Namespace, lane: Branch, position: int, turns: Sequence[Sequence[SpokenMessage]], tokens: int, untold: Untold
 ) -> list[PromptCandidate]:
@@ -183,15 +147,6 @@ def earlier(
             name = f"m{message.message}"
             candidates.append(text_candidate(name, PromptPart.EARLIER, line, score=float(message.turn), **fields))
     return candidates
-
-
-def _targets(lane: Branch, page: int, position: int) -> list[int]:
-    rows = lane.db.execute(_STANDS_FOR, (lane.owner(page), page, position))
-    return [target for (target,) in rows]
-
-
-def _minute(at_us: int) -> str:
-    return iso(at_us)[:16].replace("T", " ")
 
 
 def recalled_texts(
@@ -376,7 +331,3 @@ def _of_replaced(hits: Sequence[RankedText], names: Mapping[int, str], known: Fa
 
 _MADE_OF = f"SELECT target FROM links WHERE session = ? AND source = ? AND kind = {int(LinkKind.DERIVES)}"
 _SPOKEN = (PageType.TRANSCRIPT, PageType.ARTIFACT, PageType.SUMMARY)
-_SUMMARIES = f"""SELECT page, turn, at FROM pages INDEXED BY pages_type
-  WHERE {TYPED} AND type = {int(PageType.SUMMARY)} AND session = ? AND page > ? AND page <= ?"""
-_STANDS_FOR = """SELECT l.target FROM links l JOIN pages p ON p.session = l.session AND p.page = l.target
-  WHERE l.session = ? AND l.source = ? AND l.position <= ? AND p.type = """ + str(int(PageType.SUMMARY))
