@@ -6,7 +6,7 @@ import pytest
 
 import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.live.topics.ledger import TopicLedger
+from vmstore.live.recall.topic_ledger import TopicLedger
 from vmstore.store.live.live_session import Live
 from vmstore.tags.cover import covering
 from vmstore.tags.history import TagHistory

@@ -1,5 +1,7 @@
 """Compaction: segments that the prompt has no room for any more are summed up, oldest first, several at once.
 
+Then what sums up the segments of a tag, once there are several: of the fewest tags that cover all of it.
+
 From the watermark, which is the end of what was summed up before, to the last turns, which stay as they were said.
 """
 
@@ -14,10 +16,12 @@ from vmstore.core.text.token_estimate import estimate
 from vmstore.live import extraction
 from vmstore.live.messages import LoggedMessage, page
 from vmstore.live.runtime import Act
-from vmstore.live.topics.topic_summaries import sum_up_topics
+from vmstore.tags.cover import covering
 from vmstore.tags.exact import completed
+from vmstore.views.reads.segments import TOPIC_SUMMARY
 from vmstore.vm.kernel.managed_page import ManagedPage
 
+SEGMENTS_MIN = 2  # of a tag, before they are summed up together
 TOKENS_MIN = 120  # what says less stays as it is: a summary of it would be no shorter
 
 
@@ -49,7 +53,7 @@ def compact(act: Act, *, asked: bool = False) -> list[int]:
         if not asked and state.used <= soft:
             break
     if made:
-        sum_up_topics(act)
+        _sum_up_topics(act)
     return made
 
 
@@ -106,4 +110,51 @@ def _sum_up(act: Act, number: int, members: list[ManagedPage]) -> int | None:
             act.tell(Evict(managed.page, Cause.SEGMENT, act.state.here[managed.page].tokens))
     title = act.cell(", ".join(tags).encode()) if tags else None
     act.tell(Segment(act.state.segment, made, title))
+    return made
+
+
+def _sum_up_topics(act: Act) -> list[int]:
+    """Writes the summary of each covering tag whose segments are others than when it was summed up; their pages."""
+    parts = _segments_of_tags(act)
+    turns = {tag: {turn for some in own.values() for turn in some} for tag, own in parts.items()}
+    made = []
+    for tag in covering(turns):
+        segments = sorted(parts[tag])
+        last = act.spoken.named.get(TOPIC_SUMMARY + tag)
+        if len(segments) < SEGMENTS_MIN or (last and sorted(act.spoken.sources.get(last, ())) == segments):
+            continue
+        summary = _sum_up_topic(act, tag, segments)
+        if summary is not None:
+            made.append(summary)
+    return made
+
+
+def _segments_of_tags(act: Act) -> dict[str, dict[int, set[int]]]:
+    """Of each tag the summaries of its segments, each with its turns."""
+    found: dict[str, dict[int, set[int]]] = {}
+    pages, topics = act.state.pages, act.topics
+    for summary in act.spoken.summaries:
+        sources = act.spoken.sources.get(summary, ())
+        if any(source not in pages or pages[source].type is PageType.SUMMARY for source in sources):
+            continue
+        turns = {pages[source].created for source in sources}
+        for turn in turns:
+            for tag in topics.history.of(turn):
+                found.setdefault(tag, {}).setdefault(summary, set()).add(turn)
+    return found
+
+
+def _sum_up_topic(act: Act, tag: str, segments: list[int]) -> int | None:
+    texts = [act.forms.of(number) for number in segments]
+    read = [content.decode("utf-8", "replace") for content in texts if isinstance(content, bytes)]
+    text = completed(read, extraction.summed(tag, [], read))
+    content = text.encode("utf-8", "backslashreplace")
+    before = sum(form.tokens for number in segments if (form := act.state.pages[number].forms[0]) is not None)
+    if len(read) < len(segments) or estimate(content, Modality.TEXT) >= before:
+        return None
+    links = [(int(LinkKind.DERIVES), number) for number in segments]
+    made = page(act, PageType.SUMMARY, content, role=Role.SYSTEM, name=TOPIC_SUMMARY + tag, links=links, actor="vm")
+    here = act.state.here.get(made)
+    if here is not None:  # the segments stand in the prompt; this one is for an assembled one
+        act.tell(Evict(made, Cause.SEGMENT, here.tokens))
     return made

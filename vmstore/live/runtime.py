@@ -23,10 +23,10 @@ from vmstore.live.content_cache import ContentCache
 from vmstore.live.prompt_pages import PromptPages
 from vmstore.live.recall.claim_finder import ClaimFinder
 from vmstore.live.recall.index import RecallIndex
+from vmstore.live.recall.topic_ledger import TopicLedger
 from vmstore.live.recall.uses import UseDetector
 from vmstore.live.session_log import SessionLog
 from vmstore.live.snapshots.snapshot import EVERY, FoldedSession, Snapshot, unfold
-from vmstore.live.topics.ledger import TopicLedger
 from vmstore.live.transcript import Transcript
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.dispatch import hash_at
