@@ -31,7 +31,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_each_guarantee_names_its_test() -> None:
     """Every law in the table of guarantees names files of the tests that are there."""
-    table = tables(section(README.read_text(), "What it guarantees now"))[0]
+    table = tables(section(README.read_text(), "Guarantees"))[0]
     named = [path for row in table for path in quoted(row[2])]
     assert len(named) >= len(table) > 5
     assert [path for path in named if not (CHECKOUT / path).is_file()] == []
@@ -39,7 +39,7 @@ def test_each_guarantee_names_its_test() -> None:
 
 def test_every_command_is_named() -> None:
     """The README names every command, and no command that is not there."""
-    text = section(README.read_text(), "The command")
+    text = section(README.read_text(), "On the command line")
     shown = set(re.findall(r"^\$ vmstore (\w+)", text, re.MULTILINE))
     listed = set(quoted(text[text.index("There are also") :])) & set(COMMANDS)
     assert shown | listed == set(COMMANDS)
@@ -47,7 +47,7 @@ def test_every_command_is_named() -> None:
 
 def test_every_format_is_named() -> None:
     """The README names the formats that can be imported, in the order they are tried."""
-    table = tables(section(README.read_text(), "Import a session you have"))[0]
+    table = tables(section(README.read_text(), "Import"))[0]
     assert tuple(quoted(row[0])[0] for row in table) == FORMATS
 
 

@@ -13,7 +13,8 @@ import pytest
 
 import vmstore
 from tests.shell.conftest import ROOT, Process, answer
-from vmstore.shell.terminal.format import bar, change, clean, count, cut, dollars, listing, number, seconds, size, wide
+from vmstore.core.text.visible import visible
+from vmstore.shell.terminal.format import bar, change, count, cut, dollars, listing, number, seconds, size, wide
 from vmstore.shell.terminal.layout import StyledText, TableColumn, TextTable, lines_of, text_of
 from vmstore.shell.terminal.render import Screen, json_text
 from vmstore.shell.terminal.transcript import transcript
@@ -126,7 +127,7 @@ def test_a_table_fits_its_width() -> None:
         (seconds(999) + " " + seconds(2810), "999 ms 2.8 s"),
         (dollars(0.007812) + " " + dollars(12), "$0.0078 $12.00"),
         (listing(list("abcdefg")), "a, b, c, d, e and 2 more"),
-        (clean("a\x1b[0m\ud800\u202e\tb\n"), "a\\x1b[0m\\ud800\\u202e\tb\\n"),
+        (visible("a\x1b[0m\ud800\u202e\tb\n"), "a\\x1b[0m\\ud800\\u202e\tb\\n"),
     ],
 )
 def test_how_values_read(said: str, wanted: str) -> None:

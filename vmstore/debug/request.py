@@ -37,7 +37,9 @@ def request(session: Session, call: int, *, render: bool = False) -> dict[str, A
         except UnknownError as error:  # nobody held it, or something of it was erased: its messages are what there is
             found["why"] = str(error)
     else:
-        found["why"] = "derived: rebuilt by a rule from what the source holds; the request itself was not in it"
+        found["why"] = (
+            "derived: this file doesn't contain the raw request, so the context was rebuilt from the transcript"
+        )
     if found["request"] is None:
         found["messages"] = context.messages()
     found["response"] = _response(session, context.basis.call)

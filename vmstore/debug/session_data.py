@@ -15,7 +15,6 @@ from vmstore.core.text.token_estimate import ESTIMATOR
 from vmstore.debug.events import SessionEvent, happened
 from vmstore.debug.overview import parent_of
 from vmstore.debug.rows import SessionRows
-from vmstore.namespace.page_rows import previews
 from vmstore.namespace.results import CallInfo
 from vmstore.store.reads.calls import calls_in
 from vmstore.store.session import Session
@@ -24,6 +23,7 @@ from vmstore.views.branch import Branch
 from vmstore.views.dispatch import uncollected
 from vmstore.views.projectors.decisions import holds, settings_at
 from vmstore.views.reads.context import ShownPage, contents
+from vmstore.views.reads.page_lines import page_lines
 
 ESTIMATORS = {ESTIMATOR: "chars4@1"}
 _LEVEL, _TOKENS = (ShownPage._fields.index(name) - ShownPage._fields.index("message") for name in ("level", "tokens"))
@@ -165,7 +165,7 @@ def film(store: Store, session: Session, whatif: WhatIfRow | None = None) -> Ses
         events = happened(lane, ns.log, rows)
         words = TextColumn()
         settings = settings_at(lane, info.position)
-        hints = previews(lane, ns.log, rows.openers.values())
+        hints = page_lines(lane, ns.log, rows.openers.values())
         return SessionData(
             session=info.session,
             position=info.position,

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
-from vmstore.core.erasure import gone
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Standing, Tier
 from vmstore.core.text.json_text import plain
 from vmstore.log.port import Log
@@ -19,9 +18,7 @@ from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.residency import ResidentRow, resident_at
 from vmstore.views.reads.annotations import PageNotes, notes_of
 from vmstore.views.reads.page_calls import seen, turns_of
-from vmstore.views.stored_cells import read_cells
-
-PREVIEW_CHARS = 80
+from vmstore.views.reads.page_lines import page_lines
 
 
 def described(lane: Branch, position: int, pages: Sequence[int]) -> list[Page]:
@@ -131,7 +128,7 @@ def relations(lane: Branch, log: Log, edges: Iterable[Edge], position: int, *, u
     """Links as answers, with the beginning of the text on their far side and how that stands at a position."""
     edges = list(edges)
     far = {edge.target if up else edge.source for edge in edges}
-    texts, notes = previews(lane, log, far), notes_of(lane, position, far)
+    texts, notes = page_lines(lane, log, far), notes_of(lane, position, far)
     stand = {page: Standing(note.status).word for page, note in notes.items() if note.status is not None}
     return [
         PageLink(
@@ -147,22 +144,6 @@ def relations(lane: Branch, log: Log, edges: Iterable[Edge], position: int, *, u
     ]
 
 
-def previews(lane: Branch, log: Log, pages: Iterable[int]) -> dict[int, str]:
-    """The beginning of each page's first content, on one line; one that was erased says so."""
-    cells = {page: (cell, commitment) for page, cell, commitment in lane.rows(_CELLS, pages) if cell is not None}
-    contents = read_cells(log, lane.db, dict(cells.values()), gone)
-    return {page: preview(contents[cell]) for page, (cell, _) in cells.items()}
-
-
-def preview(content: bytes) -> str:
-    """The beginning of a content, on one line; what is no text says how long it is."""
-    head = content[: 4 * PREVIEW_CHARS + 8]
-    text = "" if b"\0" in head else " ".join(head.decode("utf-8", "ignore").split())
-    if not text:
-        return f"[{len(content)} bytes]" if content else ""
-    return text if len(text) <= PREVIEW_CHARS else text[: PREVIEW_CHARS - 1] + "…"
-
-
 _TYPES, _ROLES, _MODALITIES = ({int(one): one.word for one in words} for words in (PageType, Role, Modality))
 _L0, _L2 = int(Tier.L0), int(Tier.L2)
 _PAGES = """SELECT page, tokens, size, message, type, role, modality, mime, importance, hint, labels,
@@ -175,6 +156,3 @@ _SHOWN = """SELECT position, tokens, size FROM versions
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
 _REPRESENTS = f"""SELECT l.source, l.target, l.position FROM json_each(?) one CROSS JOIN links l
    ON l.session = ? AND l.source = one.value AND l.position <= ? AND l.kind = {int(LinkKind.REPRESENTS)}"""
-_CELLS = (
-    """SELECT page, cell, commitment FROM versions WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
-)

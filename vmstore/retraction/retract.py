@@ -15,18 +15,19 @@ import msgspec
 from vmstore.core.address import page_name
 from vmstore.core.mutation import Annotate
 from vmstore.core.page import PageType, Standing
+from vmstore.core.text.page_line import page_line
 from vmstore.errors import InputError, OvertakenError, UnknownError
 from vmstore.live.regeneration import Renewal, renewals
 from vmstore.live.runtime import Runtime
 from vmstore.log.port import Log
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.page_rows import preview, previews
 from vmstore.retraction.causes import RetractionCause, made_by
 from vmstore.retraction.closure import AffectedPages, fallout
 from vmstore.retraction.conflicts import JudgedPages, PageDispute, disputes, judged
 from vmstore.retraction.results import Conflict, RegeneratedPage, RetractedPage, RetractedSession, Retraction
 from vmstore.views.branch import Branch
 from vmstore.views.reads.page_calls import seen
+from vmstore.views.reads.page_lines import page_lines
 
 T = TypeVar("T")
 REASON_CHARS_MAX = 200
@@ -221,7 +222,7 @@ def _session(ns: Namespace, part: SessionRetraction) -> RetractedSession:
     pages = [RetractedPage(page_name(page), *born[page], part.because(page), texts.get(page, "")) for page in marked]
     ends = (calls[0], calls[-1]) if calls else (None, None)
     regenerated = [
-        RegeneratedPage(None, renewal.type.word, page_name(renewal.replaces), preview(renewal.content))
+        RegeneratedPage(None, renewal.type.word, page_name(renewal.replaces), page_line(renewal.content))
         for renewal in part.renewals
     ]
     return RetractedSession(part.name, pages, regenerated, len(part.judged.already), len(calls), *ends)
@@ -230,7 +231,7 @@ def _session(ns: Namespace, part: SessionRetraction) -> RetractedSession:
 def preview_of(lane: Branch, log: Log, pages: Sequence[int]) -> dict[int, str]:
     """The beginning of the text of each page; of one whose content was erased nothing."""
     try:
-        return previews(lane, log, pages)
+        return page_lines(lane, log, pages)
     except UnknownError:
         if len(pages) < 2:
             return {}

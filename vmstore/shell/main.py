@@ -13,6 +13,7 @@ from vmstore.shell.commands.registry import COMMANDS, nearest, overview
 from vmstore.shell.terminal.exit_codes import leaving, refusal
 from vmstore.shell.terminal.render import Screen
 
+ASKS = "query"  # the group of the commands that answer questions
 ASKED_IN_VMQL = ("search", "find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
 
 
@@ -43,7 +44,7 @@ def _dispatch(words: list[str]) -> int:
         print(f"vmstore: there is no {kind} {words[0]!r}; {hint}", file=sys.stderr)
         return USAGE
     arguments = command.parser().parse_intermixed_args(words[1:], common)
-    return _run(command.run, arguments)
+    return _run(command.run, arguments, paged=command.group == ASKS)
 
 
 def _leading(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -62,17 +63,28 @@ def _run_words(module: str, function: str, common: argparse.Namespace, words: li
     return _run(cast(Run, getattr(importlib.import_module(module), function)), common)
 
 
-def _run(run: Run, arguments: argparse.Namespace) -> int:
+def _run(run: Run, arguments: argparse.Namespace, *, paged: bool = False) -> int:
     """Runs a command; an error that vmstore raises becomes one line on stderr and exit code 1."""
-    screen = Screen(quiet=arguments.quiet)
+    screen = _screen(arguments, paged=paged)
     try:
-        return run(arguments, screen)
+        code = run(arguments, screen)
+        screen.finish()
+        return code
     except Exception as error:
         message = refusal(error, getattr(arguments, "store", None))
         if message is None:
             raise
         screen.warn(message)
     return 1
+
+
+def _screen(arguments: argparse.Namespace, *, paged: bool) -> Screen:
+    """Where the answer goes: a terminal with somebody at it is filled a page at a time, by PAGER where that is set."""
+    if not paged or arguments.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return Screen(quiet=arguments.quiet)
+    from vmstore.shell.terminal.pager import PagedTerminal, height, read_key
+
+    return PagedTerminal(read_key, height(), quiet=arguments.quiet)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vmstore.core.address import Address
 
 NAMESPACE = "default"
+NEWEST = "-"  # instead of a session's name
 KEY_FILE = "VMSTORE_KEY_FILE"
 
 
@@ -96,27 +97,47 @@ def key_of(option: str | None, path: str, namespace: str) -> str | None:
 
 
 def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.Session:
-    """The session asked for, by name or by a reference, or the only one there is."""
+    """The session asked for, by name, its beginning or a reference, or the only one there is."""
     from vmstore.core.address import parse
 
     name: str | None = arguments.session
     if name is None and getattr(arguments, "page", None):
         name = parse(arguments.page).session
     if name is not None:
-        return store.session(name)
-    names = [info.session for info in store.sessions()]
+        return store.session(session_named(store, name))
+    names = newest_first(store)
     if len(names) == 1:
         return store.session(names[0])
     if not names:
-        raise UnknownError(
-            f"{arguments.store} holds no session yet; `vmstore import {arguments.store} FILE` brings one"
-        )
+        raise UnknownError(f"{arguments.store} holds no session yet; import one: vmstore import {arguments.store} FILE")
     page = getattr(arguments, "page", None)
     if page in names:
         raise InputError(f"{page!r} is a session; name one of its pages after it")
     if page:
         return store.admin.find(page)[0]
-    raise InputError(f"{arguments.store} holds {len(names)} sessions; name one: {listing(names)}")
+    raise InputError(
+        f"which session? {arguments.store} holds {len(names)}; name one, or the beginning of its name, or - for the "
+        f"newest: {listing(names)}"
+    )
+
+
+def session_named(store: vmstore.Store, word: str) -> str:
+    """The name of the session that a word means: a name, a beginning that only one has, or - for the newest."""
+    names = newest_first(store)
+    if word in names or not names:
+        return word
+    if word == NEWEST:
+        return names[0]
+    begins = [name for name in names if name.startswith(word)]
+    if len(begins) > 1:
+        raise UnknownError(f"{word!r} is the beginning of {len(begins)} sessions: {listing(begins)}; write more of it")
+    return begins[0] if begins else word
+
+
+def newest_first(store: vmstore.Store) -> list[str]:
+    """The names of the sessions, the one that was opened last first."""
+    infos = sorted(store.sessions(), key=lambda info: info.opened_at, reverse=True)
+    return [info.session for info in infos]
 
 
 def moment_of(arguments: argparse.Namespace) -> vmstore.AsOf:

@@ -17,11 +17,11 @@ from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.page_rows import previews
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.namespace.results import Change
 from vmstore.store.reads.diff import differing
 from vmstore.views.branch import Branch
+from vmstore.views.reads.page_lines import page_lines
 from vmstore.vmql.execution.engine import QueryEngine
 
 LANES_MAX = 4_096
@@ -108,7 +108,7 @@ class OpenQueryHost:
         texts: dict[tuple[int, int], str] = {}
         for lane, shown in zip(lanes, (then, now), strict=True):
             changed = [key for key, _ in changes if key in shown]
-            said = previews(lane, self._ns.log, [page for _, page in changed])
+            said = page_lines(lane, self._ns.log, [page for _, page in changed])
             texts.update({key: said.get(key[1], "") for key in changed})
         owners = {key[0] for key, _ in changes}
         names = {owner: self._ns.views.execute(_NAME, (owner,)).get for owner in owners}

@@ -20,7 +20,7 @@ from vmstore.facts.addition import Addition
 from vmstore.log.commit import Commit
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.namespace.namespace import Namespace, session_name
-from vmstore.namespace.page_rows import described, previews
+from vmstore.namespace.page_rows import described
 from vmstore.namespace.resolve import resolved
 from vmstore.namespace.results import (
     CallInfo,
@@ -44,6 +44,7 @@ from vmstore.store.recall.memory import SessionMemory
 from vmstore.store.wire import Wire
 from vmstore.views.branch import Branch
 from vmstore.views.reads.context import SealedCell
+from vmstore.views.reads.page_lines import page_lines
 from vmstore.views.reads.resolve_asof import ResolvedMoment, basis, packed
 from vmstore.views.stored_cells import open_cell, read_cells
 
@@ -261,7 +262,7 @@ class Session(Aliased):
         with self._ns.asking():
             first, second = self.context(before), self.context(after)
             lane = self._lane()
-            return diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
+            return diff(first, second, page_lines(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
 
     def _prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
         """The proof that a page was in the context of a call, as a seal covers it, or the oldest one kept that does.

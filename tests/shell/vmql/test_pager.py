@@ -9,7 +9,7 @@ from typing import TextIO
 import pytest
 
 from vmstore.shell.terminal.layout import StyledText
-from vmstore.shell.vmql.output.pager import MORE, PagedTerminal, PagerClosedError
+from vmstore.shell.terminal.pager import MORE, PagedTerminal, PagerClosedError
 
 
 class Terminal(io.StringIO):

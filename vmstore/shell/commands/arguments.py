@@ -92,7 +92,12 @@ def add_store(parser: Parser) -> None:
 
 def add_session(parser: Parser) -> None:
     """Which session."""
-    parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
+    parser.add_argument(
+        "session",
+        metavar="SESSION",
+        nargs="?",
+        help="its name, the beginning of it, or - for the newest; may be left out where there is only one",
+    )
 
 
 def add_page(parser: Parser) -> None:

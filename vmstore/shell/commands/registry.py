@@ -66,7 +66,14 @@ MODULES = {
     "completion": "vmstore.shell.commands.completion",
 }
 
-GROUPS = {"take in": "Take in", "ask": "Ask", "hand on": "Hand on", "keep": "Keep", "more": "More"}
+GROUPS = {
+    "import": "Import",
+    "query": "Query",
+    "export": "Export",
+    "maintain": "Maintain",
+    "privacy": "Privacy",
+    "more": "More",
+}
 
 
 class Registry(Mapping[str, Command]):
@@ -92,7 +99,7 @@ def overview() -> str:
     lines = [
         "usage: vmstore COMMAND [ARGUMENTS]",
         "",
-        "Remembers everything an AI agent's memory ever did, and answers any question about any moment of it.",
+        "A flight recorder for AI agents: see what the model was sent at any call, what was dropped, and why.",
     ]
     for group, title in GROUPS.items():
         lines += ["", f"{title}:"]

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from vmstore.core.asof import Call
-from vmstore.namespace.page_rows import preview
 from vmstore.namespace.results import Diff, Page, PageLink
 from vmstore.shell.commands.queries.inspect import lineage
 from vmstore.shell.terminal import format_page, format_session
-from vmstore.shell.terminal.format import change, count
-from vmstore.shell.terminal.layout import Block, StyledText, one_line_each
+from vmstore.shell.terminal.layout import Block
 from vmstore.store.store import Store
 
-SHOWN = 5
-LINES_MAX = 14
+ROWS = 10
 
 
 class TourStep(NamedTuple):
@@ -72,16 +69,11 @@ def packed(tour: Tour) -> TourStep:
     """The context at the last call before the compaction."""
     context = tour.session.context(call=tour.before)
     total = len(context.page_ids)
-    ends = [*range(SHOWN), *range(max(SHOWN, total - SHOWN), total)]
-    blocks: list[Block] = [
-        *format_session.context_head(context),
-        format_session.context_table(context, ends),
-        StyledText(f"… and {count(total - len(ends), 'page')} between them", "dim"),
-    ]
+    blocks = format_session.context(context, ROWS)
     return TourStep(
         f"What the model saw at call {tour.before}",
         "The context of any call comes back, page by page, checked against the root its pack recorded.",
-        f"vmstore context {tour.asks} --call {tour.before}",
+        f"vmstore context {tour.asks} --call {tour.before} --limit {ROWS}",
         blocks,
         {"call": tour.before, "pages": total, "tokens": context.tokens, "fidelity": context.fidelity},
     )
@@ -106,12 +98,11 @@ def lineage_of(tour: Tour) -> TourStep:
     name = page.hint or page.page
     relations = tour.session.lineage.ancestors(page.page, depth=2)
     lines = lineage(tour.session, page.page, relations, up=True)
-    rest = [StyledText(f"… and {count(len(lines) - LINES_MAX, 'line')} more", "dim")] if len(lines) > LINES_MAX else []
     return TourStep(
         "Why a decision was made, and which one it replaced",
         "Each page knows what it was made from: the benchmark, the words of the user, the decision before.",
-        f"vmstore sources {tour.asks} {name} --depth 2",
-        [format_page.page_head(page, tour.session.name), one_line_each(lines[:LINES_MAX]), *rest],
+        f"vmstore sources {tour.asks} {name} --depth 2 --limit {ROWS}",
+        [format_page.page_head(page, tour.session.name), *format_page.few_lines(lines, ROWS)],
         {"page": page.page, "hint": page.hint, "sources": len(relations)},
     )
 
@@ -122,28 +113,11 @@ def compacted(tour: Tour) -> TourStep:
     left = [change for change in difference.changes if change.change == "left"]
     decisions = [change for change in left if change.type == "claim"]
     tokens = sum(change.tokens_before for change in left)
-    freed = change(difference.tokens_after - difference.tokens_before)
-    largest = sorted(left, key=lambda change: -change.tokens_before)[:SHOWN]
-    entered = [
-        change for change in difference.changes if change.change == "entered" and change.page == tour.summary.page
-    ]
-    blocks: list[Block] = [
-        (
-            StyledText(count(len(left), "page"), "bad"),
-            f" left, {tokens:,} tokens, {count(len(decisions), 'decision')} among them",
-        ),
-        (
-            StyledText(tour.summary.page, "good"),
-            f" entered, a summary of {tour.summary.tokens:,} tokens ({freed} in all)",
-        ),
-        "",
-        format_session.diff_table([*largest, *entered]),
-        StyledText(f"… and {count(len(left) - len(largest), 'page')} more that left", "dim"),
-    ]
+    blocks = format_session.diff(difference, ROWS)
     return TourStep(
         "What the compaction took away",
         f"Between call {tour.before} and call {tour.after} a summary took the place of most of the session.",
-        f"vmstore diff {tour.asks} --calls {tour.before} {tour.after}",
+        f"vmstore diff {tour.asks} --calls {tour.before} {tour.after} --limit {ROWS}",
         blocks,
         {"left": len(left), "tokens": tokens, "decisions": len(decisions), "summary": tour.summary.page},
     )
@@ -154,20 +128,12 @@ def still_there(tour: Tour) -> TourStep:
     page = tour.decision_gone()
     name = page.hint or page.page
     content = tour.session.content(page.page)
-    stays = [item for item in tour.session.lineage.history(page.page) if item.event != "link"]
     quoted = tour.needed(page)[0]
     by = next(item for item in tour.pages if item.page == quoted.source)
-    words = preview(tour.session.content(by.page))
-    blocks: list[Block] = [
-        content.decode(),
-        "",
-        format_page.history(stays),
-        "",
-        (StyledText(by.page, "name"), f" came back to it at call {by.created_call}: ", StyledText(words, "bold")),
-    ]
+    blocks: list[Block] = [content.decode()]
     return TourStep(
         "It left the context, not the store",
-        "Full stays full: the exact bytes of every page are there, whatever the context holds.",
+        f"Full stays full: here are its exact bytes; {by.page} came back to it at call {by.created_call}.",
         f"vmstore page {tour.asks} {name}",
         blocks,
         {"page": page.page, "hint": page.hint, "bytes": len(content), "needed_at_call": by.created_call},

@@ -29,9 +29,9 @@ def asker(arguments: argparse.Namespace) -> bool | Callable[[Sequence[str]], boo
         return bool(arguments.yes)
 
     def asked(effects: Sequence[str]) -> bool:
-        from vmstore.shell.terminal.format import clean
+        from vmstore.core.text.visible import visible
 
-        sys.stderr.write("\n" + "".join(f"  {clean(effect)}\n" for effect in effects))
+        sys.stderr.write("\n" + "".join(f"  {visible(effect)}\n" for effect in effects))
         return consent(arguments, "let all of this happen?")
 
     return asked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -11,20 +10,8 @@ from vmstore.core.times import moment_of
 LEVELS = ("full", "reduced", "abstract", "reference")
 BARS = " ▏▎▍▌▋▊▉█"
 
-# Controls could drive the terminal, bidirectional marks could reorder a line, surrogates crash it.
-UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
 # What stands in for our own signs where the output's encoding has none of them.
 ASCII = str.maketrans("├└│─·●→←█▉▊▋▌▍▎▏…±✓✗", "|`|-.*><#######..~+x")
-
-
-def clean(text: str) -> str:
-    """A text on one line, with every character that could drive a terminal written as an escape."""
-    return UNSAFE.sub(_escape, text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
 
 
 def wide(text: str) -> int:

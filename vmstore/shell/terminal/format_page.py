@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vmstore.shell.terminal.format import bar, change, count, level, moment, number, size
-from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable, table
+from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, one_line_each, table
 
 if TYPE_CHECKING:
     from vmstore.namespace.results import Affinity, Event, Fault, Page, PageLink, Version
@@ -219,6 +219,13 @@ def _event_details(event: Event) -> Line:
 def _link(detail: str) -> str:
     kind, _, page = detail.partition(" ")
     return f"{UP.get(kind, kind.replace('_', ' '))} {page}"
+
+
+def few_lines(lines: Sequence[Line], rows: int | None) -> list[Block]:
+    """Lines that are cut at the terminal's width, at most so many, and how many more there are."""
+    rest = 0 if rows is None else max(0, len(lines) - rows)
+    more: list[Block] = [StyledText(f"… and {count(rest, 'line')} more; --all shows them", "dim")] if rest else []
+    return [one_line_each(lines[:rows]), *more]
 
 
 def tree(root: str, relations: Sequence[PageLink], hints: Mapping[str, str], *, up: bool) -> list[Line]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from vmstore.views.reads.context import ShownPage
 
 FIDELITY = {
-    "recorded": "recorded: the request as it was sent, equal in every field",
-    "derived": "derived: rebuilt by a rule from what the source holds; the request itself was not in it",
+    "recorded": "recorded: the request exactly as it was sent",
+    "derived": "derived: this file doesn't contain the raw request, so the context was rebuilt from the transcript",
 }
 STATUS = {"ok": "good", "failed": "bad", "aborted": "warn", "gap": "warn"}
 SIGNS = {
@@ -109,14 +109,14 @@ def calls(infos: Sequence[CallInfo]) -> TextTable:
         TableColumn("pages", right=True): lambda call: number(call.pages),
         TableColumn("tokens", right=True): lambda call: number(call.tokens),
         TableColumn("reported", right=True): lambda call: number(call.tokens_reported),
-        TableColumn("cached", right=True): lambda call: number(call.tokens_cached),
+        TableColumn("cached", right=True, spare=2): lambda call: number(call.tokens_cached),
         TableColumn("out", right=True): lambda call: number(call.tokens_out),
         TableColumn("cost", right=True): lambda call: dollars(call.cost),
         TableColumn("latency", right=True): lambda call: seconds(call.latency_ms),
-        TableColumn("fidelity"): lambda call: _fidelity_word(call.fidelity),
+        TableColumn("fidelity", spare=4): lambda call: _fidelity_word(call.fidelity),
         TableColumn("status"): lambda call: StyledText(call.status, STATUS.get(call.status, "dim")),
-        TableColumn("at (UTC)", style="dim"): lambda call: moment(call.at),
-        TableColumn("model"): lambda call: call.model or "",
+        TableColumn("at (UTC)", style="dim", spare=5): lambda call: moment(call.at),
+        TableColumn("model", spare=3): lambda call: call.model or "",
         TableColumn("ended by"): lambda call: StyledText(call.error, "bad") if call.error else call.stop or "",
     }
     return table(infos, cells)
@@ -183,25 +183,39 @@ RESPONSES = {
 }
 
 
-def context(prompt: Context) -> list[Block]:
-    """Formats a context page by page."""
-    return [*context_head(prompt), context_table(prompt, range(len(prompt.page_ids)))]
+def context(prompt: Context, rows: int | None = None) -> list[Block]:
+    """Formats a context page by page: all pages, or the first and last of them."""
+    total = len(prompt.page_ids)
+    first, last = ends(total, rows)
+    head = context_head(prompt)
+    if first == total:
+        return [*head, context_table(prompt, range(total))]
+    shown = context_table(prompt, [*range(first), *range(last, total)])
+    between: Line = StyledText(f"… {count(last - first, 'page')} between them; --all shows them", "dim")
+    return [*head, shown._replace(notes={first: between})]
+
+
+def ends(total: int, rows: int | None) -> tuple[int, int]:
+    """How many rows stand before those left out where at most `rows` are shown, and where the others go on."""
+    if rows is None or total <= rows:
+        return total, total
+    return rows // 2, total - (rows - rows // 2)
 
 
 def context_table(prompt: Context, indexes: Sequence[int]) -> TextTable:
     """Some of the pages of a context, by index."""
     from vmstore.core.page import Modality
 
-    pages, contents = prompt.pages, prompt.contents()
+    pages, lines = prompt.pages, prompt.lines()
     largest = max((page.tokens for page in pages), default=0)
     columns = [
         TableColumn("", right=True, style="dim"),
         TableColumn("page", style="name"),
         TableColumn("role"),
-        TableColumn("type"),
+        TableColumn("type", spare=2),
     ]
-    columns += [TableColumn("level"), TableColumn("tokens", right=True), TableColumn("", style="name")]
-    columns += [TableColumn("since", style="dim"), TableColumn("begins")]
+    columns += [TableColumn("level", spare=1), TableColumn("tokens", right=True)]
+    columns += [TableColumn("", style="name", spare=4), TableColumn("since", style="dim", spare=3), TableColumn("text")]
     rows = []
     for index in indexes:
         page = pages[index]
@@ -219,34 +233,68 @@ def context_table(prompt: Context, indexes: Sequence[int]) -> TextTable:
                 number(page.tokens),
                 bar(page.tokens, largest),
                 f"turn {page.since_turn} call {page.since_call}",
-                _begins(prompt.shown[index], contents.get(page.page)),
+                _begins(prompt.shown[index], lines.get(page.page)),
             )
         )
     return TextTable(columns, rows)
 
 
-def _begins(shown: ShownPage, content: bytes | None) -> Line:
-    from vmstore.namespace.page_rows import preview
-
-    if content is None:
+def _begins(shown: ShownPage, line: str | None) -> Line:
+    if line is None:
         return StyledText(f"about {shown.tokens:,} tokens the source does not hold", "warn")
-    return preview(content)
+    return line
 
 
-def diff(difference: Diff) -> list[Block]:
-    """Formats the difference of two contexts."""
+def diff(difference: Diff, rows: int | None = None) -> list[Block]:
+    """Formats the difference of two contexts, what takes most tokens first; at most `rows` changes where given."""
     before, after = difference.before, difference.after
     steps = f" call {before.call} (turn {before.turn}) → call {after.call} (turn {after.turn})"
-    moved = difference.tokens_after - difference.tokens_before
+    freed = difference.tokens_after - difference.tokens_before
     tokens: Line = (
         f"{number(difference.tokens_before)} → {number(difference.tokens_after)} tokens (",
-        StyledText(change(moved), "warn" if moved < 0 else "bold"),
+        StyledText(change(freed), "warn" if freed < 0 else "bold"),
         f"), {count(difference.unchanged, 'page')} unchanged",
     )
     head: list[Block] = [(StyledText(before.session, "head"), StyledText(steps, "bold")), tokens]
     if not difference.changes:
         return [*head, StyledText("nothing changed", "dim")]
-    return [*head, "", diff_table(difference.changes)]
+    ordered = largest_first(difference.changes)
+    shown = ordered if rows is None else few(ordered, rows)
+    rest = len(ordered) - len(shown)
+    more: list[Block] = [StyledText(f"… and {number(rest)} more; --all shows them", "dim")] if rest else []
+    return [*head, *moved(difference.changes), "", diff_table(shown), *more]
+
+
+def moved(changes: Sequence[Change]) -> list[Line]:
+    """How many pages left, with how many decisions among them, and how many entered, each with their tokens."""
+    lines: list[Line] = []
+    for word in ("left", "entered"):
+        some = [changed for changed in changes if changed.change == word]
+        decisions = sum(changed.type == "claim" for changed in some)
+        among = f", {count(decisions, 'decision')} among them" if decisions else ""
+        sign, style = SIGNS[word]
+        tokens = sum(changed.tokens_after or changed.tokens_before for changed in some)
+        if some:
+            what = f" {word}, {count(tokens, 'token')}{among}"
+            lines.append((StyledText(f"{sign} {count(len(some), 'page')}", style), what))
+    return lines
+
+
+def largest_first(changes: Sequence[Change]) -> list[Change]:
+    """What left, the largest first; then what is shown otherwise, and what entered in its order."""
+    order = {"left": 0, "entered": 2}
+    return sorted(
+        changes,
+        key=lambda changed: (order.get(changed.change, 1), -changed.tokens_before * (changed.change == "left")),
+    )
+
+
+def few(changes: Sequence[Change], rows: int) -> list[Change]:
+    """At most so many changes: half of the room is for what left, and each half may take what the other leaves."""
+    left = [changed for changed in changes if changed.change == "left"]
+    others = changes[len(left) :]
+    room = max(rows - len(others), rows // 2)
+    return [*left[:room], *others[: rows - min(room, len(left))]]
 
 
 def diff_table(changes: Sequence[Change]) -> TextTable:
@@ -254,12 +302,12 @@ def diff_table(changes: Sequence[Change]) -> TextTable:
     columns = [
         TableColumn(""),
         TableColumn("page"),
-        TableColumn("role"),
-        TableColumn("type"),
+        TableColumn("role", spare=1),
+        TableColumn("type", spare=2),
         TableColumn("tokens", right=True),
-        TableColumn(""),
+        TableColumn("", spare=3),
     ]
-    columns.append(TableColumn("begins", style="dim"))
+    columns.append(TableColumn("text"))
     rows = []
     for changed in changes:
         sign, style = SIGNS.get(changed.change, ("~", "warn"))

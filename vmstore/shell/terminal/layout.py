@@ -12,6 +12,7 @@ from vmstore.shell.terminal.format import cut, wide
 
 GAP = 2
 LAST_COLUMNS_MIN = 12
+TEXT_COLUMNS = 48  # what the last column of a table should have, which is where texts stand
 
 
 class StyledText(NamedTuple):
@@ -25,18 +26,23 @@ Line: TypeAlias = "str | StyledText | tuple[Line, ...]"
 
 
 class TableColumn(NamedTuple):
-    """A column of a table: its title, whether its cells stand to the right, the style of its cells."""
+    """A column of a table: its title, whether its cells stand to the right, the style of its cells.
+
+    Where the terminal is too narrow `spare` columns go, the highest first.
+    """
 
     title: str
     right: bool = False
     style: str = ""
+    spare: int = 0
 
 
 class TextTable(NamedTuple):
-    """Rows under titles; the last column takes what is left of the width."""
+    """Rows under titles; the last column takes what is left of the width. `notes` stand before rows, by index."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Line]]
+    notes: Mapping[int, Line] = {}
 
 
 Block: TypeAlias = "Line | TextTable"
@@ -71,13 +77,49 @@ def lines_of(block: Block, width: int | None) -> list[list[StyledText]]:
     """The lines of a block; a table's last column is cut to fit a width where one is given."""
     if not isinstance(block, TextTable):
         return [spans(block)]
-    titles: list[Line] = [StyledText(column.title, "dim") for column in block.columns]
-    rows = [titles, *block.rows] if any(column.title for column in block.columns) else list(block.rows)
-    widths = [max((wide(text_of(row[i])) for row in rows), default=0) for i in range(len(block.columns))]
+    block = _fitting(block, width)
+    rows = _titled(block)
+    widths = _widths(block, rows)
     if width is not None and widths:
         before = sum(widths[:-1]) + GAP * (len(widths) - 1)
         widths[-1] = min(widths[-1], max(width - before, LAST_COLUMNS_MIN))
-    return [row_of(block.columns, row, widths) for row in rows]
+    lines = [row_of(block.columns, row, widths) for row in rows]
+    for index in sorted(block.notes, reverse=True):
+        lines.insert(index + len(rows) - len(block.rows), spans(block.notes[index]))
+    return lines
+
+
+def _titled(block: TextTable) -> list[Sequence[Line]]:
+    titles: list[Line] = [StyledText(column.title, "dim") for column in block.columns]
+    return [titles, *block.rows] if any(column.title for column in block.columns) else list(block.rows)
+
+
+def _widths(block: TextTable, rows: Sequence[Sequence[Line]]) -> list[int]:
+    return [max((wide(text_of(row[i])) for row in rows), default=0) for i in range(len(block.columns))]
+
+
+def _fitting(block: TextTable, width: int | None) -> TextTable:
+    """The table without the columns that nothing stands in; on a terminal also without those it has no room for.
+
+    First go those with the same in each row, then spare ones, then others from the right; never the first two and the
+    last, which is cut.
+    """
+    texts = [[text_of(row[i]) for row in block.rows] for i in range(len(block.columns))]
+    kept = [i for i, cells in enumerate(texts) if any(cells) or not block.rows]
+    if width is not None and kept:
+        sizes = _widths(block, _titled(block))
+        same = {i for i in kept if len(texts[i]) > 1 and len({*texts[i]}) == 1}
+        order = sorted(
+            (i for i in kept[:-1] if i in kept[2:] or block.columns[i].spare),
+            key=lambda i: (i in same, block.columns[i].spare, i),
+        )
+        while order:
+            eager = order[-1] in same or block.columns[order[-1]].spare
+            needed = min(sizes[kept[-1]], TEXT_COLUMNS if eager else LAST_COLUMNS_MIN)
+            if sum(sizes[i] + GAP for i in kept[:-1]) + needed <= width:
+                break
+            kept.remove(order.pop())
+    return block._replace(columns=[block.columns[i] for i in kept], rows=[[row[i] for i in kept] for row in block.rows])
 
 
 def row_of(columns: Sequence[TableColumn], row: Sequence[Line], widths: Sequence[int]) -> list[StyledText]:

@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from vmstore.shell.terminal.format import ASCII, clean
-from vmstore.shell.terminal.layout import Block, Line, StyledText, lines_of, spans
+from vmstore.core.text.visible import visible
+from vmstore.shell.terminal.format import ASCII
+from vmstore.shell.terminal.layout import Block, Line, StyledText, TextTable, lines_of, spans
 
 if TYPE_CHECKING:
     import argparse
@@ -61,8 +62,18 @@ class Screen:
     def show(self, *blocks: Block) -> None:
         """Prints blocks."""
         for block in blocks:
-            for line in lines_of(block, self.width):
+            lines = lines_of(block, self.width)
+            if isinstance(block, TextTable) and lines and any(column.title for column in block.columns):
+                self.heading(lines.pop(0))
+            for line in lines:
                 self.write(line)
+
+    def heading(self, line: list[StyledText]) -> None:
+        """Prints the titles of a table."""
+        self.write(line)
+
+    def finish(self) -> None:
+        """Ends an answer."""
 
     def write(self, line: list[StyledText]) -> None:
         """Prints one line of spans."""
@@ -103,7 +114,7 @@ class Screen:
             buffer.flush()
 
     def _write(self, stream: TextIO, line: list[StyledText]) -> None:
-        pieces = [span._replace(text=clean(span.text)) for span in line]
+        pieces = [span._replace(text=visible(span.text)) for span in line]
         if not _encodes(stream, "├█…"):
             pieces = [span._replace(text=span.text.translate(ASCII)) for span in pieces]
         console = self._console(stream) if self._coloured and any(span.style for span in pieces) else None

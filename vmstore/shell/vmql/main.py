@@ -16,7 +16,7 @@ from vmstore.shell.vmql import options
 from vmstore.shell.vmql.options import PROG, USAGE, CommandLine, UsageError
 
 if TYPE_CHECKING:
-    from vmstore.shell.vmql.output.pager import Keys
+    from vmstore.shell.terminal.pager import Keys
     from vmstore.shell.vmql.output.targets import Outputs
     from vmstore.shell.vmql.repl import Repl
     from vmstore.shell.vmql.settings import ShellSettings
@@ -87,7 +87,7 @@ def _ask(command_line: CommandLine) -> int:
 
 
 def _keys() -> Keys:
-    from vmstore.shell.vmql.output.pager import read_key
+    from vmstore.shell.terminal.pager import read_key
 
     return read_key
 

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from vmstore.errors import InputError
+from vmstore.shell.open_store import session_named
 from vmstore.shell.terminal.format import count, seconds
+from vmstore.shell.terminal.pager import PagerClosedError
 from vmstore.shell.terminal.render import Screen
 from vmstore.shell.vmql.interruptible import InterruptibleThread
 from vmstore.shell.vmql.output.formats import QueryOutput, Row, write
-from vmstore.shell.vmql.output.pager import PagerClosedError
 from vmstore.shell.vmql.output.targets import Outputs
 from vmstore.shell.vmql.script import ScriptPiece, file_text, pieces
 from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS, ShellSettings, set_to
@@ -175,7 +176,7 @@ class Repl:
     def set(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
         """Sets something, as SET does; raises QueryError or InputError naming what can be set."""
         if name == "session" and value is not None:
-            value = self.store.session(str(value)).name
+            value = self.store.session(session_named(self.store, str(value))).name
         self.settings.put(name, value, span, text)
 
     def asked(self) -> str:

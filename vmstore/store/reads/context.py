@@ -22,6 +22,7 @@ from vmstore.views.branch import Branch
 from vmstore.views.projectors.calls import CallRow
 from vmstore.views.projectors.decisions import holders
 from vmstore.views.reads.context import ShownPage, check_root, envelopes_at, shown_at
+from vmstore.views.reads.page_lines import lines_of
 from vmstore.views.stored_cells import Instead, read_cells
 
 if TYPE_CHECKING:
@@ -76,6 +77,14 @@ class Context:
         """What each page showed, its exact bytes; opaque pages are left out, and what was erased says so."""
         cells = self._read(self._sealed(), gone)
         return {page_name(s.page): cells[s.cell] for s in self._shown if s.cell is not None}
+
+    def lines(self) -> dict[str, str]:
+        """The line that each page is read by, of what it showed; opaque pages are left out."""
+        cells = self._read(self._sealed(), gone)
+        with self._ns.views_lock:
+            self._ns.check()
+            shown = {s.page: cells[s.cell] for s in self._shown if s.cell is not None}
+            return {page_name(page): line for page, line in lines_of(self._lane, self._log, shown).items()}
 
     def messages(self) -> list[Any]:
         """The chat messages of the request, in order; system text and tools that stood beside them left out.

@@ -11,10 +11,11 @@ from vmstore.core.address import page_name
 from vmstore.core.erasure import gone
 from vmstore.core.page import Method
 from vmstore.log.port import Log
-from vmstore.namespace.page_rows import actor, described, previews
+from vmstore.namespace.page_rows import actor, described
 from vmstore.namespace.results import Affinity, Version
 from vmstore.views.branch import Branch
 from vmstore.views.reads.page_calls import company
+from vmstore.views.reads.page_lines import page_lines
 from vmstore.views.stored_cells import read_cells
 
 DIFF_LINES_MAX = 20_000  # a diff of more takes minutes
@@ -108,7 +109,7 @@ def affinity_of(lane: Branch, log: Log, page: int, position: int, limit: int | N
     pages: dict[int, Any] = {
         neighbour.position: neighbour for neighbour in described(lane, position, [neighbour.page for neighbour in near])
     }
-    texts = previews(lane, log, pages)
+    texts = page_lines(lane, log, pages)
     return [
         Affinity(
             page=page_name(neighbour.page),

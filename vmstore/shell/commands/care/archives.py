@@ -125,7 +125,7 @@ def _add_unarchive(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "archive",
-        "keep",
+        "maintain",
         "move the contents of old sessions to one file each",
         "Moves the contents of sessions that rest to one dense file each, in the folder archive/ of the\n"
         "namespace. Their commits stay in the log: views, hashes, seals and every answer stay the same, and\n"
@@ -140,7 +140,7 @@ COMMANDS = (
     ),
     Command(
         "unarchive",
-        "keep",
+        "maintain",
         "bring archived sessions back",
         "Moves the contents of archived sessions back into the log, and deletes their archives.",
         ("vmstore unarchive agent.vms planning-220",),

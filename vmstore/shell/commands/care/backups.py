@@ -89,7 +89,7 @@ def _add_restore(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "backup",
-        "keep",
+        "maintain",
         "a verified copy, while others write",
         "Copies a store, or the namespace named, to a new folder, while others may write to it. Each log\n"
         "is copied as it stood at one moment and verified in full; the folder appears when it is whole.\n"
@@ -100,7 +100,7 @@ COMMANDS = (
     ),
     Command(
         "restore",
-        "keep",
+        "maintain",
         "a store from a backup",
         "Makes a store of a backup where none is: compares every byte and verifies the log in full.",
         ("vmstore restore /backups/agent-monday agent.vms",),

@@ -65,7 +65,7 @@ def _add_doctor(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "doctor",
-        "keep",
+        "maintain",
         "look at a store and say what is to be done",
         "Looks at a store and says what is to be done, each with the command that does it: damage, seals that\n"
         "do not hold, views behind the log, strays and leftovers, unfinished imports, missing archives, a full\n"

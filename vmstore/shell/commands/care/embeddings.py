@@ -94,7 +94,7 @@ def _add_embed(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "embed",
-        "keep",
+        "maintain",
         "ask an embedder about texts that have no vector yet",
         "Asks an embedder about every text that has no vector of it yet, a batch at a time, and logs what it\n"
         "answers. It may be stopped at any moment and resumes where it was. Secrets are masked before a text\n"

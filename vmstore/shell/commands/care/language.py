@@ -25,7 +25,7 @@ def _add_language(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "language",
-        "keep",
+        "maintain",
         "say in which language the texts are, for searching",
         "A search takes texts and questions apart by the rules of a language: its endings and its stop words.\n"
         "It is English until another is stated. The text index is rebuilt by the first search after that.",

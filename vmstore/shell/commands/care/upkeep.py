@@ -109,7 +109,7 @@ def _add_upgrade(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "compact",
-        "keep",
+        "maintain",
         "pack the contents of the log",
         "Packs the contents of the log, so that it takes less room. It happens by itself as a store is\n"
         "written; this packs what is left, and cuts much that is new into column segments where the extra\n"
@@ -120,7 +120,7 @@ COMMANDS = (
     ),
     Command(
         "sweep",
-        "keep",
+        "maintain",
         "delete files that a crash left behind",
         "Deletes files of large contents that no commit names, as a crash between the two leaves them.",
         ("vmstore sweep agent.vms --dry-run", "vmstore sweep agent.vms --grace 0"),
@@ -129,7 +129,7 @@ COMMANDS = (
     ),
     Command(
         "upgrade",
-        "keep",
+        "maintain",
         "bring a store of an older format up to date",
         "Rewrites the log of an older format, beside it, checks it against the old one and puts it in\n"
         "its place; the old one is kept beside it. Hashes, positions and answers stay the same.",

@@ -74,7 +74,7 @@ def _share_table(title: str, shares: Sequence[StoredContents]) -> TextTable:
 COMMANDS = (
     Command(
         "du",
-        "keep",
+        "maintain",
         "where the bytes are",
         "Says where the bytes are: each table of the log and the views, free pages, blobs and columns as\n"
         "they lie on disk, and the contents, as they were accepted, by kind and by session.",

@@ -152,7 +152,7 @@ def _add_parts(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "verify",
-        "keep",
+        "maintain",
         "check every hash, rule and view",
         "Checks every hash of the log, every rule, and every view against a fresh fold of the log. With\n"
         "--seal also that all that was sealed is still there: a cut end, a dropped session or an old copy\n"
@@ -167,7 +167,7 @@ COMMANDS = (
     ),
     Command(
         "rebuild",
-        "keep",
+        "maintain",
         "fold the views from the log again",
         "Forgets the views, or one of them, and folds them again from the log, which is the only truth.\n"
         "--view columns cuts the column segments again, --view text rebuilds the text index.",

@@ -84,7 +84,7 @@ def _add_export(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "export",
-        "hand on",
+        "export",
         "sessions as a file that others read",
         "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
         "same commits and hashes with --exact; parquet is a folder of tables, sqlite a database with\n"

@@ -63,7 +63,7 @@ def _add_facts(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "facts",
-        "keep",
+        "maintain",
         "what is known of whom, since when and from where",
         "Lists the facts of a session, of a user or of all sessions: those that hold and were not replaced. With\n"
         "--find it first looks for facts in what was said, without a model, and states those that are new; asked\n"

@@ -246,7 +246,7 @@ def _misuse_of_import(arguments: argparse.Namespace) -> str | None:
 COMMANDS = (
     Command(
         "import",
-        "take in",
+        "import",
         "take session files into a store, which is made where there is none",
         "Takes session files into a store: those of pi, Claude Code, Codex, Letta, SWE-agent and tau-bench,\n"
         "LoCoMo, messages as the providers' APIs write them, and bundles of `vmstore export`, recognised by\n"

@@ -84,7 +84,7 @@ def _add_merge(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "merge",
-        "keep",
+        "maintain",
         "bring the sessions of another store into one",
         "Brings every session of another store, or of the namespace named, into a store, its chain kept: one\n"
         "that is not there whole, of one that both have what is missing. Where both went on differently,\n"

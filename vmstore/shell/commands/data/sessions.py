@@ -94,7 +94,7 @@ def _add_close(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "fork",
-        "keep",
+        "maintain",
         "a new session that shares another's past",
         "Makes a new session that shares a session's past up to a moment and nothing after. It copies\n"
         "nothing; parent and child never see each other's later mutations.",
@@ -104,7 +104,7 @@ COMMANDS = (
     ),
     Command(
         "annotate",
-        "keep",
+        "maintain",
         "say what is known of a page",
         "Says what is known of a page from here on: how important it is, its tags, how what it says stands\n"
         "and when it holds. What is left out stays as it was; what was said before stays asked as of then.",
@@ -118,7 +118,7 @@ COMMANDS = (
     ),
     Command(
         "close",
-        "keep",
+        "maintain",
         "say that a session ended",
         "Says that a session was completed or abandoned, and why. Nothing is deleted, and every question about it\n"
         "is answered as before; a later message takes it up again.",

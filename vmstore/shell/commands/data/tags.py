@@ -88,7 +88,7 @@ def _add_tags(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "tags",
-        "keep",
+        "maintain",
         "what a session is about, and names that mean the same",
         "Lists the tags of a session's pages, each with its turns, tokens and what stands beside it. Tags can be\n"
         "given and taken away, and a name can be said to count as another; what was listed before stays asked as\n"
@@ -103,7 +103,7 @@ COMMANDS = (
     ),
     Command(
         "segments",
-        "keep",
+        "maintain",
         "stretches of a session about one thing, and what sums them up",
         "Lists the segments of a session: from which turn to which, what they are about, the tokens of what was said\n"
         "and of what stands for it, the page that sums it up, and whether that is up to date. The summaries of tags\n"

@@ -39,7 +39,7 @@ def _add_message(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "assemble",
-        "ask",
+        "query",
         "a prompt for a message, within so many tokens",
         "Puts a prompt together of what instructs, the newest turns, and what the memory holds of a message: its\n"
         "parts with their tokens, what was chosen and why, what was left out. Nothing is logged by asking here.",

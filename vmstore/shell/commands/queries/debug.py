@@ -83,7 +83,7 @@ def _port(text: str) -> int:
 COMMANDS = (
     Command(
         "debug",
-        "ask",
+        "query",
         "scrub through a session's memory in the browser",
         "Serves a page on this machine that shows what the model saw at each call, what came and went,\n"
         "and why; what-ifs beside the original, and a line for VMQL. A session that is still written is\n"

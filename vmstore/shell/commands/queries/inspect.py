@@ -24,7 +24,7 @@ from vmstore.shell.commands.arguments import (
 from vmstore.shell.open_store import moment_of, open_to_ask, session_of
 from vmstore.shell.terminal import format_page, format_session
 from vmstore.shell.terminal.format import size
-from vmstore.shell.terminal.layout import Block, Line, one_line_each
+from vmstore.shell.terminal.layout import Block, Line
 from vmstore.shell.terminal.render import Screen
 from vmstore.shell.terminal.transcript import response_lines, transcript
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from vmstore.namespace.results import PageLink, Response
 
 T = TypeVar("T")
+ROWS = 40  # of a long answer on a terminal
 
 
 def info(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -111,7 +112,7 @@ def context(arguments: argparse.Namespace, screen: Screen) -> int:
         elif arguments.messages:
             screen.show(*format_session.context_head(prompt), *transcript(prompt.messages()))
         else:
-            screen.show(*format_session.context(prompt))
+            screen.show(*format_session.context(prompt, rows_of(arguments, screen)))
     return 0
 
 
@@ -135,8 +136,16 @@ def diff(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.json:
         screen.json(difference)
     else:
-        screen.show(*format_session.diff(difference))
+        screen.show(*format_session.diff(difference, rows_of(arguments, screen)))
     return 0
+
+
+def rows_of(arguments: argparse.Namespace, screen: Screen) -> int | None:
+    """How many rows of a long answer are shown; None for all, as in a pipe."""
+    if arguments.all or (arguments.limit is None and not screen.terminal):
+        return None
+    limit: int = ROWS if arguments.limit is None else arguments.limit
+    return limit
 
 
 def page(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -198,7 +207,8 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
             screen.json({"session": session.name, "page": page.page, "relations": relations})
         else:
             tree = lineage(session, page.page, relations, up=up)
-            screen.show(format_page.page_head(page, session.name), one_line_each(tree))
+            lines = format_page.few_lines(tree, rows_of(arguments, screen))
+            screen.show(format_page.page_head(page, session.name), *lines)
     return 0
 
 
@@ -262,6 +272,14 @@ def _add_context(parser: Parser) -> None:
     shown.add_argument("--render", action="store_true", help="the VM:CONTEXT text")
 
 
+def _add_rows(parser: Parser) -> None:
+    rows = parser.add_mutually_exclusive_group()
+    rows.add_argument(
+        "--limit", type=positive_number, metavar="N", help=f"at most N rows (default: {ROWS}, in a pipe all)"
+    )
+    rows.add_argument("--all", action="store_true", help="every row")
+
+
 def _add_diff(parser: Parser) -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     for word in MOMENTS:
@@ -276,7 +294,7 @@ def _add_tail(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "info",
-        "ask",
+        "query",
         "what a store holds and how large it is",
         "Says what a store holds, how large its parts are and how far each view has followed the log.",
         ("vmstore info agent.vms", "vmstore info agent.vms --json"),
@@ -285,7 +303,7 @@ COMMANDS = (
     ),
     Command(
         "sessions",
-        "ask",
+        "query",
         "every session with its counts",
         "Lists every session: where it came from, its fidelity, turns, calls, pages and tokens.",
         ("vmstore sessions agent.vms", "vmstore sessions agent.vms --user ada"),
@@ -294,7 +312,7 @@ COMMANDS = (
     ),
     Command(
         "turns",
-        "ask",
+        "query",
         "the turns of a session",
         "Lists the turns of a session: when each opened and how many calls it made.",
         ("vmstore turns agent.vms planning-220",),
@@ -303,7 +321,7 @@ COMMANDS = (
     ),
     Command(
         "calls",
-        "ask",
+        "query",
         "the calls of a session, with tokens, cost and status",
         "Lists the requests to the model: tokens estimated and as the provider counted them, cost,\n"
         "latency, and how each ended.",
@@ -313,7 +331,7 @@ COMMANDS = (
     ),
     Command(
         "context",
-        "ask",
+        "query",
         "what the model saw at a call",
         "Shows what the model saw at one call, in order; without a moment at the last one. A turn stands\n"
         "for its last call, a position for the last call at or before it.",
@@ -323,11 +341,11 @@ COMMANDS = (
             "vmstore context agent.vms --render",
         ),
         context,
-        (add_store, add_session, add_moment, _add_context),
+        (add_store, add_session, add_moment, _add_context, _add_rows),
     ),
     Command(
         "diff",
-        "ask",
+        "query",
         "what changed between two contexts",
         "Shows what entered (+), left (-) and changed (~) between the contexts of two moments.",
         (
@@ -335,11 +353,11 @@ COMMANDS = (
             "vmstore diff agent.vms planning-220 --turns 1 42 --json",
         ),
         diff,
-        (add_store, add_session, _add_diff),
+        (add_store, add_session, _add_diff, _add_rows),
     ),
     Command(
         "page",
-        "ask",
+        "query",
         "a page's exact content",
         "Writes a page's exact content: at level 0 the bytes that were accepted, whether the page is\n"
         "still in the context or not.",
@@ -353,7 +371,7 @@ COMMANDS = (
     ),
     Command(
         "history",
-        "ask",
+        "query",
         "what happened to a page",
         "Shows what happened to a page: made, changed, entered the context, left it, linked.",
         (
@@ -365,7 +383,7 @@ COMMANDS = (
     ),
     Command(
         "sources",
-        "ask",
+        "query",
         "where a page comes from",
         "Walks from a page towards what it was made from, replaces or refers to.",
         (
@@ -373,11 +391,11 @@ COMMANDS = (
             "vmstore sources agent.vms p17 --depth 2 --kinds derives",
         ),
         sources,
-        (add_store, add_session, add_page, _add_walk),
+        (add_store, add_session, add_page, _add_walk, _add_rows),
     ),
     Command(
         "derived",
-        "ask",
+        "query",
         "what came of a page",
         "Walks from a page towards what was made from it or refers to it.",
         (
@@ -385,11 +403,11 @@ COMMANDS = (
             "vmstore derived agent.vms p17 --kinds supersedes --json",
         ),
         derived,
-        (add_store, add_session, add_page, _add_walk),
+        (add_store, add_session, add_page, _add_walk, _add_rows),
     ),
     Command(
         "tail",
-        "ask",
+        "query",
         "mutations in the order they were logged",
         "Prints mutations as they were logged, from the start or after a cursor that an earlier tail\n"
         "gave: one a line, or with --json one object with the cursor to go on from.",

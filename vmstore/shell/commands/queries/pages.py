@@ -132,7 +132,7 @@ def _add_limit(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "pages",
-        "ask",
+        "query",
         "every page there was at a moment, in context or not, or those wanted",
         "Lists every page there was at a moment: where it is (L0 is the prompt), its level and size; or those\n"
         "that are wanted, in the order that is. With --user, --agent or --all the pages of many sessions,\n"
@@ -147,7 +147,7 @@ COMMANDS = (
     ),
     Command(
         "faults",
-        "ask",
+        "query",
         "the pages that came back to the context",
         "Lists every time a page came back to the context after it had left: when, since when it was out,\n"
         "and the tokens it shows.",
@@ -157,7 +157,7 @@ COMMANDS = (
     ),
     Command(
         "versions",
-        "ask",
+        "query",
         "the versions of a page, and what each added",
         "Lists every content a page was given, its shorter forms included, each with what it added to the one\n"
         "it was made from; with --delta the difference of texts, line by line.",
@@ -167,7 +167,7 @@ COMMANDS = (
     ),
     Command(
         "affinity",
-        "ask",
+        "query",
         "which pages a page stood in the context with",
         "Lists the pages that were in the context together with a page, nearest first: the share of calls\n"
         "that saw both among those that saw either.",

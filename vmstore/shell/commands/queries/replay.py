@@ -198,7 +198,7 @@ def _budgets(text: str) -> list[int]:
 COMMANDS = (
     Command(
         "replay",
-        "ask",
+        "query",
         "what another policy or budget would have done",
         "Decides a session that has a budget again, from the same references and without a model: under\n"
         "other policies and budgets beside the recorded run, or, with --check, under its own, when it\n"

@@ -73,7 +73,7 @@ def _add_approve(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "approve",
-        "hand on",
+        "privacy",
         "let sessions leave without masks",
         "Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all there are\n"
         "unless --of names them; it is logged with whose word it is, and --withdraw takes it back. Without\n"

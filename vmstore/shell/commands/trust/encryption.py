@@ -67,7 +67,7 @@ def _add_rekey(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "key",
-        "keep",
+        "privacy",
         "make a store key",
         "Makes the file of a store key, which encrypts what a store keeps of contents and names. Everything\n"
         "it encrypts is lost with it, so keep a copy apart. Needs the extra `trust`.",
@@ -77,7 +77,7 @@ COMMANDS = (
     ),
     Command(
         "encrypt",
-        "keep",
+        "privacy",
         "put a store's contents under keys",
         "Encrypts a store in place: contents and names lie under a key for each user, or session without\n"
         "one, and those are wrapped by the store key. The log is verified first; where it is stopped, the\n"
@@ -88,7 +88,7 @@ COMMANDS = (
     ),
     Command(
         "rekey",
-        "keep",
+        "privacy",
         "change the key of an encrypted store",
         "Wraps the keys of an encrypted store by another store key, all or none. Contents are not written\n"
         "again. Every process with the store open has to open it again, with the new key.",

@@ -169,7 +169,7 @@ def _add_erase(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "erase",
-        "keep",
+        "privacy",
         "destroy contents for good",
         "Destroys contents in the log, its views, its indexes and on every fork, while every hash keeps holding\n"
         "and every other answer stays; answers name where it was erased. It lists what goes, what hangs on\n"

@@ -125,7 +125,7 @@ def _add_listing(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "share",
-        "keep",
+        "privacy",
         "let others use a namespace",
         "Grants a principal some of read, write and grant in a namespace, which is then a region: they open it\n"
         "from their own namespace, as far as this goes. With --namespace it is granted in the name of that one,\n"
@@ -140,7 +140,7 @@ COMMANDS = (
     ),
     Command(
         "revoke",
-        "keep",
+        "privacy",
         "take back what was granted",
         "Takes verbs back from a principal, by default all. Handles that are open lose it at their next act.\n"
         "What was granted and taken back stays in the log, and can be asked for as of any moment.",
@@ -153,7 +153,7 @@ COMMANDS = (
     ),
     Command(
         "regions",
-        "keep",
+        "privacy",
         "the namespaces that are shared, and with whom",
         "Lists the namespaces that are shared, with each grant: who may do what, since when, granted by whom.\n"
         "It is for who keeps the store, and looks into all of its namespaces.",

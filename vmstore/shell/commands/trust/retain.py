@@ -125,7 +125,7 @@ def _add_retain(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "retain",
-        "keep",
+        "privacy",
         "rules for how long contents are kept",
         "States rules for how long contents are kept, lists them, and erases what is due by them: sessions that\n"
         "were not used for so long, or pages that were made so long ago. Pages that are tagged `hold` or pinned\n"

@@ -126,7 +126,7 @@ def _add_retract(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "retract",
-        "keep",
+        "privacy",
         "mark what came of a cause superseded",
         "Marks everything that stands on a page, a session, an actor or a tool superseded, with the reason,\n"
         "in every session that sees it: what was made from it, at first or second hand, forks and spawned\n"

@@ -169,7 +169,7 @@ def _add_prove(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "seal",
-        "keep",
+        "maintain",
         "sign where all sessions stand",
         "Signs a root over where every session stands, and writes it to a file. Kept apart from the store\n"
         "the file shows later that nothing it covers was changed, cut or dropped (`vmstore verify --seal`).\n"
@@ -184,7 +184,7 @@ COMMANDS = (
     ),
     Command(
         "prove",
-        "keep",
+        "maintain",
         "a proof that a page was in a context",
         "Writes a small proof that this page, in this version, was in the context of this call, and that it\n"
         "was sealed then. Anybody with the public key checks it without the store: with --check, or with\n"

@@ -81,23 +81,12 @@ def _diff(rows: Rows, look: Look) -> list[Block]:
         difference = session.diff(Position(before["position"]), Position(after["position"]))
         changes = difference.changes
         head.append(f"{number(difference.tokens_before)} → {number(difference.tokens_after)} tokens")
-    head += [line for word in ("entered", "left") if (line := _moved(word, changes))]
+    head += format_session.moved(changes)
     if not changes:
         return [*head, StyledText("nothing differs", "dim")]
     if len(shown) < len(changes):
         head.append(StyledText(f"{number(len(shown))} of {count(len(changes), 'change')} shown", "dim"))
     return [*head, "", format_session.diff_table(shown)]
-
-
-def _moved(word: str, changes: Sequence[Change]) -> Line | None:
-    """How many pages entered or left, and how many tokens; None where none did."""
-    tokens = [change.tokens_after or change.tokens_before for change in changes if change.change == word]
-    sign, style = format_session.SIGNS[word]
-    return (
-        (StyledText(f"{sign} ", style), f"{count(len(tokens), 'page')} {word}, {number(sum(tokens))} tokens")
-        if tokens
-        else None
-    )
 
 
 def _change(row: dict[str, Any]) -> Change:

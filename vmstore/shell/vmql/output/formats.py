@@ -11,7 +11,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from vmstore.shell.terminal.format import clean, cut, wide
+from vmstore.core.text.visible import visible
+from vmstore.shell.terminal.format import cut, wide
 from vmstore.shell.terminal.format import level as level_word
 from vmstore.shell.terminal.layout import GAP, Line, StyledText, TableColumn, row_of
 from vmstore.shell.terminal.render import Screen
@@ -127,7 +128,7 @@ def as_markdown(answer: QueryOutput, screen: Screen) -> int:
 
 
 def _markdown(text: str) -> str:
-    return clean(text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", "<br>"))
+    return visible(text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", "<br>"))
 
 
 def as_line(answer: QueryOutput, screen: Screen, *, whole: bool = True) -> int:
@@ -143,9 +144,9 @@ def as_line(answer: QueryOutput, screen: Screen, *, whole: bool = True) -> int:
             for value, column in zip(row, answer.columns, strict=True):
                 text = text_of(value, column.name)
                 if screen.width is None or whole:
-                    text = clean(text)
+                    text = visible(text)
                 else:
-                    text = cut(clean(text[: screen.width]), screen.width - titles - GAP)
+                    text = cut(visible(text[: screen.width]), screen.width - titles - GAP)
                 screen.write(
                     [StyledText(" " * (titles - wide(column.name)) + column.name, "dim"), StyledText("  " + text)]
                 )
@@ -163,14 +164,14 @@ def as_table(answer: QueryOutput, screen: Screen) -> int:
             if screen.width is not None and not grid.fits(screen.width):
                 upright = answer._replace(chunks=itertools.chain([chunk], answer.chunks))
                 return as_line(upright, screen, whole=False)
-            screen.write(grid.title())
+            screen.heading(grid.title())
         for line in grid.lines(chunk):
             screen.write(line)
         count += len(chunk)
     if grid is None and answer.columns:
         grid = Grid(answer.columns, ())
         if screen.width is None or grid.fits(screen.width):
-            screen.write(grid.title())
+            screen.heading(grid.title())
     return count
 
 
@@ -213,7 +214,7 @@ class Grid:
     def _cells(self, rows: Sequence[Row]) -> list[list[str]]:
         names = [field.name for field in self._fields]
         most = self._chars and self._chars + 1
-        return [[clean(text_of(value, name)[:most]) for value, name in zip(row, names, strict=True)] for row in rows]
+        return [[visible(text_of(value, name)[:most]) for value, name in zip(row, names, strict=True)] for row in rows]
 
     def _widen(self, cells: Sequence[Sequence[str]]) -> None:
         if self._may_grow:

@@ -10,8 +10,8 @@ from typing import TextIO, cast
 
 from vmstore.errors import InputError
 from vmstore.shell.terminal.layout import Line
+from vmstore.shell.terminal.pager import STOP, Keys, PagedTerminal, height
 from vmstore.shell.terminal.render import Screen
-from vmstore.shell.vmql.output.pager import STOP, Keys, PagedTerminal, height
 
 NAME = "vmql"
 
@@ -88,7 +88,9 @@ class Outputs:
             yield Screen(name=NAME)
             sys.stdout.flush()
         elif pager == "on":
-            yield PagedTerminal(self._keys, height(), name=NAME)
+            screen = PagedTerminal(self._keys, height(), name=NAME)
+            yield screen
+            screen.finish()
             sys.stdout.flush()
         else:
             with _piped(pager) as stream:
