@@ -59,6 +59,11 @@ class OpenQueryHost:
         """The log."""
         return self._ns.log
 
+    @property
+    def language(self) -> str:
+        """The code of the language by whose rules words are read."""
+        return self._ns.language
+
     def damaged(self) -> bool:
         """Whether the views' tables are not those that they should be."""
         return not self._ns.projection.sound()

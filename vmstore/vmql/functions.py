@@ -12,11 +12,16 @@ import apsw
 from vmstore.cells.cell import Cell
 from vmstore.core.erasure import ErasedContent, gone, is_gone
 from vmstore.core.text import json_text
+from vmstore.core.text.page_line import LINE_CHARS, page_line
 from vmstore.core.text.tokenizer import words
 from vmstore.core.text.tool_call import call_in
 from vmstore.errors import CorruptError
+from vmstore.relevance.excerpt import excerpt
+from vmstore.relevance.query import parse_query
+from vmstore.search.place import analyzer
 from vmstore.views.erased_cells import erased_at, seen
 from vmstore.views.projectors.pages import object_of
+from vmstore.views.reads.page_lines import requests
 from vmstore.views.stored_cells import is_whole
 from vmstore.vmql import scalars as row_functions
 from vmstore.vmql.column_types import INTEGER, REAL, TEXT, ColumnType
@@ -24,6 +29,7 @@ from vmstore.vmql.host import Host
 
 AHEAD = 16  # cells of a frame
 CALLS_MAX = 256  # whose asides are read at once
+SNIPPET_CHARS = 100
 NEAR = 4  # cells apart: those between are wanted soon, too
 
 
@@ -216,6 +222,32 @@ class CellReader:
             return None
         return None if called is None else called.arguments
 
+    def line(
+        self,
+        session: int,
+        page: int,
+        cell: int | None,
+        commitment: bytes | None,
+        modality: int,
+        mime: int,
+        chars: int | None = LINE_CHARS,
+    ) -> str | None:
+        """A page as people read it, on one line."""
+        found = self.read(cell, commitment)
+        if found is None or isinstance(found, ErasedContent):
+            return None if found is None else as_text(found)
+        asked = requests(self.world.lane(session), self.world.log, [page])
+        return page_line(found, modality, mime, asked.get(page), chars)
+
+    def snippet(self, *page: Any) -> str | None:
+        """The place in a page that answers some words best; they stand between « and »."""
+        *stored, asked = page
+        line = self.line(*stored, None)
+        if line is None:
+            return None
+        rules = analyzer(self.world.language)
+        return excerpt(line, parse_query(asked, rules), rules, SNIPPET_CHARS).marked("«", "»")
+
     def aside(self, session: int, position: int, cell: int | None, commitment: bytes | None, key: str) -> str | None:
         """One entry of what a source keeps beside a reply; those of calls that follow are read with it."""
         if cell is None:
@@ -249,6 +281,16 @@ class CellReader:
                 raise _damaged(cell)
             found[cell] = aside_of(self._gone(cell) if cell_held.erased else cell_held.content)
         return found
+
+    def said_line(self, session: int, message: int, high: int) -> str | None:
+        """A message's pages as people read them, on one line."""
+        rows: list[Any] = self.world.views.execute(
+            "SELECT session, page, cell, commitment, modality, mime FROM pages WHERE session = ? AND page > ?"
+            " AND page <= ? AND message = ? ORDER BY part, page",
+            (session, message, high, message),
+        ).fetchall()
+        lines = [line for row in rows if (line := self.line(*row))]
+        return " ".join(lines) if lines else None
 
     def said(self, session: int, message: int, high: int) -> str | None:
         """The texts of a message's pages, joined by line ends."""
@@ -286,8 +328,11 @@ def register(db: apsw.Connection, world: Host) -> CellReader:
         "vm_matches": matches,
         "vm_text": contents.text,
         "vm_arguments": contents.arguments,
+        "vm_line": contents.line,
+        "vm_snippet": contents.snippet,
         "vm_aside": contents.aside,
         "vm_said": contents.said,
+        "vm_said_line": contents.said_line,
         "vm_response": contents.response,
     }
     for name, function in scalars.items():

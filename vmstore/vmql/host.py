@@ -93,6 +93,11 @@ class Host(Protocol):
         """The views' database."""
         ...
 
+    @property
+    def language(self) -> str:
+        """The code of the language by whose rules words are read."""
+        ...
+
     def damaged(self) -> bool:
         """Whether the views' tables are not those that they should be."""
         ...

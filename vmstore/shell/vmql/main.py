@@ -122,7 +122,10 @@ def _desk(command_line: CommandLine, place: str, settings: ShellSettings, output
         key_file = command_line.last("--store-key")
         return opened_to_ask(place, namespace, read_only=command_line.has("--read-only"), store_key=key_file)
 
-    return Repl(opener, place, settings, outputs)
+    desk = Repl(opener, place, settings, outputs)
+    if settings.session is not None:
+        desk.set("session", settings.session)
+    return desk
 
 
 def _run_statements(desk: Repl, command_line: CommandLine) -> int:

@@ -13,7 +13,7 @@ import msgspec
 
 from vmstore.errors import InputError
 from vmstore.shell.open_store import session_named
-from vmstore.shell.terminal.format import count, seconds
+from vmstore.shell.terminal.format import count, number, seconds
 from vmstore.shell.terminal.pager import PagerClosedError
 from vmstore.shell.terminal.render import Screen
 from vmstore.shell.vmql.interruptible import InterruptibleThread
@@ -25,17 +25,21 @@ from vmstore.store.store import Store
 from vmstore.vmql.execution.result import Column, Result
 from vmstore.vmql.parse import parse
 from vmstore.vmql.planner.scope import as_of
+from vmstore.vmql.relations.catalog import DESCRIBED
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import (
     NOWHERE,
+    Apply,
     ContextAt,
     DiffSession,
     Explain,
+    InSession,
     LineageQuery,
     MomentNode,
     OfPage,
     RelationQuery,
     SearchQuery,
+    SelectItem,
     Set,
     Show,
     SourceSpan,
@@ -45,6 +49,7 @@ from vmstore.vmql.syntax.nodes import (
     Verify,
     Watch,
     WhyQuery,
+    Word,
 )
 
 TAILED = (RelationQuery, SearchQuery, OfPage, LineageQuery)
@@ -70,12 +75,27 @@ def limited(statement: Statement, most: int) -> Statement:
     return msgspec.structs.replace(statement, tail=msgspec.structs.replace(statement.tail, limit=Value(value=most)))
 
 
+def read_by_people(statement: Statement) -> Statement:
+    """The statement with the columns that people are shown, where it names none and does not ask for every one."""
+    if not isinstance(statement, PAGED) or statement.columns or statement.every or statement.tail.by:
+        return statement
+    name = "SEARCH" if isinstance(statement, SearchQuery) else statement.name
+    relation, scope = DESCRIBED[name], statement.tail.scope
+    named = isinstance(scope, InSession) and isinstance(scope.name, Value) and "%" not in str(scope.name.value)
+    one = named or (scope is None and not relation.wide)  # whose name each row would repeat
+    shown = [column for column in relation.brief if column != "session" or not one or name == "SESSIONS"]
+    columns = tuple(SelectItem(expr=Word(path=(column,))) for column in shown)
+    return msgspec.structs.replace(statement, columns=columns)
+
+
 def _timeless(tail: Tail) -> bool:
     return tail.as_of is None and tail.since is None and tail.until is None
 
 
 T = TypeVar("T")
 CHUNK = 500
+READ = (AUTO, "table")  # modes for people; the others, for programs, have every column
+HITS = 10  # of a search that says no limit
 KEPT = 10_000  # rows of the last answer
 DEPTH = 20  # files that read files
 PAUSE_S = 0.5  # between two looks of a WATCH
@@ -201,13 +221,28 @@ class Repl:
         """Has a statement answered with what is set, and shows the answer."""
         if self.settings.moment is not None:
             statement = at_moment(statement, self.settings.moment)
+        asked = statement
         if self.settings.limit and self.outputs.on_terminal:
             statement = limited(statement, self.settings.limit)
+        if self.settings.mode in READ:
+            statement = read_by_people(statement)
+            if isinstance(statement, SearchQuery) and statement.within is None:
+                statement = limited(statement, HITS)
         result = self._asked_of_store(statement, text)
         chunks = self._chunks(result)
         if isinstance(statement, Watch) and statement.tail.limit is None:
             chunks = itertools.chain(chunks, self._coming(statement, text, result))
         self._give(result, chunks, remember=remember)
+        if result.next is not None and isinstance(asked, PAGED) and asked.tail.limit is None:
+            self._say_rest(asked, text)
+
+    def _say_rest(self, statement: RelationQuery | SearchQuery, text: str) -> None:
+        """Says how many rows there are where the shell itself, and nobody else, showed fewer."""
+        count_all = SelectItem(expr=Apply(name="count", star=True))
+        tail = msgspec.structs.replace(statement.tail, order=(), limit=None)
+        counted = msgspec.structs.replace(statement, columns=(count_all,), every=False, tail=tail)
+        ((total,),) = list(self._asked_of_store(counted, text))
+        self.outputs.note(f"{number(total)} rows in all; LIMIT n shows more of them")
 
     def _give(self, result: Result, chunks: Iterator[Sequence[Row]], *, remember: bool) -> None:
         """Shows an answer, and keeps it to be shown again."""
@@ -216,8 +251,8 @@ class Repl:
             self._kept = LastAnswer(answer, result, [])
             answer = answer._replace(chunks=self._keeping(answer.chunks, self._kept.rows))
         taken = self._show(answer, result.kind, result.statement)
-        if result.next is not None and self.settings.mode != "json":
-            self.outputs.note(f"there are more rows: LIMIT n AFTER '{result.next}' continues")
+        if not taken and result.columns and result.kind != "verdict" and self.settings.mode in READ:
+            self.outputs.note("0 rows")
         if self.settings.timing:
             self.outputs.note(f"{count(taken, 'row')} in {seconds(result.elapsed_ms)}")
 

@@ -366,6 +366,7 @@ def search(query: Query, statement: SearchQuery) -> Result:
     query.world.ask(words)
     with query.world.asking():
         scope = query.scope(statement.tail)
+        scope.values["words"] = words
         with faults_at(statement.query.span, "no-words"):
             scope.values["hits"] = json.dumps(_hits(query, statement, scope, words))
         return query.select(SEARCH, statement.columns, statement.tail, scope, path="found")

@@ -84,6 +84,7 @@ CALLS = Relation(
     {"writer": WRITER, "voided": beside("voided z", "c", "position"), "others": beside("others o", "c", "call")},
     (OrderKey("c.position"),),
     moment="c.position",
+    brief=("session", "call", "turn", "pages", "tokens", "tokens_cached", "tokens_out", "cost", "status", "model"),
 )
 
 TURNS = Relation(
@@ -297,6 +298,7 @@ SESSIONS = Relation(
     },
     (OrderKey("s.name"),),
     moment="lane.low + 1",
+    brief=("session", "turns", "calls", "tokens", "opened_at", "title"),
     across=(),
     wide=True,
 )
@@ -335,6 +337,13 @@ MESSAGES = Relation(
         Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)", ("parts",)),
         Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)", ("parts",)),
         Field(
+            "line",
+            TEXT,
+            "its pages as people read them, on one line",
+            "vm_said_line(m.session, m.message, lane.high)",
+            asked=True,
+        ),
+        Field(
             "text",
             TEXT,
             "the text of its pages as they arrived, joined by line ends; PAGES.text is the last version",
@@ -346,4 +355,5 @@ MESSAGES = Relation(
     {"writer": WRITER, "parts": beside("parts n", "m", "message")},
     (OrderKey("m.message"),),
     moment="m.message",
+    brief=("session", "message", "turn", "role", "tokens", "line"),
 )

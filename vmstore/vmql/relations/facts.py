@@ -120,5 +120,6 @@ FACTS = Relation(
     },
     (OrderKey("k.position"),),
     moment="k.position",
+    brief=("session", "page", "subject", "verb", "what", "valid_from", "valid_to"),
     now=_NOW,
 )

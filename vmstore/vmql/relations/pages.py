@@ -13,6 +13,9 @@ from vmstore.vmql.relations.shared_columns import SESSION, USER, WITHIN, WRITER,
 _ACTOR = maker(column_types.case({int(role): role.word for role in Role}).format("p.role"))
 # A page's first content stands in its own row, what came later in `changes`.
 _SHOWN = "iif(h.content = p.page, p.{0}, coalesce(s.{0}, c.{0}, p.{0}))"
+_CONTENT = "coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment)"
+_LINE = f"vm_line(p.session, p.page, {_CONTENT}, p.modality, p.mime)"
+_SNIPPET = f"vm_snippet(p.session, p.page, {_CONTENT}, p.modality, p.mime, :words)"
 _MIME = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
 
 
@@ -106,10 +109,18 @@ PAGES = Relation(
         ),
         Field("metadata", JSON, "what its source says of it; a path leads in: metadata.reason", "p.labels", (), True),
         Field(
+            "line",
+            TEXT,
+            "its content as people read it, on one line; a tool's result begins with what the tool was asked",
+            _LINE,
+            ("latest",),
+            True,
+        ),
+        Field(
             "text",
             TEXT,
             "its full content as text; null where it is none",
-            "vm_text(coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment))",
+            f"vm_text({_CONTENT})",
             ("latest",),
             True,
         ),
@@ -173,6 +184,7 @@ PAGES = Relation(
     },
     (OrderKey("p.page"),),
     moment="p.page",
+    brief=("session", "page", "created_turn", "role", "type", "tokens", "line"),
 )
 
 SEARCH = PAGES._replace(
@@ -190,6 +202,15 @@ SEARCH = PAGES._replace(
         ),
         "words": Field("words", JSON, "the asked words that it has or stands near, and how", "f.words", asked=True),
         **{name: field for name, field in PAGES.fields.items() if name != "page"},
+        "snippet": Field(
+            "snippet",
+            TEXT,
+            "the place in it that answers best, the asked words between « and »",
+            _SNIPPET,
+            ("latest",),
+            True,
+        ),
     },
+    brief=("session", "page", "created_turn", "role", "tokens", "snippet"),
     paths={"found": PAGES.paths["found"]},
 )

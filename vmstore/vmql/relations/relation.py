@@ -71,6 +71,7 @@ class Relation(NamedTuple):
     across: tuple[OrderKey, ...] = (OrderKey("w.name", ("writer",)),)  # what comes first where many sessions are asked
     wide: bool = False  # asked of all sessions unless one is named in it
     made: bool = False  # rows are made in Python, not kept in a view
+    brief: tuple[str, ...] = ()  # the columns that people are shown where none is named; all of `shown` where empty
     now: str = ""  # the condition of the rows that hold at the time `:valid_at`; the others are shown by ALL alone
 
     @property

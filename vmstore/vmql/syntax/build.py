@@ -291,6 +291,11 @@ def _moment(unit: s.Unit) -> Maker:
 MAKERS.update({unit: _moment(unit) for unit in get_args(s.Unit)})
 
 
+@makes("every")
+def _every(span: SourceSpan) -> Clause:
+    return Clause("every", True, "*", span)
+
+
 @makes("columns")
 def _columns(span: SourceSpan, *columns: s.SelectItem) -> tuple[s.SelectItem, ...]:
     return columns

@@ -239,11 +239,12 @@ class Tail(Node, frozen=True, eq=False, gc=False):
 
 
 class RelationQuery(Node, frozen=True, eq=False, gc=False):
-    """PAGES, MUTATIONS and the others; no columns means all of them."""
+    """PAGES, MUTATIONS and the others; no columns means all of them, and `every` that a reader asked for all."""
 
     name: str
     columns: tuple[SelectItem, ...] = ()
     tail: Tail = Tail()
+    every: bool = False
 
 
 class ContextAt(Node, frozen=True, eq=False, gc=False):
@@ -309,6 +310,7 @@ class SearchQuery(Node, frozen=True, eq=False, gc=False):
     columns: tuple[SelectItem, ...] = ()
     within: Value | Param | None = None
     tail: Tail = Tail()
+    every: bool = False
 
 
 class Explain(Node, frozen=True, eq=False, gc=False):

@@ -29,7 +29,7 @@ def _words(*parts: str) -> str:
 
 
 def _relation(node: s.RelationQuery) -> str:
-    return _tailed(_words(node.name, _columns(node.columns)), node.tail)
+    return _tailed(_words(node.name, "*" if node.every else _columns(node.columns)), node.tail)
 
 
 def _context(node: s.ContextAt) -> str:
@@ -63,7 +63,7 @@ def _why(node: s.WhyQuery) -> str:
 
 def _search(node: s.SearchQuery) -> str:
     within = "" if node.within is None else f"WITHIN {term(node.within)} TOKENS"
-    return _tailed(_words("SEARCH", term(node.query), _columns(node.columns), within), node.tail)
+    return _tailed(_words("SEARCH", term(node.query), "*" if node.every else _columns(node.columns), within), node.tail)
 
 
 def _explain(node: s.Explain) -> str:

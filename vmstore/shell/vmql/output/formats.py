@@ -168,10 +168,6 @@ def as_table(answer: QueryOutput, screen: Screen) -> int:
         for line in grid.lines(chunk):
             screen.write(line)
         count += len(chunk)
-    if grid is None and answer.columns:
-        grid = Grid(answer.columns, ())
-        if screen.width is None or grid.fits(screen.width):
-            screen.heading(grid.title())
     return count
 
 
