@@ -239,10 +239,11 @@ class CellReader:
         asked = requests(self.world.lane(session), self.world.log, [page])
         return page_line(found, modality, mime, asked.get(page), chars)
 
-    def snippet(self, *page: Any) -> str | None:
+    def snippet(
+        self, session: int, page: int, cell: int | None, commitment: bytes | None, modality: int, mime: int, asked: str
+    ) -> str | None:
         """The place in a page that answers some words best; they stand between « and »."""
-        *stored, asked = page
-        line = self.line(*stored, None)
+        line = self.line(session, page, cell, commitment, modality, mime, None)
         if line is None:
             return None
         rules = analyzer(self.world.language)

@@ -147,7 +147,7 @@ def test_rows_too_wide_stand_upright(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_answer_without_rows_has_its_titles(mode: str) -> None:
     """Nothing found is written as nothing but titles, in every mode that has them."""
     text = written(mode, answer([]))
-    assert ("page" in text) == (mode in ("table", "json", "csv", "markdown"))
+    assert ("page" in text) == (mode in ("json", "csv", "markdown"))
 
 
 @pytest.mark.parametrize(

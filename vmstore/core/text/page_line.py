@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from vmstore.core.page import MIME_TYPES, Mime, Modality
 from vmstore.core.text.json_text import loads
+from vmstore.core.text.tool_call import call_in
 from vmstore.core.text.visible import visible
 
 LINE_CHARS = 160
@@ -21,7 +22,6 @@ MEDIA = (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 
 # What names a request best, where one of these is among its arguments.
 _TELLING = ("path", "file_path", "filepath", "filename", "file_name", "command", "cmd", "query", "pattern", "url", "q")
-_ARGUMENTS = ("arguments", "input", "args", "action", "queries", "code")
 _TEXTS = ("text", "thinking", "reasoning", "refusal", "summary", "output", "response", "content", "parts")
 _UNREAD = frozenset(("id", "type", "signature", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "status"))
 _SEALED = ("encrypted_content", "data", "thoughtSignature")
@@ -126,25 +126,10 @@ def _media(content: bytes, modality: int, mime: int) -> str:
 
 
 def _request(value: Any) -> ToolRequest | None:
-    if not isinstance(value, dict):
+    found = call_in(value)
+    if found is None:
         return None
-    inner = next((value[key] for key in ("function", "functionCall") if isinstance(value.get(key), dict)), value)
-    kind = value.get("type")
-    called = isinstance(kind, str) and kind.endswith("_call") and kind != "function_call"
-    name = inner.get("name") or (str(kind).removesuffix("_call") if called else None)
-    given = next((inner[key] for key in _ARGUMENTS if key in inner), None)
-    if not isinstance(name, str) or (given is None and not called and "functionCall" not in value):
-        return None
-    return ToolRequest(name, _value(given) if isinstance(given, str) else given)
-
-
-def _value(text: str) -> Any:
-    """The value of arguments that are written as JSON; the text where they are not."""
-    try:
-        found = loads(text)
-    except ValueError:
-        return text
-    return found if isinstance(found, dict | list) else text
+    return ToolRequest(found.tool, None if found.arguments is None else loads(found.arguments))
 
 
 def _telling(arguments: Any) -> str:

@@ -40,7 +40,7 @@ def requests(lane: Branch, log: Log, pages: Iterable[int]) -> dict[int, ToolRequ
     calls = {call for call, _ in results.values() if call}
     if not results:
         return {}
-    stated = {call: arguments for call, arguments in lane.rows(_STATED, calls)}
+    stated = dict(lane.rows(_STATED, calls))
     cells: dict[int, Any] = {call: (cell, sealed) for call, cell, sealed in lane.rows(_CELLS, calls)}
     contents = read_cells(log, lane.db, {cell: sealed for cell, sealed in cells.values() if cell is not None}, gone)
     found = {}
