@@ -57,7 +57,7 @@ def page_line(
 
 def about(asked: ToolRequest) -> str:
     """A tool and what it was asked in few words: `read …/theme.md`."""
-    what = " ".join(_telling(asked.arguments).split())
+    what = " ".join(_telling(asked.arguments).split()).removeprefix(f"{asked.tool} ")
     return f"{asked.tool} {_shortened(what)}" if what else asked.tool
 
 
