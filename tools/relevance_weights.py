@@ -1,17 +1,18 @@
-"""Learns the weights of `score@3`: `python3 tools/relevance_weights.py [--check]`.
+"""Learns the weights of `score@4`: `python3 tools/relevance_weights.py FILE [--check]`.
 
 The texts that answer a question are told from the others by a listwise softmax over the score, a linear sum of
 features: the weights are those that make the answers of all questions likeliest, drawn a little towards zero.
-`score@3` weighs as `score@2` does, which was learned from the conversations of LoCoMo and every second recall of the
-coding sessions in `../shared/data`; what counts beside tools is learned from the recalls alone, so that conversations
-are ranked as before. Writes vmstore/relevance/weights.json; with `--check` it says whether that is what it would write.
+Conversations and single words weigh as by `score@3`, which was learned from LoCoMo and every second recall of the
+coding sessions in `../shared/data`. What counts for a sentence about work with tools and code is learned from these
+recalls and from FILE, questions in words that do not stand in what answers them (`benches/parts/coding_file.py`
+says its form). Writes vmstore/relevance/weights.json; with `--check` it says whether that is what it would write.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 import numpy as np  # noqa: E402
-from benches.parts.yardsticks import Yardstick, coding  # noqa: E402
+from benches.parts.coding_file import FileRecall, coding_file  # noqa: E402
+from benches.parts.yardsticks import Recall, Yardstick, coding  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from vmstore.relevance.measures import AGENT, FEATURES  # noqa: E402
+from vmstore.relevance.measures import FEATURES  # noqa: E402
 from vmstore.relevance.query import parse_query  # noqa: E402
 from vmstore.relevance.question import question_of  # noqa: E402
 from vmstore.relevance.score import last_us, scored  # noqa: E402
@@ -33,6 +35,16 @@ CANDIDATES = 100  # texts a question is learned from, beside those that answer i
 RIDGE = 3.0
 CODING_WEIGHT = 1.5  # of a coding recall, where one of a conversation counts 1
 STEPS = 20
+OF_WORDS = {
+    "own", "own_best", "cover", "share", "near", "near_exact", "near_best", "window_cover", "around", "around_cover",
+    "language", "language_best",
+}  # fmt: skip
+OF_TURNS = {
+    "length", "user", "assistant", "result", "code", "error_asked", "amount_asked", "first", "follows", "name_asked",
+    "call", "user_asked", "end_asked",
+}  # fmt: skip
+WORK = frozenset(OF_WORDS | OF_TURNS)
+"""The features that count in work with tools and code."""
 
 
 class Lesson(NamedTuple):
@@ -59,22 +71,16 @@ def lessons(yardstick: Yardstick, weight: float) -> Iterator[Lesson]:
                 yield Lesson(values[kept], answers[kept], weight)
 
 
-def learned(taught: Sequence[Lesson], everywhere: Floats | None = None) -> Floats:
-    """The weights: first of what counts everywhere, unless that is given, then of what counts where tools work."""
-    agent = np.isin(list(FEATURES), AGENT)
+def learned(taught: Sequence[Lesson], names: Iterable[str]) -> Floats:
+    """The weights of all features, of which those with a name are learned and the others are nothing."""
+    some = np.isin(list(FEATURES), list(names))
     found = np.zeros(len(FEATURES))
-    if everywhere is None:
-        everywhere = _fitted([one._replace(values=one.values[:, ~agent]) for one in taught])
-    found[~agent] = everywhere
-    by_tools = [one for one in taught if one.values[:, agent].any()]
-    if by_tools:
-        before = np.concatenate([one.values @ found for one in by_tools])
-        found[agent] = _fitted([one._replace(values=one.values[:, agent]) for one in by_tools], before)
+    found[some] = _fitted([one._replace(values=one.values[:, some]) for one in taught])
     return found
 
 
-def _fitted(taught: Sequence[Lesson], before: Floats | float = 0.0) -> Floats:
-    """Weights by Newton's method, added to a score before; features are scaled to one deviation meanwhile."""
+def _fitted(taught: Sequence[Lesson]) -> Floats:
+    """Weights by Newton's method; features are scaled to one deviation meanwhile."""
     values = np.concatenate([one.values for one in taught])
     spread = values.std(axis=0)
     spread[spread < 1e-9] = 1.0
@@ -86,7 +92,7 @@ def _fitted(taught: Sequence[Lesson], before: Floats | float = 0.0) -> Floats:
     share = share * counts[whose]
 
     def chances(weights: Floats) -> tuple[Floats, Floats, float]:
-        sums = before + values @ weights
+        sums = values @ weights
         sums -= np.maximum.reduceat(sums, starts)[whose]
         powers = np.exp(sums)
         totals = np.add.reduceat(powers, starts)
@@ -114,26 +120,40 @@ def _fitted(taught: Sequence[Lesson], before: Floats | float = 0.0) -> Floats:
     return np.asarray(weights / spread)
 
 
+def conversation() -> list[str]:
+    """The names of the features that count in conversations."""
+    return list(json.loads(Path(WEIGHTS).read_text("utf-8"))["score@2"]["weights"])
+
+
 def main(arguments: Sequence[str]) -> int:
     """Learns, and writes the weights."""
+    (file, *options) = arguments
     recipes = json.loads(Path(WEIGHTS).read_text("utf-8"))
-    code = [lesson for one in coding() for lesson in lessons(one, CODING_WEIGHT)]
-    before = recipes["score@2"]["weights"]
-    found = learned(code, np.array([before[name] for name in FEATURES if name not in AGENT]))
+    asked = [_learned_from(yardstick, recalls) for yardstick, recalls in coding_file(Path(file))]
+    taught = [lesson for one in (*coding(), *asked) for lesson in lessons(one, 1.0)]
+    found = dict(zip(FEATURES, learned(taught, WORK).tolist(), strict=True))
     recipes[VERSION] = {
         "recipe": "tools/relevance_weights.py",
         "questions": recipes["score@2"]["questions"],
-        "weights": {name: round(float(weight), 4) for name, weight in zip(FEATURES, found, strict=True)},
+        "weights": recipes["score@3"]["weights"],
+        "work_questions": len(taught),
+        "work": {name: round(found[name], 4) for name in FEATURES if name in WORK},
     }
     text = json.dumps(recipes, indent=2) + "\n"
-    text = json.dumps(recipes, indent=2) + "\n"
-    if "--check" in arguments:
+    if "--check" in options:
         same = Path(WEIGHTS).read_text("utf-8") == text
         print("the weights are what the recipe learns" if same else "the recipe learns other weights")
         return 0 if same else 1
     Path(WEIGHTS).write_text(text, "utf-8")
-    print(f"learned from {len(code)} coding recalls: {WEIGHTS}")
+    print(f"learned from {len(taught)} coding recalls: {WEIGHTS}")
     return 0
+
+
+def _learned_from(yardstick: Yardstick, recalls: Sequence[FileRecall]) -> Yardstick:
+    """What is asked of a session, as something to learn from."""
+    rows = (tuple(sorted(frozenset().union(*one.groups))) for one in recalls)
+    asked = [Recall(one.question, some, "file") for one, some in zip(recalls, rows, strict=True)]
+    return yardstick._replace(recalls=asked)
 
 
 if __name__ == "__main__":

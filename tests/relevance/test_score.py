@@ -117,10 +117,11 @@ def test_a_score_is_the_sum_of_what_its_features_add() -> None:
     told = [("user", "Where did Ann paint the harbour?", 1, "Ben"), ("assistant", "In Nara, last summer.", 1, "Ann")]
     with vmstore.memory_store() as store:
         found, _ = both(talk(store, [(*line,) for line in told]), "Where did Ann paint the harbour?")
-    assert found.version == "score@3" and len(found.rows) == 2
+    assert found.version == "score@4" and len(found.rows) == 2
     for one in found.rows:
         assert one.score == pytest.approx(sum(by for _, by in one.parts.values()), abs=1e-6)
-    assert list(weights.weights()) == list(measures.FEATURES)
+    some = {*weights.weights(), *weights.weights(work=True), *weights.weights("score@3")}
+    assert some == set(measures.FEATURES)
 
 
 def test_the_line_after_a_question_answers_it() -> None:
@@ -185,8 +186,8 @@ def test_the_old_score_stays_and_another_is_refused() -> None:
         with ns.asking():
             texts = ns.texts([(session._lane(), session.info().position)])
             assert [hit.parts for hit in ranked(texts, "nara", score="score@1")] == [{}]
-            with pytest.raises(InputError, match="score@4"):
-                ranked(texts, "nara", score="score@4")
+            with pytest.raises(InputError, match="score@0"):
+                ranked(texts, "nara", score="score@0")
 
 
 def test_what_is_excluded_or_required_is_so() -> None:
@@ -205,26 +206,42 @@ def test_the_spec_lists_every_feature() -> None:
         assert f"| `{name}` | {meaning} |" in spec
 
 
-def test_score_3_is_score_2_where_no_tool_works() -> None:
-    """Beside tools a text counts more for its own words; where there are none both scores are equal in every hit."""
+def fences(name: str, role: Role, store: vmstore.Store) -> Session:
+    """A session of forty lines, every second of them of a role."""
+    session = store.session(name, create=True)
+    with session.batch() as batch:
+        for n in range(40):
+            text = f"the {'painted' if n % 7 == 0 else 'plain'} fence of {'Ann' if n % 5 == 1 else 'Ben'}".encode()
+            wrote = role if n % 2 else Role.USER
+            message = batch.add(Message(wrote, Slot.MESSAGES, batch.cell(b"{}"), 0))
+            cell = batch.cell(text)
+            batch.add(Create(PageType.TRANSCRIPT, Modality.TEXT, wrote, message, 0, cell, len(text), 5))
+    return session
+
+
+def test_work_is_scored_by_weights_of_its_own() -> None:
+    """Where no tool works the newer scores are equal in every hit; beside tools each differs from the one before."""
     store = vmstore.memory_store()
-    for name, role in (("talk", Role.ASSISTANT), ("agent", Role.TOOL)):
-        with store.session(name, create=True).batch() as batch:
-            for n in range(40):
-                text = f"the {'painted' if n % 7 == 0 else 'plain'} fence of {'Ann' if n % 5 == 1 else 'Ben'}".encode()
-                message = batch.add(Message(role if n % 2 else Role.USER, Slot.MESSAGES, batch.cell(b"{}"), 0))
-                batch.add(
-                    Create(
-                        PageType.TRANSCRIPT, Modality.TEXT, role if n % 2 else Role.USER, message, 0, batch.cell(text),
-                        len(text), 5,
-                    )
-                )  # fmt: skip
     talk, agent = (
         [
-            [(hit.page, hit.score) for hit in store.session(name).search("What did Ann paint?", limit=20, score=score)]
-            for score in ("score@3", "score@2")
+            [(hit.page, hit.score) for hit in session.search("What did Ann paint?", limit=20, score=score)]
+            for score in ("score@4", "score@3", "score@2")
         ]
-        for name in ("talk", "agent")
+        for session in (fences("talk", Role.ASSISTANT, store), fences("agent", Role.TOOL, store))
     )
-    assert talk[0] == talk[1] and talk[0]
-    assert agent[0] != agent[1]
+    assert talk[0] == talk[1] == talk[2] and talk[0]
+    assert agent[0] != agent[1] != agent[2]
+
+
+def test_of_work_the_same_is_answered_without_numpy() -> None:
+    """In a session with a tool, who and what was last is asked for alike with the index and by reading every text."""
+    with vmstore.memory_store() as store:
+        session = fences("agent", Role.TOOL, store)
+        for question in ("What did the user paint?", "Which fence was painted last?", "painted"):
+            found, right = both(session, question)
+            assert rounded(found) == rounded(right)
+            assert [round(one.score, 6) for one in found.rows] == [round(one.score, 6) for one in right.rows]
+        found, _ = both(session, "Which fence that the user painted was the last one?")
+        assert any("user_asked" in one.parts for one in found.rows)
+        ends = [one.parts["end_asked"][0] for one in sorted(found.rows) if "end_asked" in one.parts]
+        assert ends == sorted(ends) and ends[-1] == 1.0

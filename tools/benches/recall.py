@@ -138,12 +138,14 @@ def _coding_file(bench: Bench) -> Iterator[Row]:
 
 def _left_out(talks: Sequence[Yardstick]) -> Ranking:
     """Ranks each conversation with weights learned from the others and from the tuned half of the coding recalls."""
-    from relevance_weights import CODING_WEIGHT, learned, lessons
+    from relevance_weights import CODING_WEIGHT, conversation, learned, lessons
 
     code = [lesson for one in coding() for lesson in lessons(one, CODING_WEIGHT)]
     taught = {one.name: list(lessons(one, 1.0)) for one in talks}
     weights = {
-        name: learned([lesson for other, some in taught.items() if other != name for lesson in some] + code)
+        name: learned(
+            [lesson for other, some in taught.items() if other != name for lesson in some] + code, conversation()
+        )
         for name in taught
     }
     return lambda one, question: _ranked(one, question, weights[one.name])
@@ -162,8 +164,9 @@ def _ranked(one: Yardstick, question: str, weights: Any) -> Sequence[int]:
     asked = question_of(parse_query(question, one.texts.analyzer), last_us(one.texts))
     if not asked.needles:
         return []
-    rows, values, _ = scored(one.texts, asked, CANDIDATES)
-    weighed = np.array([shipped()[name] for name in FEATURES]) if weights is None else weights
+    rows, values, work = scored(one.texts, asked, CANDIDATES)
+    known = shipped(work=work)
+    weighed = np.array([known.get(name, 0.0) for name in FEATURES]) if weights is None else weights
     found: list[int] = rows[np.argsort(-(values @ weighed), kind="stable")[:DEEP]].tolist()
     return found
 

@@ -31,6 +31,7 @@ from vmstore.relevance.measures import (
     SPAN,
     WINDOW,
     WINDOW_ASKED,
+    WORK_SHARE,
     B,
 )  # fmt: skip
 from vmstore.relevance.question import Needle, Question, named, needles_of
@@ -86,9 +87,15 @@ def around(texts: Texts, rows: Rows) -> Around:
     return Around(rows, wide, texts.columns(rows, LOOKED_INTO), columns, same)
 
 
-def features(texts: Texts, question: Question, found: Sequence[Found], rows: Rows) -> Floats:
+def at_work(near: Around) -> bool:
+    """Whether most of some rows stand beside what a tool wrote, or code."""
+    work = (near.columns.role == int(Role.TOOL)) | ((near.columns.traits & int(Trait.CODE)) > 0)
+    return len(near.rows) > 0 and float((work & (near.same > 0)).any(axis=1).mean()) >= WORK_SHARE
+
+
+def features(texts: Texts, question: Question, found: Sequence[Found], near: Around) -> Floats:
     """The features of some rows, a column each in the order of `FEATURES`."""
-    near = around(texts, rows)
+    rows = near.rows
     values = {**_of_words(texts, found, near), **_of_turns(texts, question, near)}
     agent = np.asarray(((near.columns.role == int(Role.TOOL)) & (near.same > 0)).any(axis=1), np.float64)
     values |= {"agent": agent, **{f"{name}_agent": agent * values[name] for name in ("own", "own_best", "near")}}
@@ -170,6 +177,9 @@ def _of_turns(texts: Texts, question: Question, near: Around) -> dict[str, Float
         "user": wrote(Role.USER),
         "assistant": wrote(Role.ASSISTANT),
         "result": wrote(Role.TOOL),
+        "call": wrote(Role.ASSISTANT) * (columns.tool > 0),
+        "user_asked": wrote(Role.USER) * float(wants.user),
+        "end_asked": np.asarray(texts.places(near.rows), np.float64) * float(wants.end),
     }
 
 

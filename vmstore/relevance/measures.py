@@ -38,6 +38,9 @@ FEATURES: Final = {
     "own_agent": "own, where one did",
     "own_best_agent": "own_best, where one did",
     "near_agent": "near, where one did",
+    "call": "whether it is a call of a tool",
+    "user_asked": "whether the user wrote it, where what they said or wanted is asked for",
+    "end_asked": "how far on in its session it stands, where what was last is asked for",
 }
 """Every feature by name, and what it says; their order is that of the columns of `features`."""
 
@@ -54,6 +57,7 @@ WINDOW: Final = (2.0, 4.0, 1.0)
 WINDOW_ASKED: Final = 3.0
 MIX: Final = (0.3, 0.4, 0.2, 0.1)  # of the text, its window, those around and all texts, in the language they speak
 SHORT: Final = 6  # terms: a shorter text is no surer of its words
+WORK_SHARE: Final = 0.5  # of the candidates beside tools or code, from which on a question is about work
 PAUSE_US: Final = 4 * 3_600 * 1_000_000
 DAY_US: Final = 86_400 * 1_000_000
 EARLY: Final = 1.5  # what was written before a time is further from it than what was written after

@@ -57,8 +57,8 @@ def score(
         rows, total = _candidates(texts.count, found, question.sentence, most)
     if question.spans and most is not None:
         rows = sorted({*rows, *_dated(texts, question, found, rows, most)})
-    values = _features(texts, question, found, rows)
-    known = weights(version)
+    values, work = _features(texts, question, found, rows)
+    known = weights(version, question.sentence and work)
     values = {row: {name: one for name, one in value.items() if name in known} for row, value in values.items()}
     sums = {row: round(sum(known[name] * one for name, one in value.items()), DIGITS) for row, value in values.items()}
     order = sorted(rows, key=lambda row: (-sums[row], row))[:limit]
@@ -124,20 +124,24 @@ def _candidates(count: int, found: Sequence[FoundNeedle], sentence: bool, most: 
 
 def _features(
     texts: Any, question: Question, found: Sequence[FoundNeedle], rows: Sequence[int]
-) -> dict[int, dict[str, float]]:
-    """The features of rows, by row and name."""
+) -> tuple[dict[int, dict[str, float]], bool]:
+    """The features of rows, by row and name; whether most of them stand beside what a tool wrote, or code."""
     every = texts.columns(range(texts.count))
     speakers, tools = (set(named(texts.names(kind), question)) for kind in ("speaker", "tool"))
     mean = max(texts.words / texts.count, 1.0)
     values = {}
-    for row in rows:
+    work = 0
+    for row, place in zip(rows, texts.places(rows), strict=True):
         same = sitting(every, row)
+        work += any(every.role[at] == Role.TOOL or every.traits[at] & Trait.CODE for at in same.values())
         values[row] = {
             **_of_words(texts, found, every, row, same, mean),
             **_of_turn(question, every, row, same, mean),
             "speaker": float(every.speaker[row] in speakers),
             "tool": float(every.tool[row] in tools),
-            "agent": float(any(every.role[place] == Role.TOOL for place in same.values())),
+            "agent": float(any(every.role[at] == Role.TOOL for at in same.values())),
+            "call": float(every.role[row] == Role.ASSISTANT and every.tool[row] > 0),
+            "end_asked": place * question.wants.end,
         }
     for name in ("own", "near", "language"):
         greatest = max((value[name] for value in values.values()), default=0.0)
@@ -145,7 +149,7 @@ def _features(
             value[f"{name}_best"] = value[name] / greatest if greatest > 0 else value[name]
     for value in values.values():
         value.update({f"{name}_agent": value["agent"] * value[name] for name in ("own", "own_best", "near")})
-    return values
+    return values, len(rows) > 0 and work / len(rows) >= m.WORK_SHARE
 
 
 def sitting(every: Any, row: int) -> dict[int, int]:
@@ -223,6 +227,7 @@ def _of_turn(question: Question, every: Any, row: int, same: dict[int, int], mea
         "user": float(role == Role.USER),
         "assistant": float(role == Role.ASSISTANT),
         "result": float(role == Role.TOOL),
+        "user_asked": float(role == Role.USER) * wants.user,
     }
 
 

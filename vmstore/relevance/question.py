@@ -68,6 +68,8 @@ class Wants(NamedTuple):
     name: bool
     title: bool
     error: bool
+    user: bool
+    end: bool
 
 
 class Question(NamedTuple):
@@ -175,5 +177,9 @@ _WANTS = tuple(
         r"\b(?:books?|movies?|films?|songs?|games?|series|album|titles?|called|named|quotes?|posters?|signs?|says?)\b",
         r"\b(?:errors?|exceptions?|fail(?:s|ed|ure|ing)?|crash\w*|broken?|bug|warnings?|traceback)\b"
         r"|\w(?:error|exception)\b",
+        r"\b(?:user|customer|client|reporter|person|human)s?\b|\b(?:did|do|does|have|had) (?:i|he|she|they)\b"
+        r"|\b(?:i|he|she|they) (?:ask|said|say|want|told|tell|complain|suggest|mention|decid|insist|object|request"
+        r"|prefer|worr|notic)\w*",
+        r"\b(?:last|final|finally|end|ended|latest|now|finished|done|remain\w*|left)\b",
     )
 )

@@ -1,11 +1,11 @@
-"""The score of texts for a question: a weighted sum of their features, `score@3` or an older one, by numpy."""
+"""The score of texts for a question: a weighted sum of their features, `score@4` or an older one, by numpy."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from vmstore.relevance.candidates import Floats, Found, Rows, candidates
-from vmstore.relevance.features import features, lookup
+from vmstore.relevance.features import around, at_work, features, lookup
 from vmstore.relevance.measures import DATED_US, FEATURES
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Question, question_of, spoken_names, words_of
@@ -31,8 +31,9 @@ def score(
     if not texts.count or not question.needles:
         return Ranked([], 0)
     found, rows, total = chosen(texts, question, most_candidates(limit))
-    values = features(texts, question, found, rows)
-    known = weights(version)
+    near = around(texts, rows)
+    values = features(texts, question, found, near)
+    known = weights(version, question.sentence and at_work(near))
     weight = np.array([known.get(name, 0.0) for name in FEATURES])
     sums = np.round(values @ weight, DIGITS)
     order = np.lexsort((rows, -sums))[:limit].tolist()
@@ -45,10 +46,11 @@ def score(
     return Ranked([ScoredRow(*one) for one in scored_rows], total, version, words)
 
 
-def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Floats, int]:
-    """The candidates for a question with their features, and how many texts have an asked word."""
-    found, rows, total = chosen(texts, question, most)
-    return rows, features(texts, question, found, rows), total
+def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Floats, bool]:
+    """The candidates for a question with their features, and whether they are weighed as work with tools or code."""
+    found, rows, _ = chosen(texts, question, most)
+    near = around(texts, rows)
+    return rows, features(texts, question, found, near), question.sentence and at_work(near)
 
 
 def chosen(texts: Texts, question: Question, most: int | None) -> tuple[list[Found], Rows, int]:

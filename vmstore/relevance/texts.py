@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int32]
     Longs = NDArray[np.int64]
+    Floats = NDArray[np.float64]
 
 
 class TextColumns(NamedTuple):
@@ -75,6 +76,10 @@ class Texts(Protocol):
 
     def columns(self, rows: Numbers | Longs, wanted: Container[str] = COLUMNS) -> TextColumns:
         """What is known of the rows beside their words; a column that is not wanted may be of zeros."""
+        ...
+
+    def places(self, rows: Numbers | Longs) -> Floats:
+        """How far on each row stands in its lane, from 0 for the first to 1 for the last."""
         ...
 
     def names(self, kind: str) -> list[str]:

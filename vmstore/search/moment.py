@@ -273,6 +273,12 @@ class MomentTexts:
         places = list(zip(session.tolist(), position.tolist(), strict=True))
         return self._read(places)
 
+    def places(self, rows: Array) -> NDArray[np.float64]:
+        """How far on each row stands in its lane, from 0 for the first to 1 for the last."""
+        lanes = self.lanes(rows)
+        first, end = self._lanes[lanes], self._lanes[lanes + 1]
+        return np.asarray((rows - first) / np.maximum(end - first - 1, 1), np.float64)
+
     def lanes(self, rows: Array) -> NDArray[np.int64]:
         """Which of the lanes each row stands in, by number."""
         return np.searchsorted(self._lanes, rows, "right") - 1

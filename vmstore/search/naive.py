@@ -129,6 +129,12 @@ class NaiveTexts:
         """The texts themselves."""
         return [self.rows[number].text for number in rows]
 
+    def places(self, rows: Sequence[int]) -> list[float]:
+        """How far on each row stands in its lane, from 0 for the first to 1 for the last."""
+        lanes = [row.lane for row in self.rows]
+        first, many = {lane: lanes.index(lane) for lane in set(lanes)}, Counter(lanes)
+        return [(row - first[lanes[row]]) / max(many[lanes[row]] - 1, 1) for row in rows]
+
     def lanes(self, rows: Sequence[int]) -> list[int]:
         """Which of the lanes each row stands in, by number."""
         return [self.rows[number].lane for number in rows]

@@ -2,7 +2,8 @@
 
 A line is a JSON object with `file` under `../shared/data`, `question` and `evidence`, a list of what has to be found:
 `ordinal`, the number of the line in the file from 0 on (of a SWE-agent run, the index in its history), `quote`, words
-of it, and `also_at`, other places that hold the same words.
+of it, and `also_at`, other places that hold the same words. Or it has `session` and `pages`, its pages of which each
+alone answers.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ class FileRecall(NamedTuple):
 def coding_file(path: Path, folder: Path = DATA) -> list[tuple[Yardstick, list[FileRecall]]]:
     """Each session with what is asked of it; ValueError where evidence is in no text of it."""
     asked: dict[str, list[dict[str, Any]]] = {}
-    for line in path.read_text("utf-8").splitlines():
-        one = json.loads(line)
-        asked.setdefault(one["file"], []).append(one)
-    found = []
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for one in lines:
+        if "pages" not in one:
+            asked.setdefault(one["file"], []).append(one)
+    found = coding_pages([one for one in lines if "pages" in one], folder)
     for file, questions in asked.items():
         store = vmstore.memory_store()
         store.import_file(folder / file)
@@ -50,6 +52,25 @@ def coding_file(path: Path, folder: Path = DATA) -> list[tuple[Yardstick, list[F
         messages = _messages(folder / file)
         recalls = [_recall(one, pages, messages) for one in questions]
         found.append((Yardstick(file, texts, []), recalls))
+    return found
+
+
+def coding_pages(questions: Sequence[dict[str, Any]], folder: Path = DATA) -> list[tuple[Yardstick, list[FileRecall]]]:
+    """Each session with what is asked of it, where a question names the pages of which each alone answers."""
+    stores: dict[str, vmstore.Store] = {}
+    asked: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in questions:
+        asked.setdefault((one["file"], one["session"]), []).append(one)
+    found = []
+    for (file, name), some in asked.items():
+        if file not in stores:
+            stores[file] = vmstore.memory_store()
+            stores[file].import_file(folder / file)
+        session = stores[file].session(name)
+        texts = stores[file]._ns.texts([(session._lane(), session.info().position)])
+        rows = {f"p{page}": row for row, page in enumerate(texts.columns(np.arange(texts.count)).page.tolist())}
+        groups = [(one["question"], frozenset(rows[page] for page in one["pages"])) for one in some]
+        found.append((Yardstick(name, texts, []), [FileRecall(asks, (rows,), (rows,)) for asks, rows in groups]))
     return found
 
 
