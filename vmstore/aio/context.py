@@ -12,7 +12,7 @@ from vmstore.store.reads import context as sync_context
 
 @described_by(sync_context.Context)
 class Context:
-    """What the model saw at one call. What was read already is at hand; the rest is awaited, `pages` too."""
+    """The context of one call. Parts read already are in memory; the rest is awaited, `pages` too."""
 
     def __init__(self, context: sync_context.Context, worker: Worker) -> None:
         self._context = context

@@ -63,7 +63,7 @@ class Streamed:
 
     @property
     def ran(self) -> RunResult:
-        """How the run ended."""
+        """The result of the run."""
         return ended(self._ended[0] if self._ended else None)
 
 
@@ -141,7 +141,7 @@ class _Hearing:
         self.answer = Answer(self._parts.list, streamed=True)
 
     def broken(self, error: BaseException) -> Answer:
-        """What there is of it where it raised."""
+        """The answer so far of a call that raised."""
         return Answer(self._parts.list, streamed=True, error=error)
 
 
@@ -191,7 +191,7 @@ async def _call(own: Tools, call: ToolCall) -> Any:
 
 
 async def _awaited(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function gives, called here where that does not hold up other tasks."""
+    """The result of a function, called here where it does not block other tasks."""
     of = function.func if isinstance(function, partial) else function
     by = of if inspect.isroutine(of) else type(of).__call__
     if inspect.iscoroutinefunction(by) or inspect.isasyncgenfunction(by):

@@ -70,7 +70,7 @@ class Session(Aliased):
         return Debug(self._session.debug, self._worker)
 
     async def _prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
-        """What `prove` was, for one release."""
+        """The former `prove`, for one release."""
         return await self._worker.do(partial(self._session._prove, page, call=call, seal=seal))
 
     async def info(self) -> SessionInfo:

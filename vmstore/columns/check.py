@@ -23,7 +23,7 @@ Problem = tuple[str, str]
 
 
 def problems(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[str, int]]) -> Iterator[Problem]:
-    """What is wrong with the segments there are, while the views stand still at an ordinal.
+    """Faults of the segments, while the views stay at an ordinal.
 
     `sessions` are all of them by key, with name and last position.
     """
@@ -43,7 +43,7 @@ def problems(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[str, in
 
 
 def _wrong(shelf: Segments, segment: SegmentFolder) -> str | None:
-    """What is wrong with a segment, if anything."""
+    """The fault of a segment, if any."""
     try:
         seal = shelf.checked(segment)
         cut = SegmentWriter(shelf.log, shelf.projection.db, segment.after)
@@ -76,7 +76,7 @@ def _first_difference(name: str, column: str, have: Columns, right: Columns, row
 
 
 def _disagreements(shelf: Segments, ordinal: int, sessions: Mapping[int, tuple[str, int]]) -> Iterator[Problem]:
-    """Where the page table of the columns is another than that of the views."""
+    """Differences between the page tables of the columns and of the views."""
     names = {key: name for key, (name, _) in sessions.items()}
     lanes = {key: Branch(shelf.projection.db, key) for key in sessions}
     asked = {key: lane.upto(sessions[key][1]) for key, lane in lanes.items()}

@@ -84,7 +84,7 @@ def _read(shelf: Segments, rows: ColumnRows, name: str, columns: Sequence[str]) 
 
 
 class _Lanes:
-    """Where each lane's pages stand in one long array: a page at its lane's base and its position."""
+    """Offsets of lanes in one long array: a page is at its lane's base plus its position."""
 
     def __init__(self, asked: Asked, key_max: int) -> None:
         self.keys = np.fromiter(asked, np.int64, len(asked))

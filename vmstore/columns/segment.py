@@ -27,7 +27,7 @@ _NAME = re.compile(rf"{SCHEMA}-(\d+)-(\d+)-([0-9a-f]{{16}})")
 
 
 class SegmentSeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a segment holds: commits after an ordinal up to another, tied to the chain and to its bytes."""
+    """The seal of a segment: the range of its commits, tied to the chain and to its bytes."""
 
     tables: str
     after: int

@@ -88,7 +88,7 @@ class SegmentWriter:
         self.mutations = len(self._kinds)
 
     def _before(self, commit: Commit, first: AnyMutation) -> Moment:
-        """What is in force before a commit: as this cut left it, or as the views say."""
+        """The moment before a commit: from this writer, or from the views."""
         standing = self._standing.get(commit.session)
         if standing is not None:
             return standing
@@ -155,7 +155,7 @@ class SegmentWriter:
         return {column: values[rows] for column, values in found.items()}
 
     def _places(self) -> Columns:
-        """Where each mutation stands."""
+        """The place of each mutation."""
         commits, moments = _rows(self._commits, 6), _rows(self._moments, 3)
         rows = len(self._kinds)
         ordinal, session, first, count, at, logged_at = commits.T

@@ -108,7 +108,7 @@ class Segments:
     # ---- holding all of the log
 
     def reading(self, ordinal: int, read: Callable[[ColumnRows], T]) -> T:
-        """What `read` makes of all that is held up to an ordinal that the views have reached."""
+        """Runs `read` on all segments up to an ordinal that the views have reached."""
         try:
             return read(self.held(ordinal))
         except duckdb.Error:
@@ -139,7 +139,7 @@ class Segments:
         return self.segments()
 
     def _ahead(self, end: int, ordinal: int, *, mutations_max: int | None = None) -> SegmentWriter | None:
-        """What segments up to `end` do not hold of the log up to an ordinal, or as much of it; None where they do."""
+        """A writer for the part of the log that segments up to `end` lack, limited in size; None where there is none."""
         if 0 < end >= ordinal:
             return None
         if self._tail is None or self._tail.after != end:

@@ -9,7 +9,7 @@ CHUNKS_MAX = 512  # of one text: 80,000 tokens; what stands further down is foun
 
 
 def chunks(text: str) -> list[tuple[int, int]]:
-    """Where each chunk of a text begins and ends; none of a text of blanks.
+    """Start and end of each chunk of a text; none for a blank text.
 
     A chunk ends behind a blank where one stands in its last fifth, at a line's end rather than at a word's.
     """

@@ -1,4 +1,4 @@
-"""What an embedder is, and how one is asked: whatever it does, vectors of the right form come back or an EmbedderError.
+"""Embedders and the one way to ask them: the result is vectors of the right form or an EmbedderError.
 
 An embedder is handed in, as a clock is. vmstore asks it about texts that are masked already, takes its answer into
 the log, and never asks it about the same content twice; a replay and a rebuild ask nobody.
@@ -31,7 +31,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Which model it is."""
+        """The name of the model."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class FunctionEmbedder(msgspec.Struct, frozen=True):
     dimension: int | None = None
 
     def embed(self, texts: list[str]) -> Sequence[Vector]:
-        """What the function answers."""
+        """The vectors the function returns."""
         return self.function(texts)
 
 

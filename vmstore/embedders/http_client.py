@@ -24,7 +24,7 @@ SAID_CHARS_MAX = 200
 
 
 class HttpReply(NamedTuple):
-    """What a server answered: status, body, and how long it asks to be left alone."""
+    """A server's reply: status, body, and the pause it asks for."""
 
     status: int
     body: bytes
@@ -67,7 +67,7 @@ class HttpClient:
             connection.close()
 
     def asked(self, body: bytes) -> bytes:
-        """What the server answers with 200; raises where it does not."""
+        """The body of the server's 200 reply; raises for any other."""
         reply = self._asked(body)
         if reply.status != 200:
             raise self._failure(
@@ -123,7 +123,7 @@ class HttpClient:
         return reply
 
     def _said(self, body: bytes) -> str:
-        """What a server says of a failure, without the key, should it repeat that."""
+        """The server's description of a failure, with the key removed should it repeat that."""
         said = " ".join(body[: 4 * SAID_CHARS_MAX].decode("utf-8", "replace").split())
         return (said.replace(self._secret, "…") if self._secret else said)[:SAID_CHARS_MAX]
 

@@ -1,4 +1,4 @@
-"""Which mutation names which cell: the log read from its start, each cell found where it lies."""
+"""Which mutations name which cells, found by reading the log from its start."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CellUseReader:
         self._commits: dict[int, list[tuple[int, int, int]]] = {}  # first, cell, cells
 
     def lane(self, session: int) -> Branch:
-        """What a session sees."""
+        """The branch of a session."""
         if session not in self._lanes:
             self._lanes[session] = Branch(self._db, session)
         return self._lanes[session]

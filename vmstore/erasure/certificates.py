@@ -41,7 +41,7 @@ class ErasedCell(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 class SessionErasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one session lost: its uid, where it records that, and the cells."""
+    """The erasure in one session: its uid, the position that records it, and the cells."""
 
     session: str
     position: int
@@ -49,7 +49,7 @@ class SessionErasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was erased of a namespace by one request; `at` is microseconds since 1970, `size` in bytes."""
+    """The certificate of one erasure in a namespace; `at` is microseconds since 1970, `size` in bytes."""
 
     kind: str
     namespace: str
@@ -66,7 +66,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def signing(self) -> bytes:
-        """What a signature is over: the certificate without it."""
+        """The bytes that are signed: the certificate without its signature."""
         return b"vmstore erasure\0" + msgspec.json.encode(msgspec.structs.replace(self, signature=None))
 
 
@@ -77,13 +77,13 @@ def signed(certificate: Certificate, key: SigningKey) -> Certificate:
 
 
 def folder_of(namespace: Path) -> Path:
-    """Where the certificates of the namespace in a folder lie: beside its store."""
+    """The folder for certificates of a namespace: beside its store."""
     store = namespace.absolute().parent
     return beside(store)
 
 
 def beside(store: Path) -> Path:
-    """Where the certificates of a store lie."""
+    """The folder for certificates of a store."""
     return store.with_name(store.name + ERASURES)
 
 
@@ -138,7 +138,7 @@ def _holds(certificate: Certificate) -> bool:
 
 
 def uid_of(log: Log) -> str:
-    """What names the namespace of a log for good, in hex."""
+    """The permanent id of a log's namespace, in hex."""
     first: Any = decode(log.tail(0, 1)[0].body)[0]
     assert isinstance(first, Open), "a log begins with a session"
     return namespace_uid(first.uid).hex()

@@ -54,7 +54,7 @@ HELD = (Holder.HAND, Holder.SYSTEM, Holder.TOOLS, Holder.PLAN)
 
 
 def vacated(ns: Namespace, gone: Callable[[Owned], bool]) -> dict[int, list[Unpin | Evict]]:
-    """Of each session that manages its memory, the pages that leave: a pin yields, as nothing is left to hold."""
+    """For each live session, the mutations that remove erased pages from its prompt; pins do not protect them."""
     found: dict[int, list[Unpin | Evict]] = {}
     for session in sorted(key for (key,) in ns.views.execute("SELECT DISTINCT session FROM choices")):
         lane = Branch(ns.views, session)
@@ -95,7 +95,7 @@ class Erasable(Protocol):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """Whose contents are to go: of one page, of a session, of a user, or of the pages a condition selects."""
+    """The subject of an erasure: a page, a session, a user, or the pages a condition selects."""
 
     page: str | None = None
     session: str | None = None
@@ -107,7 +107,7 @@ class Subject(msgspec.Struct, frozen=True):
 def plan_erasure(
     store: Erasable, *, derived: bool = False, copies: bool = False, listing: bool = True, **subject: str | None
 ) -> ErasurePlan:
-    """What `erase` would take, and what it would leave; nothing is written."""
+    """The plan of `erase`: what would go and what would stay; nothing is written."""
     ns = store._ns
     with ns.asking():
         return Planner(ns.log, ns.views, wanted(store, Subject(**subject), derived, copies), listing=listing).plan()
@@ -317,7 +317,7 @@ def _cells(ns: Namespace, numbers: list[int]) -> Iterable[tuple[int, Any]]:
 
 
 def _certified(ns: Namespace, after: int) -> list[SessionErasure]:
-    """What the erasures after an ordinal name, cell by cell."""
+    """The cells named by the erasures after an ordinal."""
     found = []
     for session, position, erase in erasures_after(ns.log, after):
         uid: Any = ns.views.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get

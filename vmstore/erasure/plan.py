@@ -1,4 +1,4 @@
-"""What an erasure takes: cells of pages, sessions and users, and what else hangs on them. Nothing is written here."""
+"""Plans an erasure: cells of pages, sessions and users, and what depends on them. Writes nothing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _ANSWERS = "SELECT session, page FROM pages WHERE type = ?"
 
 
 class ErasureRequest(msgspec.Struct, frozen=True):
-    """What is to be erased: pages by their makers, whole sessions, and what else may be taken with them.
+    """The request: pages by their makers, whole sessions, and the options that widen it.
 
     With `user`, also what the namespace's own session says of them.
     """
@@ -86,7 +86,7 @@ class Planner:
         self._of: dict[int, Owned | None] = {}
 
     def plan(self) -> ErasurePlan:
-        """What goes, what would need a flag, and what is beyond reach."""
+        """The plan: what goes, what would need a flag, and what is beyond reach."""
         self._pages(dict.fromkeys(self.wanted.pages, "named"))
         self._families()
         self._find()
@@ -313,7 +313,7 @@ class Planner:
     # ---- the plan
 
     def erases(self, reason: int) -> dict[int, Erase]:
-        """What each session is to record."""
+        """The mutations that record the erasure in each session."""
         by: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for cell in self.taken.values():
             if cell.session not in self.wanted.sessions:

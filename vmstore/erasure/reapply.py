@@ -35,7 +35,7 @@ Places = dict[tuple[int, int], int]
 
 
 class ReapplyPlan:
-    """What certificates would erase in a restored store, and what else of it takes effect."""
+    """The erasures that certificates require of a restored store, and other effects of it."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class ReapplyPlan:
 
 
 def _unsigned(cells: int, namespace: str, certificates: int, keyless: bool) -> str:
-    """What certificates that nobody vouches for would do."""
+    """Describes the effect of certificates that no trusted key signed."""
     whose = "that no key signed which was named" if keyless else "that the named key did not sign"
     return (
         f"{cells:,} {'cell' if cells == 1 else 'cells'} of namespace {namespace} would be erased by "
@@ -88,7 +88,7 @@ def _unsigned(cells: int, namespace: str, certificates: int, keyless: bool) -> s
 
 
 def _stated(ns: Namespace) -> Iterator[str]:
-    """What a namespace states for itself: its grants, its rules, and whose word lifts redaction."""
+    """Statements of a namespace about itself: grants, retention rules, and approvals."""
     granted, rules = ActiveGrants(), dict[str, bool]()
     for entry in system_session.entries(ns):
         granted.apply(entry.position, entry.at, entry.mutation, entry.text)

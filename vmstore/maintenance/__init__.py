@@ -1,1 +1,1 @@
-"""What keeps a store in order: verify, doctor, backup, archive, upgrade."""
+"""Maintenance of a store: verify, doctor, backup, archive, upgrade."""

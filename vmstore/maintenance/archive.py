@@ -38,7 +38,7 @@ GRACE_S = 3600.0
 
 
 class Archivable(Protocol):
-    """What of a store is archived."""
+    """The part of a store that archiving needs."""
 
     _ns: Namespace
 
@@ -171,7 +171,7 @@ def _key(ns: Namespace, name: str) -> int:
 
 
 def _open(ns: Namespace, key: int, since: int) -> str | None:
-    """Why a session does not rest; None where it does."""
+    """The reason why a session cannot be archived yet; None where it can."""
     if key in ns.live:
         return "manages its memory through this very handle"
     logged: Any = ns.views.execute("SELECT max(logged_at) FROM commits WHERE session = ?", (key,)).get

@@ -187,7 +187,7 @@ def _ledger(target: Path, folder: str | os.PathLike[str] | None) -> Iterator[Cer
 
 
 def _listing(path: Path) -> _Listing:
-    """What a backup says it holds; StoreError where it is none."""
+    """Reads the listing of a backup; StoreError where there is none."""
     try:
         listing = msgspec.json.decode(read_within(path / LIST, link=False), type=_Listing)
     except OSError as error:

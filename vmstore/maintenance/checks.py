@@ -48,7 +48,7 @@ BACKUP = "keep a copy, stop writing, and put back a backup"
 
 
 def mended(error: str, store: Path) -> str:
-    """What to do about a log that cannot be opened."""
+    """The remedy for a log that cannot be opened."""
     if "vmstore upgrade" in error:
         return f"vmstore upgrade {store}"
     _, taken, command = error.partition(schema.TAKEN_OUT)
@@ -103,12 +103,12 @@ class RepeatedCommits(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What is wrong."""
+        """A description of the fault."""
         reason = f"from here to its end the log says once more what commit {self.before} says, so its chain is broken"
         return f"{reason}: an earlier version let a batch be committed twice by hand; nothing else is damaged"
 
     def remedy(self, file: Path, store: Path) -> str:
-        """What takes them out."""
+        """The command that removes the repeated commits."""
         commits, frames = (
             f"DELETE FROM {table} WHERE {key} >= {number}"
             for table, key, number in (("commits", "ordinal", self.ordinal), ("frames", "first", self.cell))
@@ -117,7 +117,7 @@ class RepeatedCommits(NamedTuple):
 
 
 def _again(log: SqliteLog) -> RepeatedCommits | None:
-    """Where a log only repeats itself from, to its end; None where it says anything else there."""
+    """The repeated commits at the end of a log; None where its end says anything new."""
     last: dict[int, Commit] = {}
     begins: tuple[Commit, Commit] | None = None
     try:
@@ -313,7 +313,7 @@ def extras(folder: Path, versions: Mapping[str, str | None]) -> Iterator[Symptom
 
 
 def leftovers(store: Path, now: int) -> Iterator[Symptom]:
-    """What killed makers, backups and upgrades left half done, and old logs that an upgrade kept."""
+    """Remains of killed creations, backups and upgrades, and old logs that an upgrade kept."""
     halves = [*store.parent.glob(f".{store.name}.*.new"), *store.parent.glob(f".{store.name}.*.part")]
     halves += [*store.glob(".*.new"), *store.glob("*/log.sqlite.new*")]
     halves += Path(tempfile.gettempdir()).glob(f".{store.name}.*.new")  # of a rehearsal that found no room elsewhere

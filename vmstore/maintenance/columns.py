@@ -1,4 +1,4 @@
-"""What the store offers of its column segments. numpy and duckdb come with the extra `columns`."""
+"""Column segments of a store. numpy and duckdb come with the extra `columns`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class ColumnStore(after_fork.Owner):
         return {name: (key, end, origin == Origin.FORK) for name, key, end, origin in rows}
 
     def _upto(self, key: int, end: int, forked: bool, position: int | None) -> list[BranchRange]:
-        """What a session sees up to a position, or its end."""
+        """The ranges a session sees up to a position, or its end."""
         if position is None and not forked:  # nothing to look up, and most are so
             return [BranchRange(key, 0, end)]
         lane = Branch(self._ns.views, key)
@@ -177,7 +177,7 @@ class ColumnStore(after_fork.Owner):
             return found[-1].upto if found else 0
 
     def problems(self) -> list[tuple[str, str]]:
-        """What is wrong with the segments that are there: where, and what."""
+        """Faults of the segments: place and description."""
         if not self.usable:
             return []
         from vmstore.columns.check import problems

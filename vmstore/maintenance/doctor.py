@@ -46,7 +46,7 @@ def doctor(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Health:
-    """How a store is, or one namespace of it, and what to do about each thing that is not as it should be.
+    """Checks a store, or one namespace of it, and names a remedy for each fault.
 
     The structure of the log, its chain and its seals are checked; with `full` all that `verify`
     checks. `key` is the store key of an encrypted store. Raises StoreError where there is no store.
@@ -132,7 +132,7 @@ def _opened(file: Path, vault: FrameEncryption | None) -> Iterator[SqliteLog]:
 
 
 def holders(folder: Path) -> Iterator[LockedFile]:
-    """Who has files of a namespace locked, as the system tells it."""
+    """Locked files of a namespace and their holders, as the system reports them."""
     lines = LOCKS.read_text().splitlines()
     names = {file.stat().st_ino: file.name for file in folder.iterdir() if file.name.endswith((".lock", "-shm"))}
     seen = set()

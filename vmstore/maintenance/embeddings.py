@@ -57,7 +57,7 @@ class EmbeddedText(NamedTuple):
 
 
 class EmbeddingAnswer(NamedTuple):
-    """What came back about a content: where its chunks are, and their vectors as they are kept."""
+    """The embedding of a content: the places of its chunks, and their encoded vectors."""
 
     content: UnembeddedContent
     places: list[tuple[int, int]]
@@ -307,7 +307,7 @@ def embedded(store: SessionKeys) -> list[EmbeddedShare]:
 
 
 def masked(text: str, places: Sequence[tuple[int, int]]) -> list[str]:
-    """What an embedder is asked about each chunk: no secret, whatever the session does with those."""
+    """The text of each chunk for an embedder, with secrets masked whatever the session's policy."""
     secrets = spans(text)
     found = []
     for begins, ends in places:
@@ -342,7 +342,7 @@ def unembedded(db: apsw.Connection, session: int, model: str, inherited: bool = 
 
 
 def _kinds(lane: Branch, pages: Sequence[int]) -> dict[int, bool]:
-    """Which pages hold what is embedded."""
+    """The pages whose content is embedded."""
     rows = lane.rows(_KINDS, pages)
     return {page: modality in EMBEDDED and kind not in LEFT_OUT for page, modality, kind in rows}
 

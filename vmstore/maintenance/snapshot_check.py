@@ -1,4 +1,4 @@
-"""What live sessions were folded into, as it is kept, held against a fold of the log."""
+"""Checks snapshots of live sessions against a fold of the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the bytes of a namespace are."""
+"""Disk usage of a namespace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vmstore.views.projection import Progress
 
 
 def info(ns: Namespace) -> Info:
-    """What a namespace holds and how large its parts are."""
+    """Counts of a namespace's contents and the sizes of its parts."""
     with ns.asking():
         sessions, commits, mutations, pages = ns.views.execute(
             "SELECT coalesce(sum(hidden = 0), 0), coalesce(sum(commits), 0), coalesce(sum(mutations), 0),"

@@ -28,7 +28,7 @@ def vector_coverage(db: apsw.Connection) -> VectorCoverage | None:
 
 
 def _why(model: str, lacking: int, texts: int, others: dict[str, int]) -> str | None:
-    """Why texts are to be embedded; None where too few lack a vector."""
+    """The reason to embed texts; None where too few lack a vector."""
     if not lacking or (lacking < REEMBED_TEXTS and lacking < REEMBED_SHARE * texts):
         return None
     lacks = f"{lacking:,} of {texts:,} texts have no vector of {model}"

@@ -52,7 +52,7 @@ def verdict_on(
 
 
 def _archives(ns: Namespace, found: Sequence[Finding]) -> list[Finding]:
-    """What is wrong with archives beyond what reading the log's cells found: a commit in one, a file never asked."""
+    """Faults of archives that reading the log's cells did not find: a commit in one, a file never read."""
     if not isinstance(ns.log, SqliteLog):
         return []
     named = " ".join(finding.what for finding in found if finding.kind == ARCHIVE)

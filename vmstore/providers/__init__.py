@@ -86,7 +86,7 @@ def give_message(skeleton: bytes, contents: Sequence[bytes] | dict[int, bytes]) 
 
 
 def take_reply(shape: Shape, response: Any) -> ReplyDraft:
-    """What came back for a request: a response, the parts of a stream, an exception, or nothing.
+    """Parses the outcome of a request: a response, the parts of a stream, an exception, or nothing.
 
     A stream is a list; one that broke may end with the exception that broke it. `shape` counts
     only where the response itself does not tell.

@@ -25,7 +25,7 @@ Given = tuple[Any, Sequence[bytes]]
 
 
 class MessagePlace(NamedTuple):
-    """Where a message of a reply stands in its body, and where in the message that is."""
+    """The place of a reply's message in its body, and the part of the message that holds it."""
 
     path: Path
     inner: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _mark(value: Any, n: int, draft: Draft, place: MessagePlace, shape: Shape) -> dict[str, Any] | None:
-    """What stands for a message of a reply; None where only its own JSON says it."""
+    """A marker for a message of a reply; None where only its own JSON will do."""
     if shape in (Shape.RESPONSES, Shape.ANTHROPIC):  # whose messages are taken as they stand
         return {MESSAGE: [n, *place.inner]}
     taken = take_content(value) if shape is Shape.GEMINI else take_turn(value)

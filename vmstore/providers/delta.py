@@ -1,4 +1,4 @@
-"""What one part of a stream adds to the words of an answer, whichever provider streams it."""
+"""The text that one part of a stream adds to an answer, for any provider."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def take_content(content: Any, slot: Slot = Slot.MESSAGES) -> Draft:
 
 
 def take_part(holes: Holes, part: Any) -> Any:
-    """What a part leaves behind in the skeleton; its signature and flags stay there."""
+    """The skeleton of a part; its signature and flags stay there."""
     if isinstance(part, str):
         return holes.text(part)
     if not isinstance(part, dict):

@@ -1,4 +1,4 @@
-"""What messages of all shapes share: their roles, the holes their parts leave, the closing draft."""
+"""Messages of all shapes: roles, the holes of their parts, the closing draft."""
 
 from __future__ import annotations
 

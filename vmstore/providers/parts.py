@@ -35,7 +35,7 @@ FAMILIES = {
 
 
 def take_part(holes: Holes, part: Any) -> Any:
-    """What a content part leaves behind in the skeleton, its content put into `holes`."""
+    """The skeleton of a content part, its content moved into `holes`."""
     if isinstance(part, str):
         return holes.text(part)
     if not isinstance(part, dict):
@@ -55,7 +55,7 @@ def take_part(holes: Holes, part: Any) -> Any:
 
 
 def take_output(holes: Holes, output: Any) -> Any:
-    """What a tool's output leaves behind: its text where it is one, else one JSON part."""
+    """The skeleton of a tool's output: its text where it is one, else one JSON part."""
     if isinstance(output, str):
         return holes.text(output)
     single = output[0] if isinstance(output, list) and len(output) == 1 else output

@@ -1,4 +1,4 @@
-"""What replies of all shapes share: how a call ended, what it used."""
+"""Replies of all shapes: how a call ended, and its usage."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def failure(error: BaseException) -> ReplyDraft:
 
 
 def error_text(error: Any) -> str | None:
-    """What an error payload says, None where there is none."""
+    """The text of an error payload, None where there is none."""
     if not error:
         return None
     message = error.get("message") if isinstance(error, dict) else error

@@ -18,7 +18,7 @@ from vmstore.providers.message import NUL, json_bytes, name_of
 
 
 class Shape(WordEnum):
-    """Whose words a request is written in."""
+    """The provider's shape that a request is written in."""
 
     CHAT = 0
     RESPONSES = 1

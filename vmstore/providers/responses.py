@@ -48,7 +48,7 @@ def take_item(item: Any) -> Draft:
 
 
 def _reasoning(item: dict[str, Any]) -> Draft:
-    """What the model thought: its summary's texts, then the thoughts themselves where they are shown."""
+    """The model's thinking: the texts of its summary, then the thoughts themselves where they are shown."""
     holes, taken = Holes(), dict(item)
     for key in ("summary", "content"):
         if isinstance(texts := item.get(key), list):

@@ -21,14 +21,14 @@ ANTHROPIC_VERSION = "2023-06-01"
 
 
 class TokenCounts(NamedTuple):
-    """What a provider counted, None where it did not say."""
+    """Token counts of a provider, None where it states none."""
 
     tokens_in: int | None
     tokens_out: int | None
 
 
 class TextReply(NamedTuple):
-    """What a model answered, and the tokens its provider counted."""
+    """A model's answer, and its provider's token counts."""
 
     text: str
     usage: TokenCounts
@@ -128,7 +128,7 @@ def _reply(text: str | None, body: Any, counted: tuple[str, str], host: str) -> 
 
 
 def _at(value: Any, *path: str | int) -> Any:
-    """What stands in a JSON value at some place; None where there is no such place."""
+    """The value at a path in a JSON value; None where there is none."""
     for step in path:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and len(value) > step else None

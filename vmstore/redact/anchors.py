@@ -1,4 +1,4 @@
-"""Which of many literals can stand in a text: decided by its words, so that hundreds of rules cost little.
+"""Selects the literals that can occur in a text by its words, so that hundreds of rules cost little.
 
 A text is taken apart once. Most of its words are in no literal, which is remembered of short ones; only the literals
 that a word of the text is in are looked for. Keys of vendors are looked for in long words alone.
@@ -91,7 +91,7 @@ class Anchors:
 
 
 class KeyPrefixes:
-    """How keys begin, in the letters that are published; some may also stand right behind a letter."""
+    """Published prefixes of keys; some may also follow a letter directly."""
 
     def __init__(self, literals: Iterable[str], anywhere: Iterable[str]) -> None:
         self._anywhere = tuple((literal, literal.encode()) for literal in anywhere)

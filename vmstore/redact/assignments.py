@@ -99,7 +99,7 @@ _NOT_BEFORE = ("${", "{{", "%{", "$")
 
 
 class NameHint(NamedTuple):
-    """What a name says of its value: its kind, and whether a value needs not look random to be one."""
+    """The hint of a name about its value: a kind, and whether the value may look ordinary."""
 
     kind: SecretKind
     sure: bool = True
@@ -107,7 +107,7 @@ class NameHint(NamedTuple):
 
 @lru_cache(4096)
 def called(name: str) -> NameHint | None:
-    """What a name says of its value; None where it says nothing."""
+    """The hint of a name about its value; None where it gives none."""
     parts = [part.lower() for part in _PARTS.findall(name)]
     while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in secret_words.NEUTRAL):
         parts.pop()
@@ -270,7 +270,7 @@ def _whole_line(text: str, whole: re.Match[str], long: int) -> bool:
 
 
 def _shape(text: str, found: re.Match[str], start: int, name: str, sign: str) -> re.Pattern[str]:
-    """What a value without quotes is made of, by where it stands."""
+    """The pattern of an unquoted value, by its surroundings."""
     if sign == ">" or (found["pair"] or "").endswith(">"):
         return _ELEMENT
     if _settings(name, sign, found):
@@ -284,7 +284,7 @@ def _settings(name: str, sign: str, found: re.Match[str]) -> bool:
 
 
 def _quoted(text: str, quote: re.Match[str]) -> _Value | None:
-    """What stands in quotes; None where they are not closed and it is not taken for a key on several lines."""
+    """A quoted value; None where the quotes are not closed and it is no key on several lines."""
     mark, at = quote[1], quote.end()
     if len(mark) == 3 and mark[0] != "\\":
         close = text.find(mark, at, at + 4 * JUDGED_CHARS)
@@ -307,7 +307,7 @@ def _quoted(text: str, quote: re.Match[str]) -> _Value | None:
 
 
 def _to_the_end(text: str, value: _Value) -> int:
-    """Where a value ends that was taken for a secret."""
+    """The end of a value that was taken for a secret."""
     end = value.end
     if value.more is not None:
         found = value.more.match(text, value.start if value.more is not _LINES else end)
@@ -444,7 +444,7 @@ def _prose(value: str) -> bool:
 
 
 def named(key: str, value: str) -> SecretKind | None:
-    """What the value of a field is by the name of the field; None where it is nothing to hide."""
+    """The kind of a field's value by the field's name; None where it need not be hidden."""
     hint = called(key)
     head = value[:JUDGED_CHARS]
     if hint is None or len(value) < 3 or is_placeholder(head):
@@ -471,7 +471,7 @@ _DEFAULT_CHARS = 240  # before it, in which the name must stand
 
 
 def _default(text: ScannedText, place: int) -> SecretSpan | None:
-    """What a variable, an option or a parameter is unless somebody says otherwise, by the last name before it."""
+    """The value that a variable, an option or a parameter has by default, by the last name before it."""
     found = _DEFAULT.match(text.text, place)
     if found is None or is_placeholder(found["value"]) or not _strong(found["value"][:JUDGED_CHARS], 6):
         return None

@@ -1,4 +1,4 @@
-"""What would have been masked: counted as it goes by, each value once, and never kept."""
+"""A dry run of masking: counts each value once and keeps none."""
 
 from __future__ import annotations
 

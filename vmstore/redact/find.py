@@ -41,7 +41,7 @@ LOW: tuple[Literal | TextScan, ...] = (*BLOCKS, *NAMES, *HEADERS, *FORMS, MAIL, 
 
 
 class SearchRules(NamedTuple):
-    """What is looked for where one literal stands: at its places, and in the whole text."""
+    """Rules to apply where a literal occurs: at its places, and in the whole text."""
 
     literal: str
     at: tuple[Callable[[ScannedText, int], SecretSpan | None], ...]
@@ -89,7 +89,7 @@ def spans(text: str, kinds: Collection[SecretKind] = USUAL) -> list[SecretSpan]:
 
 
 def _places(where: str, literal: str, known: dict[str, list[int]]) -> list[int]:
-    """Where a literal stands; one that holds another is looked for where that one stands."""
+    """Places of a literal; one that contains another is searched at that one's places."""
     found = known.get(literal)
     if found is None:
         inner = _INNER.get(literal)
@@ -107,7 +107,7 @@ def _places(where: str, literal: str, known: dict[str, list[int]]) -> list[int]:
 
 
 def _at(both: ScannedText, rules: SearchRules, places: list[int]) -> list[SecretSpan]:
-    """What is found at the places of a literal."""
+    """Findings at the places of a literal."""
     found: list[SecretSpan] = []
     if places:
         for scan in rules.scans:

@@ -16,7 +16,7 @@ from vmstore.redact.span import Literal, ScannedText, SecretKind, SecretSpan, Te
 
 
 class ValueForm(NamedTuple):
-    """What stands in a text of one form: literals, in small letters, and a pattern with the `value`.
+    """A form of values in a text: literals, in small letters, and a pattern with the `value`.
 
     The pattern is tried where a literal stands, or `around` it.
     """
@@ -270,7 +270,7 @@ _CODES_LINE = re.compile(
 
 
 def _form(form: ValueForm, text: ScannedText, place: int) -> SecretSpan | None:
-    """What stands in a form, from one of its literals on."""
+    """The value of a form that begins with one of its literals."""
     if place and text.text[place - 1].isalnum() and text.text[place : place + 3].lower() == "pin":
         return None
     return _in_form(form, form.shape.match(text.text, place))
@@ -283,7 +283,7 @@ def _in_form(form: ValueForm, found: re.Match[str] | None) -> SecretSpan | None:
 
 
 def _near(form: ValueForm, literal: str, text: ScannedText) -> Iterator[SecretSpan]:
-    """What stands in a form around one of its literals."""
+    """Values of a form around one of its literals."""
     place, done = text.low.find(literal), 0
     while place >= 0:
         end = place + form.around
@@ -352,7 +352,7 @@ _UNIT = re.compile(
 
 
 def _said(text: ScannedText, place: int, end: int, password: bool) -> SecretSpan | None:
-    """What a sentence says a password or a key is: behind a colon or an `is`, or right behind the word."""
+    """The password or key that a sentence states: behind a colon or an `is`, or right behind the word."""
     password = password or _WIFI.search(text.low, max(place - 12, 0), place) is not None
     if place and (
         text.text[place - 1] in "_$/.<{" or (not password and _OTHER_KEY.search(text.low[max(place - 20, 0) : place]))
@@ -419,7 +419,7 @@ def _both(value: str) -> bool:
 
 
 def _prose(word: str, password: bool, text: ScannedText, place: int) -> SecretSpan | None:
-    """What somebody writes behind the word for a password, a key or a token, in the words of a sentence."""
+    """The value behind the word for a password, a key or a token in prose."""
     end = place + len(word)
     if not _begins(text.text, place, word):
         return None
@@ -475,7 +475,7 @@ def _tables(word: str, text: ScannedText) -> Iterator[SecretSpan]:
 
 
 def _delimiter(before: str, after: str) -> str:
-    """What parts the fields of a line of headings around one of them; empty where it is none."""
+    """The delimiter of a heading line's fields around one of them; empty where there is none."""
     left, right = before.rstrip(" \"'")[-1:], after.lstrip(" \"'")[:1]
     sign = left or right
     good = sign in _DELIMITERS and (right or sign) == sign and (left or sign) == sign

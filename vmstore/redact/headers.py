@@ -32,7 +32,7 @@ def _bearer(text: ScannedText, place: int) -> SecretSpan | None:
 
 
 def _basic(text: ScannedText, place: int) -> SecretSpan | None:
-    """What follows `Basic` where it is a name and a password, decoded."""
+    """The decoded name and password of a `Basic` header."""
     found = _BASIC.match(text.text, place)
     return SecretSpan(*found.span(1), SecretKind.AUTHORIZATION) if found and pair(found[1]) else None
 
@@ -207,7 +207,7 @@ _JAR = re.compile(r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S*\t(?:TRUE|FA
 
 
 def _cookies(text: ScannedText) -> Iterator[SecretSpan]:
-    """What a header sends to stay signed in: each value that is long, in a line that speaks of cookies."""
+    """Session cookies: each long value in a header line about cookies."""
     done = 0
     place = text.low.find("cookie")
     while place >= 0:

@@ -39,7 +39,7 @@ class MaskedValue(NamedTuple):
 
 
 class Mask:
-    """What was masked in one document. `learn` of all its texts first finds what only one of them gives away."""
+    """The masking of one document. Call `learn` with all its texts first: one of them may give values away."""
 
     def __init__(
         self, kinds: Collection[SecretKind] = USUAL, also: Callable[[str], list[SecretSpan]] | None = None
@@ -107,7 +107,7 @@ class Mask:
         return value
 
     def found(self, text: str) -> list[SecretSpan]:
-        """What is to be hidden in a text, what others gave away included."""
+        """Values to hide in a text, including those that other texts gave away."""
         found = self._looked[text] if text in self._looked else self._spans(text)
         echoes = [
             SecretSpan(*match.span(), self._echoes[value])
@@ -132,7 +132,7 @@ class Mask:
             return self.text(text, where)
 
     def _inner(self, where: str, part: Any) -> str:
-        """What the record calls a part of a value."""
+        """The name of a value's part in the record."""
         return where
 
     def _field(self, key: Any, value: Any, where: str) -> Any:
@@ -177,7 +177,7 @@ class Mask:
 
     @property
     def record(self) -> list[MaskedValue]:
-        """What was masked, by kind and number; never a value."""
+        """The masked values by kind and number; never the values themselves."""
         return [
             MaskedValue(kind, number, places.total(), dict(places))
             for (kind, number), places in sorted(self._places.items())

@@ -293,7 +293,7 @@ _WORDS_CHARS = 60
 
 
 def number(low: str, start: int, end: int) -> tuple[int, int] | None:
-    """Where in a run of digits and signs a number of a state stands; `low` is the text in small letters."""
+    """Start and end of a national number in a run of digits and signs; `low` is the text in small letters."""
     for found in _NUMBER.finditer(low, start, end):
         layout = "".join(str(len(part)) if part.isdigit() else part for part in _PARTS.findall(found[0]))
         digits = re.sub(r"\D", "", found[0])
@@ -304,7 +304,7 @@ def number(low: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def code(text: str, low: str, start: int) -> tuple[int, int] | None:
-    """Where the number with letters in it ends that begins here."""
+    """Start and end of a national number with letters that begins here."""
     if _ANY_CODE.match(text, start) is None:
         return None
     for shape, scheme in _CODES:

@@ -1,4 +1,4 @@
-"""What says who somebody is or how to reach them: addresses of mail, telephones, accounts, cards, numbers of a state.
+"""Personal data: mail addresses, telephones, bank accounts, cards, national numbers.
 
 Numbers are distinguished from other numbers by their own arithmetic where they have one, else by their shape
 and by the words before them.

@@ -26,7 +26,7 @@ _PLACEHOLDER = re.compile(r"\[([A-Z_]+) (\d{1,9})\]")
 
 
 class MaskedPart(NamedTuple):
-    """What stands in a text: how often each placeholder, and how many characters longer it was before."""
+    """Placeholders in a text: the count of each, and the number of characters the text lost."""
 
     found: tuple[tuple[int, int, int], ...]
     chars: int
@@ -122,7 +122,7 @@ class Redactor(Mask):
         self._new, self._new_seen = [], []
 
     def forget(self) -> None:
-        """Nothing masked since it settled was written: the numbers are free again."""
+        """Releases the placeholder numbers of a batch that was not written."""
         for kind, canonical in reversed(self._new):
             if self._numbers[kind].pop(canonical, 0) == self._highest[kind]:
                 self._highest[kind] -= 1
@@ -176,7 +176,7 @@ class Redactor(Mask):
     # ---- the record
 
     def masked(self, content: bytes) -> MaskedPart | None:
-        """Which placeholders of this session's stand in a content; None where none does."""
+        """The placeholders of this session in a content; None where there are none."""
         if b"[" not in content:
             return None
         counts: Counter[tuple[SecretKind, int]] = Counter()

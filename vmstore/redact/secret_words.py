@@ -1,4 +1,4 @@
-"""What secrets are called, and what is written where one would stand: words of many languages, as data.
+"""Names of secrets, and values written in place of one: words of many languages, as data.
 
 Literals are in small letters; a name is split into words at its signs and capitals before it is looked up.
 """

@@ -1,4 +1,4 @@
-"""What is found in a text: a kind of secret or of personal data, and the stretch it takes."""
+"""Findings in a text: a kind of secret or of personal data, and its span."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class SecretKind(enum.StrEnum):
-    """What is masked, from the surest to the least sure: where two claim a stretch, the first one names it."""
+    """Kinds of findings, from the surest to the least sure: the surer of two overlapping ones names the span."""
 
     PRIVATE = enum.auto()  # a <private> block
     PRIVATE_KEY = enum.auto()  # a PEM block

@@ -1,4 +1,4 @@
-"""How the keys of vendors begin, as they publish it, and what follows: one table, no code.
+"""Formats of vendors' keys: published prefixes and what follows, as one table.
 
 A row is a prefix and a pattern of what stands behind it. A group in the pattern is the part that is secret, else all of
 it is, prefix included. A pattern without an end takes the run to its end. Shapes that other words could have ask for

@@ -29,7 +29,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class ReplayCheck(msgspec.Struct, frozen=True):
-    """What was compared, and the first difference where there is one."""
+    """Result of a comparison, with the first difference where there is one."""
 
     session: str
     commits: int
@@ -65,7 +65,7 @@ def check(stimuli: Stimuli, shorten: Shorten) -> ReplayCheck:
 
 
 def _decided(mutations: list[At] | tuple[At, ...]) -> list[At]:
-    """What is compared of a commit: decisions, the forms made for them, and what a pack says of membership."""
+    """The compared parts of a commit: decisions, forms made for them, and a pack's membership."""
     return [entry for entry in mutations if is_decision(entry[1]) or isinstance(entry[1], m.Compress | m.Pack)]
 
 

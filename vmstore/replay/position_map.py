@@ -1,4 +1,4 @@
-"""Where what was recorded stands in a run of its own: other decisions move everything after them."""
+"""Maps recorded positions to those of a run, where other decisions move everything after them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PositionMap:
         self._same = True  # nothing has moved so far
 
     def put(self, recorded: int, own: int) -> None:
-        """What was recorded at a position stands at another."""
+        """Maps a recorded position to one of the run."""
         self._same = self._same and recorded == own
         self._own[recorded] = own
         self._recorded[own] = recorded

@@ -1,4 +1,4 @@
-"""Where a run is written: in memory, as numbers alone, or into a session of its own."""
+"""Sinks of a run: memory, numbers alone, or a session of its own."""
 
 from __future__ import annotations
 

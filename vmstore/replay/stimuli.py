@@ -69,7 +69,7 @@ class StimulusCommit(msgspec.Struct, frozen=True):
 
     @property
     def decisions(self) -> list[At]:
-        """What the kernel decided."""
+        """The kernel's decisions."""
         return [(position, mutation) for position, mutation in self.mutations if is_decision(mutation)]
 
     @property
@@ -81,7 +81,7 @@ class StimulusCommit(msgspec.Struct, frozen=True):
 
     @property
     def runs(self) -> list[list[At]]:
-        """What happened, in order, as far as the kernel decided on it at once; not what the commit ends with."""
+        """Events in order, grouped as the kernel decided on them at once, without the end of the commit."""
         runs: list[list[At]] = [[]]
         alone, decided = self._forms_alone, False
         for position, mutation in self.mutations:

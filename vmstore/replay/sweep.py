@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 
 
 class SessionSource(Protocol):
-    """Where sessions are read from. It is handed to other processes, so what is open of it stays behind."""
+    """The source of sessions. It is pickled for other processes, without its open handles."""
 
     def read(self, session: str) -> tuple[Stimuli, Shorten]:
         """The stimuli of a session, and what makes a form nobody recorded."""
@@ -40,7 +40,7 @@ class Task(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """What it is known by."""
+        """The key of the task."""
         changes = None if self.changed is None else dict(sorted(self.changed.items()))
         return msgspec.json.encode((self.session, self.position, changes))
 

@@ -1,4 +1,4 @@
-"""What would have been: a session decided again under another policy or budget, beside what was recorded."""
+"""What-if runs: a session decided again under another policy or budget, beside the recording."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class DivergenceWatch:
 
 
 def _decisions(mutations: list[At], places: PositionMap | None) -> Iterator[Said]:
-    """What was decided, each page by its recorded name; how full the prompt is follows from the rest."""
+    """Decisions, each page by its recorded name; pressure is left out, since it follows from the rest."""
     why: dict[int, Why] = {}
     for position, mutation in mutations:
         if not is_decision(mutation) or isinstance(mutation, m.Pressure):
@@ -219,7 +219,7 @@ def _how(decision: m.AnyMutation) -> str:
 
 
 def _contest(decision: m.AnyMutation, why: Why, places: PositionMap | None) -> str:
-    """Why something was decided, in words."""
+    """The reason of a decision in words."""
     fields = [f"used {why.used:,} of {why.budget:,}", f"needed {why.need:,}"]
     if isinstance(decision, m.Evict):
         fields.append(f"score {decision.score}, {why.candidates} could go")

@@ -30,7 +30,7 @@ RULE = "default"  # the name of a rule that was given none
 
 
 class RetentionReport(msgspec.Struct, frozen=True):
-    """What the rules of a namespace took, or would take where not `done`; `erased` is None where nothing was due."""
+    """Result of retention, or its plan where not `done`; `erased` is None where nothing was due."""
 
     rules: list[RetentionRule]
     sessions: list[str]

@@ -39,7 +39,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
 
 
 class SparedPage(msgspec.Struct, frozen=True):
-    """What a rule would take and does not: a session or a page of it, and why."""
+    """A session or page that a rule spares, and why."""
 
     rule: str
     session: str
@@ -48,7 +48,7 @@ class SparedPage(msgspec.Struct, frozen=True):
 
 
 class DueErasures(NamedTuple):
-    """What is due: for the eraser, as names for people, and what is spared."""
+    """Contents that are due: cells for the eraser, names for people, and what is spared."""
 
     wanted: ErasureRequest
     sessions: list[str]
@@ -73,7 +73,7 @@ def words(keep: int) -> str:
 
 
 def due(store: Erasable, rules: Iterable[RetentionRule], now: int) -> DueErasures:
-    """What rules take at a time; the views are at the log's end, and stand still.
+    """The contents that rules take at a time; expects the views at the log's end.
 
     A session goes when it and every fork of it were last used before, and no page of it is held: tagged
     `hold`, or pinned by hand. A page goes when it was made before and is not held.

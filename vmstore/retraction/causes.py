@@ -22,7 +22,7 @@ Made = tuple[int, int]
 
 
 class RetractionCause(msgspec.Struct, frozen=True):
-    """What went wrong: one of a page, a session, an actor and a tool, the last three perhaps `in_session` alone."""
+    """The cause of a retraction: a page, a session, an actor or a tool, the last three perhaps `in_session` alone."""
 
     page: str | None = None
     session: str | None = None

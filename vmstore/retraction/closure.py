@@ -1,4 +1,4 @@
-"""What falls with some pages, session by session: forks see their share of it, spawned sessions pass it on.
+"""The closure of a retraction over sessions: forks share it, spawned sessions inherit it.
 
 Each session is looked at as it sees itself: a fork's own links lead on in the fork alone. A session
 that a fallen tool call spawned falls as a whole; where the last answer of a spawned session falls,
@@ -20,7 +20,7 @@ SPAWNED = "spawned"
 
 
 class AffectedPages(NamedTuple):
-    """What falls in a session: the pages by number with the steps that lead there; what began it has none that count.
+    """Affected pages of a session, by number, with the steps that lead there; roots have none.
 
     `lane` is the session's, `position` where it stood; `roots` the pages that fell by themselves, or
     with another session, by what they came of there.
@@ -33,7 +33,7 @@ class AffectedPages(NamedTuple):
 
 
 def fallout(ns: Namespace, made: Iterable[Made]) -> list[AffectedPages]:
-    """What falls with some pages in every session that sees any of it, in the order the sessions were opened."""
+    """The affected pages of every session that sees any, in the order the sessions were opened."""
     roots: dict[int, dict[int, DependencyStep | None]] = {}
     for session, page in made:
         roots.setdefault(session, {})[page] = None
@@ -58,7 +58,7 @@ def _fallen(ns: Namespace, session: int, roots: dict[int, DependencyStep | None]
 
 
 def _handed_on(ns: Namespace, fallen: AffectedPages) -> Iterable[tuple[int, dict[int, DependencyStep | None]]]:
-    """What other sessions take over of it as roots of their own."""
+    """Roots that other sessions take over."""
     session, db = fallen.lane.session, ns.views
     forks: list[Any] = db.execute(_FORKS, (session, int(Origin.FORK))).fetchall()
     for fork, at in forks:

@@ -1,4 +1,4 @@
-"""What speaks against retracting pages, or limits it: each kind of conflict, found in one session's views."""
+"""Conflicts of a retraction: each kind, found in one session's views."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PageDispute(NamedTuple):
 
 
 class JudgedPages(NamedTuple):
-    """What is to be marked of what falls in a session, what is superseded `already`, and what was `settled` before."""
+    """Affected pages of a session to mark, those superseded `already`, and those `settled` before."""
 
     marked: list[int]
     already: list[int]
@@ -86,7 +86,7 @@ def _sound_grounds(fallen: AffectedPages, marked: Collection[int]) -> dict[int, 
 
 
 def _by_hand(fallen: AffectedPages, marked: Collection[int]) -> dict[int, int]:
-    """Where somebody last said something of a page; that a newer claim took its place no person said."""
+    """The position at which a person last annotated each page; replacement by a newer claim does not count."""
     listed = f"[{','.join(map(str, marked))}]"
     found: Mapping[int, int] = {}
     for stretch in reversed(fallen.lane.upto(fallen.position)):

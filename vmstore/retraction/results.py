@@ -25,7 +25,7 @@ class RegeneratedPage(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """What speaks against a mark, or limits it: its kind, where, and what about it; `page` is None of a session."""
+    """A conflict that limits or forbids a mark: kind, place and detail; `page` is None for a session."""
 
     kind: str
     session: str
@@ -34,7 +34,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class RetractedSession(msgspec.Struct, frozen=True):
-    """What a retraction does to one session: `already` pages of it are superseded, `calls` were sent any of it."""
+    """A retraction in one session: `already` pages are superseded, `calls` were sent any affected page."""
 
     session: str
     pages: list[RetractedPage]
@@ -46,7 +46,7 @@ class RetractedSession(msgspec.Struct, frozen=True):
 
 
 class Retraction(msgspec.Struct, frozen=True):
-    """What a retraction did, or would do where not `done`; `again` is how often another writer made it decide again."""
+    """Result of a retraction, or its plan where not `done`; `again` counts retries after other writers."""
 
     cause: str
     reason: str | None

@@ -36,7 +36,7 @@ ITSELF = "itself"
 
 
 class Retractable(Protocol):
-    """What of a store is retracted in: its namespace, and its sessions by name."""
+    """The part of a store that retraction needs: its namespace, and its sessions by name."""
 
     _ns: Namespace
 
@@ -53,7 +53,7 @@ class Renewable(Protocol):
 
 
 class RetractionRequest(NamedTuple):
-    """What was asked for."""
+    """A request to retract."""
 
     store: Retractable
     cause: RetractionCause
@@ -67,7 +67,7 @@ class RetractionRequest(NamedTuple):
 
 
 class SessionRetraction(NamedTuple):
-    """What is to be done to one session."""
+    """The plan for one session."""
 
     name: str
     fallen: AffectedPages
@@ -76,7 +76,7 @@ class SessionRetraction(NamedTuple):
     renewals: Sequence[Renewal] = ()
 
     def because(self, page: int) -> str:
-        """Why a page falls: `itself`, or the step that leads to it."""
+        """The reason why a page is affected: `itself`, or the step that leads to it."""
         roots = self.fallen.roots
         step = roots[page] if page in roots else self.fallen.pages[page][0]
         return ITSELF if step is None else f"{step.kind} {page_name(step.on)}"
@@ -127,7 +127,7 @@ class _OvertakenError(OvertakenError):
 
 
 def _plan(asked: RetractionRequest) -> list[SessionRetraction]:
-    """What falls, session by session, with what is to be marked of it, and what can be rebuilt."""
+    """The plan, session by session: affected pages, those to mark, and those that can be rebuilt."""
     ns = asked.ns
     with ns.asking():
         fallen = fallout(ns, made_by(ns, asked.cause))
@@ -182,7 +182,7 @@ def _marks(asked: RetractionRequest, part: SessionRetraction) -> Iterator[tuple[
 
 
 def _anchors(cause: RetractionCause, reason: str | None, through: str) -> dict[str, str]:
-    """What a marked page says of its retraction, by name."""
+    """The anchors of a marked page that describe its retraction, by name."""
     anchors = {RETRACTED: str(cause)}
     anchors |= {} if reason is None else {REASON: reason}
     return anchors if through == ITSELF else anchors | {THROUGH: through}
@@ -240,7 +240,7 @@ def preview_of(lane: Branch, log: Log, pages: Sequence[int]) -> dict[int, str]:
 
 
 def merged(first: Retraction, second: Retraction) -> Retraction:
-    """What was done in two goes, as one."""
+    """Joins the results of two passes."""
     sessions = {session.session: session for session in first.sessions}
     for session in second.sessions:
         before = sessions.get(session.session)

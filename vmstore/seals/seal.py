@@ -25,7 +25,7 @@ WRONG = (msgspec.MsgspecError, ValueError, TypeError, KeyError, OverflowError, R
 
 
 class Seal(msgspec.Struct, frozen=True):
-    """What was signed, by which key, and the heads its root is over; `at` is in microseconds since 1970.
+    """A seal: the signed heads and their root, and the signing key; `at` is in microseconds since 1970.
 
     `ordinal` is the log's last commit then. Made by `sealed` or `read`, so its root and its
     signature hold.
@@ -64,7 +64,7 @@ class Seal(msgspec.Struct, frozen=True):
         return text.encode() + b",\n  ".join(heads) + b"]}\n"
 
     def problems(self, histories: HistoryTree) -> Iterator[Finding]:
-        """What of this seal a log that was followed to its end does not hold."""
+        """Contradictions between this seal and a log that was followed to its end."""
         if histories.first is not None and namespace_uid(histories.first) != self.namespace:
             yield Finding(PROBLEM, "log", "the log begins with another session than the one that was sealed")
         ends = {head.uid: head for head in histories.heads()}
@@ -83,7 +83,7 @@ class Seal(msgspec.Struct, frozen=True):
 
 
 def watched(seals: Iterable[Seal]) -> dict[bytes, set[int]]:
-    """Which heads of which sessions some seals ask for."""
+    """The heads that seals refer to, by session."""
     found: dict[bytes, set[int]] = {}
     for head in (head for seal in seals for head in seal.heads):
         found.setdefault(head.uid, set()).add(head.commits)
@@ -91,7 +91,7 @@ def watched(seals: Iterable[Seal]) -> dict[bytes, set[int]]:
 
 
 def namespace_uid(first: bytes) -> bytes:
-    """What names a namespace for good: 16 bytes, from the uid of the session that opened its log."""
+    """The permanent id of a namespace: 16 bytes, from the uid of the session that opened its log."""
     return sha256(b"vmstore namespace" + first).digest()[:16]
 
 

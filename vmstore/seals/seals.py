@@ -32,7 +32,7 @@ SEAL = ".seal"
 
 
 class Sealable(Protocol):
-    """What of a store is sealed: its log, and where it lies."""
+    """The part of a store that sealing needs: its log, and its folder."""
 
     _ns: Namespace
 
@@ -91,7 +91,7 @@ def read_seal(path: str | os.PathLike[str], key: str | os.PathLike[str] | None =
 
 
 def folder_of(namespace: Path) -> Path:
-    """Where seals of the namespace in a folder are kept: beside its store, so that they are no part of it."""
+    """The folder for seals of a namespace: beside its store, so that they are no part of it."""
     store = namespace.absolute().parent
     return store.with_name(store.name + SEALS)
 
@@ -105,7 +105,7 @@ def seals_in(folder: Path, namespace: str, *, last: bool = False) -> Iterator[Se
 
 
 def _followed(log: Log, earlier: Seal | None, progress: Progress | None) -> HistoryTree:
-    """What a log's sessions have become; refused where its chain, or what was sealed before, does not hold."""
+    """The history trees of a log; refused where its chain, or an earlier seal, does not hold."""
     histories = HistoryTree(watched([earlier] if earlier is not None else []))
     check, total = ChainCheck(log, histories), log.ordinal
     for batch in batches_of(log):

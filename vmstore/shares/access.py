@@ -1,4 +1,4 @@
-"""What a handle on a region may do, checked again at each of its acts.
+"""Access of a handle to a region, checked again at each act.
 
 The grants are those of the region's log as it ends: what is granted or taken back by whichever
 process counts from the next act of an open handle on. A write is looked at once more at the gate,
@@ -48,7 +48,7 @@ class Access:
             return self._granted
 
     def verbs(self) -> Verb:
-        """What these principals may do now."""
+        """The verbs that these principals have now."""
         return self.granted().verbs(self.who)
 
     def read(self) -> None:

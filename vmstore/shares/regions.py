@@ -33,7 +33,7 @@ from vmstore.views.reads.resolve_asof import basis
 
 
 class Shareable(Protocol):
-    """What of a store is shared."""
+    """The part of a store that sharing needs."""
 
     _ns: Namespace
 

@@ -37,7 +37,7 @@ GRACE_S = 3600.0
 
 @old_keywords_of_methods(grace="grace_s", older_than="older_than_s", at="at_us")
 class Admin:
-    """What keeps a store in order: `store.admin`."""
+    """Maintenance of a store: `store.admin`."""
 
     def __init__(self, store: StoreHost, sessions: Sessions) -> None:
         self._store = store
@@ -110,7 +110,7 @@ class Admin:
         return unarchive(self._store, sessions)
 
     def usage(self, progress: Progress | None = None) -> Usage:
-        """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
+        """Bytes on disk: every table, file and free page, and all contents by session and by kind."""
         with self._ns.views_lock:
             return usage(self._ns, progress)
 
@@ -182,7 +182,7 @@ class Admin:
         return merge(folder, other, namespace=self._ns.name, dry_run=dry_run, agreed=agreed, key=key, progress=progress)
 
     def doctor(self, *, full: bool = False, key: Key | None = None, progress: Progress | None = None) -> Health:
-        """How this namespace is, and what to do about each thing that is not as it should be.
+        """Checks this namespace, and names a remedy for each fault.
 
         The structure of the log, its chain and its seals are checked; with `full` all that `verify` checks.
         """

@@ -23,7 +23,7 @@ WHO_CHARS_MAX = 200
 
 
 class ApprovalInfo(msgspec.Struct, frozen=True):
-    """What was said of a kind of export of a session; `in_force` says whether it lifts redaction now."""
+    """An approval for a kind of export of a session; `in_force` says whether it lifts redaction now."""
 
     session: str
     artifact: str

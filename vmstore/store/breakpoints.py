@@ -26,7 +26,7 @@ class Queried(Protocol):
 
 
 class Breakpoint(msgspec.Struct, frozen=True):
-    """Where a session stopped: position, the turn and call in force there, what happened, and the row that says it.
+    """The moment a session stopped at: position, turn and call in force, the event, and its row.
 
     `relation` is the one that was asked; turn and call are 0 before the first.
     """

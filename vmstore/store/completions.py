@@ -1,4 +1,4 @@
-"""What a VMQL statement can go on with: keywords, columns, words of enumerations, and names that the store has."""
+"""Completions of a VMQL statement: keywords, columns, words of enumerations, and names in the store."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Candidates:
         self._fixed = {**FIXED, "setting": tuple(settings), "subject": tuple(subjects)}
 
     def of(self, statement: str) -> list[Candidate]:
-        """What the text up to the cursor could go on with, the likeliest first."""
+        """Candidates to continue the text up to the cursor, the likeliest first."""
         expect = completions(statement)
         replaces = len(statement) - expect.start
         begun = expect.prefix.casefold()
@@ -51,7 +51,7 @@ class Candidates:
         )
 
     def _ways(self, expect: Expect) -> Iterator[tuple[str, str]]:
-        """What can stand here, with what it is: names and values before keywords."""
+        """Words that can stand here, with their kind: names and values before keywords."""
         for kind in expect.names:
             yield from self._named(kind, expect)
         if "text" in expect.values and expect.quoted and "value" not in expect.names:
@@ -75,7 +75,7 @@ class Candidates:
             yield from ((name, kind) for name in self._fixed[kind])
 
     def _values(self, expect: Expect) -> Iterator[tuple[str, str]]:
-        """What a column can hold: the words of an enumeration, or what the store has."""
+        """Values of a column: the words of an enumeration, or those the store has."""
         if (expect.statement, expect.column) == ("REPLAY", "policy"):
             yield from ((quoted(name) if expect.quoted else name, "policy") for name in policies())
         relation = _relation(expect)

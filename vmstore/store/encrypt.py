@@ -33,7 +33,7 @@ LEFT = (LOG + KEPT, LOG + ".new")  # an old log that an upgrade kept, half of a 
 
 
 class EncryptionReport(msgspec.Struct, frozen=True):
-    """What was put under keys: how many cells, of how many data subjects."""
+    """Result of an encryption: the number of cells and of data subjects."""
 
     path: str
     cells: int

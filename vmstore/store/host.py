@@ -1,4 +1,4 @@
-"""What the parts of a store and of a session are handed of it; a part never imports the whole."""
+"""The interface of a store and of a session that their parts use; a part never imports the whole."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SessionHost(Protocol):
 
     @property
     def context(self) -> Callable[..., Context]:
-        """What the model saw at a call."""
+        """The context of a call."""
         ...
 
     def _lane(self) -> Branch: ...

@@ -1,4 +1,4 @@
-"""What is known of single pages of a session: where each comes from, what came of it, how it was over time."""
+"""Questions about single pages of a session: sources, dependents, history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Lineage:
         self._session = session
 
     def history(self, page: str | int, at: When | None = None, **moment: Unpack[Moment]) -> list[Event]:
-        """What happened to a page: made, changed, linked, used, entered, left, and what was decided about it."""
+        """Events of a page: made, changed, linked, used, entered, left, and decisions about it."""
         with self._session._ns.asking():
             lane = self._session._lane()
             number, when = self._session._resolve(lane, page, one_moment(at, moment))
@@ -54,13 +54,13 @@ class Lineage:
     def ancestors(
         self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
     ) -> list[PageLink]:
-        """Where a page comes from: the links walked towards its sources."""
+        """The sources of a page: links followed towards what it was made from."""
         return self._walk(page, depth, kinds, up=True)
 
     def descendants(
         self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
     ) -> list[PageLink]:
-        """What came of a page: the links walked towards what was made from it."""
+        """The dependents of a page: links followed towards what was made from it."""
         return self._walk(page, depth, kinds, up=False)
 
     def _walk(self, page: str | int, depth: int | None, kinds: Iterable[str] | None, *, up: bool) -> list[PageLink]:

@@ -31,7 +31,7 @@ _NAME = "SELECT name FROM sessions WHERE session = ?"
 
 
 class OpenQueryHost:
-    """What queries are handed of a store."""
+    """The host of a store's queries."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class OpenQueryHost:
         return self._ns.clock.now()
 
     def lane(self, session: int) -> Branch:
-        """What a session sees, which is settled where it begins."""
+        """The branch of a session, which is fixed when it begins."""
         found = self._lanes.get(session)
         if found is None or found.db is not self._ns.views:
             if len(self._lanes) >= LANES_MAX:
@@ -102,7 +102,7 @@ class OpenQueryHost:
     def differences(
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]
     ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
-        """What differs between two contexts, each change with the session that wrote its page; and both bases."""
+        """Changes between two contexts, each with the session that wrote its page; and both bases."""
         first, second = (self.session(name).context(at) for name, at in (before, after))
         lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
         then, now = (
@@ -159,7 +159,7 @@ class OpenQueryHost:
             self._ns.closeness.question(question)
 
     def closeness(self, question: str, moments: Sequence[tuple[Branch, int]], texts: Any) -> tuple[Any, str | None]:
-        """How close the texts of some lanes are to a question; nothing where no embedder was handed in."""
+        """Closeness of texts to a question; None where no embedder was passed in."""
         if self._ns.embedder is None:
             return None, None
         asked = self._ns.closeness.question(question)
@@ -174,7 +174,7 @@ class OpenQueryHost:
             return None
 
     def verified(self, session: str | None) -> Verdict:
-        """What verify finds in the whole namespace, or in the chain of one session and of its past."""
+        """Verifies the whole namespace, or the chain of one session and of its past."""
         key = None if session is None else self._ns.key(session)
         if key is None:
             return self._verify()
@@ -188,5 +188,5 @@ class OpenQueryHost:
 def asker(
     namespace: Namespace, session: Callable[[str], Any], verify: Callable[[], Verdict], columns: ColumnStore
 ) -> QueryEngine:
-    """What answers the queries of a namespace."""
+    """The query engine of a namespace."""
     return QueryEngine(OpenQueryHost(namespace, session, verify, columns))

@@ -198,7 +198,7 @@ class _Call:
         return batch
 
     def done(self, commits: list[Commit]) -> RecordedCall:
-        """Which call it is."""
+        """The position, call and turn of the recorded call."""
         if self._first is not None:
             return self._first
         session = commits[-1].session
@@ -210,7 +210,7 @@ class _Call:
 
 
 def used(latency: int | None, cost: float | None) -> TokenUsage:
-    """What the caller measured of a call: microseconds, and dollars."""
+    """Usage that the caller measured: microseconds and dollars."""
     return TokenUsage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
 
 

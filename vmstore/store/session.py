@@ -96,28 +96,28 @@ class Session(Aliased):
         return f"<Session {self.name!r}>"
 
     def _lacking(self, name: str) -> str:
-        """What to do where a recorded session is asked for what only a live one can do."""
+        """The remedy where a recorded session is asked for a live one's method."""
         remedy = f"; {self.name!r} was recorded: store.admin.redrive copies it into a live one" if name in ACTS else ""
         return f"a recorded session has no {name!r}{remedy}"
 
     @property
     def lineage(self) -> Lineage:
-        """Where single pages come from and what came of them: ancestors, descendants, history, versions."""
+        """Sources and dependents of single pages: ancestors, descendants, history, versions."""
         return Lineage(self)
 
     @property
     def wire(self) -> Wire:
-        """What was sent and what came back for each call: messages, request, response."""
+        """Requests and responses of each call: messages, request, response."""
         return Wire(self)
 
     @property
     def memory(self) -> SessionMemory:
-        """What it remembers, by words, by time and as a whole, within a token budget."""
+        """The memory of the session, by words, by time and as a whole, within a token budget."""
         return SessionMemory(self)
 
     @property
     def debug(self) -> Debug:
-        """How its memory worked: faults, the first moment a predicate holds, replays under other settings."""
+        """Diagnosis of the memory: faults, the first moment a predicate holds, replays under other settings."""
         return Debug(self)
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
@@ -140,7 +140,7 @@ class Session(Aliased):
         return recorded(self, spoken, position)
 
     def _lane(self) -> Branch:
-        """What the session sees, which is settled where it begins."""
+        """The branch of the session, which is fixed when it begins."""
         if self._sees is None or self._sees.db is not self._ns.views:  # a forked process has views of its own
             self._sees = Branch(self._ns.views, self._key)
         return self._sees
@@ -153,7 +153,7 @@ class Session(Aliased):
             return self._ns.session_info(self._key)
 
     def context(self, at: When | None = None, **moment: Unpack[Moment]) -> Context:
-        """What the model saw at a call; at the last one where no moment is given."""
+        """The context of a call; of the last one where no moment is given."""
         with self._ns.asking():
             lane = self._lane()
             return Context(self._ns, lane, self.name, packed(lane, one_moment(at, moment)))
@@ -258,7 +258,7 @@ class Session(Aliased):
             return search(self._ns, moments, query, limit, question, score, explain)
 
     def diff(self, before: When, after: When) -> Diff:
-        """What changed between the contexts of two moments: `diff(Call(40), Call(42))`."""
+        """Changes between the contexts of two moments: `diff(Call(40), Call(42))`."""
         with self._ns.asking():
             first, second = self.context(before), self.context(after)
             lane = self._lane()

@@ -113,7 +113,7 @@ class Store(Aliased):
 
     @property
     def memory(self) -> StoreMemory:
-        """What is known across sessions: facts of a user, or of all."""
+        """Memory across sessions: facts of a user, or of all."""
         return StoreMemory(self._ns)
 
     @property
@@ -225,7 +225,7 @@ class Store(Aliased):
 
     @property
     def _questions(self) -> QueryEngine:
-        """What answers questions; loaded with the first one."""
+        """The query engine, loaded with the first question."""
         if self._asker is None:
             with named():
                 from vmstore.store.query_host import asker
@@ -258,7 +258,7 @@ class Store(Aliased):
 
     @cached_property
     def _recording(self) -> CallRecorder:
-        """What takes calls in; loaded with the first one."""
+        """The recorder of calls, loaded with the first one."""
         with named():
             from vmstore.store.recorder import CallRecorder
 
@@ -387,7 +387,7 @@ class Store(Aliased):
 
     @property
     def embedder(self) -> Embedder | None:
-        """What gives texts vectors; None where none was handed in.
+        """The embedder that gives texts vectors; None where none was passed in.
 
         Setting it takes an object with `name`, `dimension` and `embed(texts)`, or a function with the first two; from
         then on `embed` asks it about texts, and a search about its words.
@@ -422,7 +422,7 @@ class Store(Aliased):
     # ---- keeping house
 
     def info(self) -> Info:
-        """What the namespace holds and how large its parts are."""
+        """Counts of the namespace's contents and the sizes of its parts."""
         return info(self._ns)
 
     def verify(

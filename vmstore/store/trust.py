@@ -1,4 +1,4 @@
-"""What makes a store's contents trusted: erasure, retention, retraction, seals, proofs, approvals."""
+"""Trust in a store's contents: erasure, retention, retraction, seals, proofs, approvals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @old_keywords_of_methods(until="until_us")
 class Trust:
-    """What is taken away for good, kept for how long, signed and proved: `store.trust`."""
+    """Erasure, retention, seals and proofs: `store.trust`."""
 
     def __init__(self, store: StoreHost) -> None:
         self._store = store
@@ -69,7 +69,7 @@ class Trust:
         copies: bool = False,
         listing: bool = True,
     ) -> ErasurePlan:
-        """What `erase` would take of the same subject, and what it would leave; nothing is written.
+        """The plan of `erase` for the same subject: what would go and what would stay; nothing is written.
 
         Without `listing` the pages are counted and not named.
         """

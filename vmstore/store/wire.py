@@ -1,4 +1,4 @@
-"""What went over the wire in each call of a session: its request, its messages, its response."""
+"""Provider traffic of each call of a session: its request, its messages, its response."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Wire:
         return self._session.context(at, **moment).request()
 
     def response(self, at: When | None = None, **moment: Unpack[Moment]) -> Response:
-        """What came back for a call: its body equal in every field to what was handed in, or what is known of it."""
+        """The response to a call: equal in every field to the one passed in, or the part that is known."""
         from vmstore.store.reads.responses import response_of
 
         with self._session._ns.asking():

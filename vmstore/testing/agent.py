@@ -40,7 +40,7 @@ class ConversationEdit(NamedTuple):
 
 
 class ModelAnswer(NamedTuple):
-    """How the model answers: in one of `WAYS`, with which words, how many tokens it counted."""
+    """A model's answer: one of `WAYS`, its words, and its token count."""
 
     way: str = "says"
     text: str = "ok"

@@ -1,4 +1,4 @@
-"""What a test of an agent claims about its memory: assertions whose failures say why.
+"""Assertions about an agent's memory, with failures that explain themselves.
 
 A page is named as everywhere, by its name, its hint or a reference; any other text is looked for in
 what the pages showed.
@@ -26,7 +26,7 @@ SHOWN_MAX = 5  # of pages that a failure names
 
 
 class Memory:
-    """What one session's memory did, for a test to claim things about."""
+    """The memory of one session, for a test's assertions."""
 
     def __init__(self, store: Store, session: Session) -> None:
         self.store = store
@@ -89,7 +89,7 @@ class Memory:
         return given if given == page_name(page) else f"{given} ({page_name(page)})"
 
     def _why(self, page: int, context: Context, *, there: bool = False) -> str:
-        """What VMQL says of it, and where the page was."""
+        """VMQL's explanation of a page, and where the page was."""
         verb = "WHY" if there else "WHY NOT"
         rows = self.store.query(
             f"{verb} {page_name(page)} IN CONTEXT AT CALL $call", session=self.session.name, call=context.basis.call
@@ -118,7 +118,7 @@ class Memory:
         return f"{page_name(page)} was in the prompt: {', '.join(spans_in_words)}"
 
     def _elsewhere(self, text: str, context: Context) -> str:
-        """Where a text is, if not in a context."""
+        """Other places of a text that is not in a context."""
         pages = self._anywhere(text)
         if pages:
             listed = "; ".join(self._stays(page) for page in pages[:SHOWN_MAX])

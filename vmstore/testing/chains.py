@@ -13,7 +13,7 @@ from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 
 
 class CommitSpec(NamedTuple):
-    """What a commit is made of before it is linked and stored."""
+    """A commit before it is linked and stored."""
 
     mutations: int = 1
     at: int = 0

@@ -47,7 +47,7 @@ class RefoldedSession:
 
 
 def mutations(session: Live) -> list[tuple[int, AnyMutation]]:
-    """What a session is made of."""
+    """The mutations of a session."""
     return [mutation for commit in RefoldedSession(session).commits() for mutation in commit.mutations]
 
 
@@ -78,7 +78,7 @@ def within_budget(life: LiveRun) -> None:
 
 
 def pins_hold(life: LiveRun) -> None:
-    """Nothing that is pinned by hand, or by what it is, leaves the prompt."""
+    """A page that is pinned, by hand or by its type, never leaves the prompt."""
     for session in life.live:
         holders: dict[int, set[int]] = {}
         for position, mutation in mutations(session):
@@ -155,7 +155,7 @@ def repeated_run(steps: list[Step], path: Path | None = None) -> None:
 
 
 def mutations_of(commit: Commit) -> tuple[int, list[Any]]:
-    """What a commit says; what a call voids only who sent the one before can say."""
+    """The mutations of a commit, without voided tokens, which only the sender of the call before knows."""
     mutations = decode(commit.body)
     return commit.session, [
         msgspec.structs.replace(mutation, voided=None) if isinstance(mutation, m.Pack) else mutation

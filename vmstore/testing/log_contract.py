@@ -1,4 +1,4 @@
-"""What every log keeps to: subclass `LogContract`, say how a log is made, run it with pytest.
+"""The contract of every log: subclass `LogContract`, say how a log is made, run it with pytest.
 
     class TestMyLog(LogContract):
         def make_log(self, folder: Path) -> Log:
@@ -61,7 +61,7 @@ class LogContract(ABC):
     # ---- what is stored
 
     def test_an_empty_log_holds_nothing(self, log: Log) -> None:
-        """Nothing was logged, so nothing is found and the last ordinal is 0."""
+        """An empty log finds nothing and its last ordinal is 0."""
         assert (log.ordinal, log.tail(0, 10), log.cells([1]), log.head(1)) == (0, [], {}, None)
 
     def test_append_returns_what_it_stored(self, log: Log) -> None:
@@ -187,7 +187,7 @@ class LogContract(ABC):
     # ---- several threads
 
     def test_threads_append_at_once(self, log: Log) -> None:
-        """Of threads that append to sessions of their own each has its answers, and the log is whole."""
+        """Threads that append to sessions of their own each get their answers, and the log is whole."""
         by_thread: dict[int, list[Commit]] = {}
 
         def write(number: int) -> None:
@@ -207,7 +207,7 @@ class LogContract(ABC):
             assert all(log.cells([c.cell])[c.cell].content == bytes([number]) for c in found)
 
     def test_one_of_several_threads_wins(self, log: Log) -> None:
-        """Of threads that append to one session at one position one is stored and the others conflict."""
+        """When threads append to one session at one position, one is stored and the others conflict."""
         first = log.append(chain([CommitSpec(1)]), 0, 0)[0]
         outcomes: list[str] = []
 
@@ -337,7 +337,7 @@ class LogContract(ABC):
         assert log.tail(0, 9) == stored
 
     def test_destroying_again_changes_nothing(self, log: Log) -> None:
-        """What was destroyed stays so, after packing and after more was written, and costs nothing again."""
+        """Destroyed contents stay destroyed after packing and more writing, and destroying them again is free."""
         log.append(chain([CommitSpec(contents=(b"a", b"b"))]), 0, 0)
         log.destroy({1: 9})
         assert log.destroy({1: 9}).cells == 0

@@ -1,4 +1,4 @@
-"""What a made-up conversation looks like in the words of four providers."""
+"""Generated conversations in the formats of four providers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProviderMessage:
 
 
 class ProviderFormat(NamedTuple):
-    """How a provider writes a request, and an answer with the tokens it counted."""
+    """A provider's format of requests, and of answers with token counts."""
 
     request: Callable[[Sequence[ProviderMessage], Json, Sequence[int]], Json]
     response: Callable[[ProviderMessage | None, int | None], Json]

@@ -95,7 +95,7 @@ def within() -> Strategy[s.Subquery]:
 
 
 def operands() -> Strategy[Any]:
-    """What a condition compares."""
+    """Operands of conditions."""
     return st.recursive(st.one_of(words(), values(), applied(), within()), _sums, max_leaves=4)
 
 
@@ -106,7 +106,7 @@ def _sums(inner: Strategy[Any]) -> Strategy[Any]:
 
 
 def shown() -> Strategy[Any]:
-    """What a column shows: no value, and nothing that begins with one."""
+    """Expressions of a column: no value, and nothing that begins with one."""
     op: Any = st.sampled_from(("+", "-", "*", "/"))
     first = st.one_of(words(), applied())
     return st.recursive(
@@ -181,7 +181,7 @@ def scopes() -> Strategy[Any]:
 
 
 def columns() -> Strategy[tuple[s.SelectItem, ...]]:
-    """What is shown, often nothing in particular."""
+    """Selected columns, often none in particular."""
     given = st.one_of(st.none(), st.sampled_from(("n", "of", "where", "a b", "it's", "7")))
     item = st.builds(lambda expr, name: s.SelectItem(expr=expr, name=name), shown(), given)
     return st.lists(item, max_size=3).map(tuple)
@@ -189,7 +189,7 @@ def columns() -> Strategy[tuple[s.SelectItem, ...]]:
 
 @functools.cache
 def tails() -> Strategy[s.Tail]:
-    """What a relation ends in, any clauses of it."""
+    """Tails of relations, with any clauses."""
 
     @st.composite
     def drawn(draw: Any) -> s.Tail:

@@ -93,7 +93,7 @@ class Thread:
 
 
 class StepOutcome(NamedTuple):
-    """What a step came to: its answer or error, what it should answer, the log before and after."""
+    """Outcome of a step: its answer or error, the expected one, the log before and after."""
 
     step: Step
     answer: Any
@@ -236,7 +236,7 @@ class Player:
             self.last = child
 
     def _ends(self, thread: Thread) -> list[int]:
-        """Where the commits of a session end, the latest first."""
+        """Ends of a session's commits, the latest first."""
         self.store.sessions()  # the views follow when they are asked
         keys: dict[str, int] = dict(self.store.admin.views.execute("SELECT name, session FROM sessions"))
         commits = self.store.admin.log.tail(0, 1 << 30)

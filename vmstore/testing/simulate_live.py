@@ -232,7 +232,7 @@ class LiveRun:
                 self._disturb(act)
 
     def _change(self, act: str, n: int, k: int) -> None:
-        """What a program says by hand of pages, or of the session."""
+        """Manual changes of pages or of the session."""
         session = self.session
         match act:
             case "link":
@@ -251,7 +251,7 @@ class LiveRun:
                 session.close(("completed", "abandoned")[k % 2], f"reason {n}" if k % 3 else None)
 
     def _say_anew(self, act: str, n: int, k: int) -> None:
-        """What gives a page another content."""
+        """Acts that give a page another content."""
         session, text = self.session, words(n, k)
         match act:
             case "update":
@@ -272,7 +272,7 @@ class LiveRun:
                 session.keep(f"value {k % 3}", None if k == 7 else {"n": n})
 
     def _disturb(self, act: str) -> None:
-        """What must change nothing that is decided."""
+        """Acts that must not change any decision."""
         match act:
             case "restart" if self.path is not None:
                 self.store.close()

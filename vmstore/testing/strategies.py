@@ -91,7 +91,7 @@ Step = AskStep | GapStep | AnnotateStep | RetryStep | RefusedStep | ForkStep | R
 
 
 class Life(NamedTuple):
-    """What an agent and its store went through."""
+    """A life of an agent and its store, as steps."""
 
     shape: str = "chat"
     steps: tuple[Step, ...] = ()
@@ -116,7 +116,7 @@ growth = st.builds(
 
 @st.composite
 def changes(draw: st.DrawFn) -> tuple[ConversationEdit, ...]:
-    """What an agent does to its conversation before a call: mostly it grows, often more happens."""
+    """Edits of an agent's conversation before a call: mostly it grows, often more happens."""
     some = [draw(edits) for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2, 3, 5])))]
     grown = [draw(growth) for _ in range(draw(st.sampled_from([0, 1, 1, 1, 2])))]
     return (*grown, *some) if draw(st.booleans()) else (*some, *grown)

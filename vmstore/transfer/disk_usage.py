@@ -1,4 +1,4 @@
-"""Where the bytes are: files by what they hold, and contents, as they were accepted, by session and by kind."""
+"""Bytes on disk: files by purpose, and contents, as they were accepted, by session and by kind."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class ContentUsage:
             self.cells_by_kind[kind] += 1
 
     def _kinds(self, commit: Commit) -> dict[int, str]:
-        """What each cell of a commit is, by index."""
+        """The kind of each cell of a commit, by index."""
         found = {commit.request: "request ids"}
         for position, mutation in enumerate(decode(commit.body), commit.first):
             for ref, kind in self._named(commit.session, position, mutation):

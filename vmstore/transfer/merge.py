@@ -73,7 +73,7 @@ def merge(
 
 @contextmanager
 def _held(here: Namespace, there: Namespace) -> Iterator[None]:
-    """Who erases or archives in either store waits, and others write on: what comes is what was proven.
+    """Holds off erasure and archiving in both stores while others write on, so that proven contents stay.
 
     In one order for everybody, else two stores that are merged into each other could wait for ever.
     """
@@ -142,7 +142,7 @@ def _merged(
 
 
 def _effects(here: Namespace, work: LogMerge, guests: list[GuestSession]) -> dict[bytes, tuple[int, list[str]]]:
-    """What sessions that grow would do to what is here, by uid: cells destroyed, and all of it in words."""
+    """Effects of growing sessions on the contents here, by uid: cells destroyed, and a description."""
     found = {}
     for guest in guests:
         standing = work.standing(guest)
@@ -161,7 +161,7 @@ def _brought(here: Namespace, work: LogMerge, guest: GuestSession, erases: bool)
 
 
 def _remedy(standing: MergeProgress, source: Path, namespace: str) -> str | None:
-    """Why nothing of a session came and what to do; None where there is no conflict."""
+    """The reason why nothing of a session was merged, and the remedy; None where there is no conflict."""
     if standing.outcome not in CONFLICTS:
         return None
     option = "" if namespace == "default" else f" --namespace {namespace}"

@@ -1,4 +1,4 @@
-"""What leaves the store for others: the same sessions without what is secret in them.
+"""Redacted exports: the same sessions without their secrets.
 
 All of it is looked through twice: what one text gives away is masked in every other, those before it too.
 """
@@ -28,7 +28,7 @@ from vmstore.views.projectors.redactions import approved
 
 
 def lifted(ns: Namespace, sessions: Iterable[int], artifact: str) -> list[str]:
-    """Who lifted redaction for a kind of export of all these sessions; empty where one of them is not approved."""
+    """Those who lifted redaction for a kind of export of all these sessions; empty where one is not approved."""
     found = []
     for key in sessions:
         word = approved(ns.views, key, artifact_of(artifact), ns.clock.now())
@@ -55,7 +55,7 @@ BYTES = next(
 
 
 class MaskedCounts(msgspec.Struct):
-    """What was masked in an export: how often of each kind; how many contents nobody could read were left out."""
+    """Counts of an export: maskings of each kind, and contents left out as unreadable."""
 
     counts: dict[str, int] = {}
     values: int = 0
@@ -133,7 +133,7 @@ def _gathered(ns: Namespace, portions: Sequence[Portion]) -> CommitCollector:
 
 
 def _unseen(gathering: CommitCollector, session: int) -> Iterator[bool]:
-    """Of each content of its own that a page was given, whether nobody can read it."""
+    """For each content of the session's own pages, whether it is unreadable."""
     for commit in gathering.commits(session):
         for mutation in decode(commit.body):
             if isinstance(mutation, Create | Update | Compress) and isinstance(mutation.content, int):

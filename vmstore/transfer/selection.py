@@ -1,4 +1,4 @@
-"""Which commits leave the store: sessions up to a position each, and the past their forks share."""
+"""Selection of commits to export: sessions up to a position each, and the past their forks share."""
 
 from __future__ import annotations
 

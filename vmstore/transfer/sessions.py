@@ -39,7 +39,7 @@ BUNDLE = "bundle"
 
 
 def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
-    """What is to leave: the sessions named, or all, up to a moment, and the past they share."""
+    """The portions to export: the sessions named, or all, up to a moment, and the past they share."""
     ns.follow()
     wanted: list[tuple[int, int]] = []
     for name in names:

@@ -179,7 +179,7 @@ class _Session:
         return "pages", (self._id("p"), self._portion.name, self._at, *fields)
 
     def _annotation(self, m: Annotate) -> Iterator[Row]:
-        """What was said of a page, and each tag it gained or lost; one that is both is lost."""
+        """Rows of an annotation, and of each tag that a page gained or lost; a tag that is both is lost."""
         place = (self._id(""), self._portion.name, self._at, self._owned("p", m.page))
         importance = None if m.importance is None else m.importance / 1e6
         status = None if m.status is None else _word(Standing, m.status)

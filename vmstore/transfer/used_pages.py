@@ -1,4 +1,4 @@
-"""What the calls of a recorded session used, and what its pages are about: read from what was written, and logged.
+"""Detects the pages that calls of a recorded session used, and the topics of its pages, and logs both.
 
 A call used a page where the answer to it, or what a person says before it, quotes, names or repeats the page. It
 costs what a second pass over the session does, so it is done where somebody asks. What is logged already is not

@@ -67,7 +67,7 @@ ASKS, TELLING = 0.6, 0.2  # what a question or task is worth beside a statement;
 
 
 def likely(text: str) -> float:
-    """How likely a message is looked for later, beside another that says as much: a decision, no question or task."""
+    """The likelihood that a message is looked for later: decisions more than questions and tasks."""
     words = read(text)
     asks = words.rstrip().endswith("?") and "." not in words.rstrip("?. \n")[:-1]
     if led := cues.CLAUSE.match(words):

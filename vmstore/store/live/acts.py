@@ -67,7 +67,7 @@ class PageActions(Session):
     """A session whose memory is managed, as far as pages are moved in it by hand."""
 
     def runtime(self) -> Runtime:
-        """What acts; for two handles on a session of one store the same. One not used for long is read again."""
+        """The runtime, shared by all handles on a session of one store; one that rested long is loaded again."""
         runtimes = self._ns.live
         runtime = runtimes.pop(self._key, None)
         if runtime is None:

@@ -54,7 +54,7 @@ def target(act: Act, lane: Branch, to: str | AsOf) -> tuple[int, str]:
 
 
 def then(namespace: Namespace, act: Act, lane: Branch, position: int) -> RewoundState:
-    """How a session stood at a position, beside how it stands."""
+    """The state of a session at a position, beside its state now."""
     namespace.follow()
     runtime = Runtime(namespace.reader, lane, past=True)
     runtime.stand(position)

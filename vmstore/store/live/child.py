@@ -20,14 +20,14 @@ from vmstore.vm.protocol.citation_filter import unmarked
 
 
 class ChildResult(NamedTuple):
-    """What a child came to: its words, and the address of the page it said them last in, as it stood then."""
+    """Result of a child: its words, and the versioned address of the page that holds them."""
 
     text: str
     origin: str
 
 
 def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -> NewSession:
-    """What a child begins with: its parent's user and redaction, where it was begun and by which tool call."""
+    """The opening of a child: its parent's user and redaction, and the call that began it."""
     info = parent.info()
     owner = {word: text for word in ("user", "agent") if (text := getattr(info, word)) is not None}
     if call is not None and call not in runtime.spoken.calls:
@@ -63,7 +63,7 @@ def children_of(parent: Session) -> list[SessionInfo]:
 
 
 def result_of(parent: Session, child: Session, runtime: Runtime, text: str | None) -> ChildResult:
-    """What a child came to: its last answer, or `text` in its place, without citations of its own pages."""
+    """The result of a child: its last answer, or `text` instead, without citations of its own pages."""
     with parent._ns.asking():
         _of(parent.name, child.info())
     answers = [

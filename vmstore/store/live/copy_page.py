@@ -43,13 +43,13 @@ class Copy(NamedTuple):
 
     @property
     def source(self) -> str:
-        """What it is from: the region, or the session of the same namespace."""
+        """The source: the region, or the session of the same namespace."""
         address = parse(self.origin)
         return str(address.session if self.local else address.namespace)
 
     @property
     def name(self) -> str:
-        """What the copy is called: one name for each version."""
+        """The name of the copy: one for each version."""
         return f"{self.source}:{self.page.hint or f'{self.page.session}:{self.page.page}'}.v{self.page.version}"
 
 
@@ -80,7 +80,7 @@ def bring(session: Session, address: str, *, at_us: int | None = None) -> str:
 
 
 def copied(ns: Namespace, session: Session, address: Address) -> Copy:
-    """What there is to copy; UnknownError where there is no such region, or none for these."""
+    """The content to copy; UnknownError where there is no such region, or none for these."""
     user = session.info().user
     assert address.namespace is not None and address.session is not None, "a namespace stands before a session"
     if address.namespace == ns.name:
@@ -110,7 +110,7 @@ def _copy(region: Namespace, address_of: Address, name: str) -> Copy:
 
 
 def here(session: Session, page: str | int) -> str | int:
-    """What a page is called in a session: where it is a region's, its copy, made now if it may be."""
+    """The local name of a page; a region's page is copied first, if it may be."""
     try:
         parsed = parse(page) if isinstance(page, str) else None
         if parsed is None or parsed.namespace is None or not _readable(session, parsed):
@@ -136,7 +136,7 @@ def _readable(session: Session, address: Address) -> bool:
 
 
 def remembered(session: PageActions, message: str, least: int = TERMS_MIN) -> list[Copy]:
-    """What of the user's other sessions a message may need, where the session remembers these, to be copied."""
+    """Pages of the user's other sessions to copy for a message, where the session remembers these."""
     settings = session.look(lambda runtime: runtime.state.settings)
     if settings is None or settings.remembers != "user":  # no view is brought to the end of the log for it
         return []

@@ -36,7 +36,7 @@ class RunEnd(NamedTuple):
 
 
 class FailedCall(NamedTuple):
-    """What a function of the host's raised, or what interrupted it."""
+    """The error a host function raised, or the interrupt that ended it."""
 
     error: BaseException
 
@@ -81,12 +81,12 @@ class Streamed:
 
     @property
     def ran(self) -> RunResult:
-        """How the run ended."""
+        """The result of the run."""
         return ended(self._ran)
 
 
 def ended(ran: RunResult | None) -> RunResult:
-    """How a run ended; InputError where it has not."""
+    """The result of a run; InputError where it has not ended."""
     if ran is None:
         raise InputError("the run has not ended; take its words to their end first", code="still-running")
     return ran
@@ -129,7 +129,7 @@ def texts(model_call: Model, going: Rounds, own: Tools, *, parallel: bool) -> Ge
 
 
 def advance(going: Rounds, reply: Any) -> Step | RunEnd:
-    """What is to be done next, now that something came of the last."""
+    """The next step, given the reply to the last."""
     try:
         return going.send(reply)
     except StopIteration as over:
@@ -205,7 +205,7 @@ class ModelCall:
         self.answer = Answer(self._parts.list, streamed=True)
 
     def broken(self, error: BaseException) -> Answer:
-        """What there is of it where it raised."""
+        """The answer so far of a call that raised."""
         return Answer(self._parts.list, streamed=True, error=error)
 
 
@@ -231,7 +231,7 @@ class RunningCalls:
             self._in_threads()
 
     def broken(self, error: BaseException) -> HostResults:
-        """What they gave before that interrupted them; the others failed of it."""
+        """The results before the interrupt; the other calls count as failed."""
         return HostResults([FailedCall(error) if value is UNANSWERED else value for value in self.values], is_over=True)
 
     def _in_threads(self) -> None:
@@ -270,7 +270,7 @@ def calling(known: Container[str]) -> str | None:
 
 
 def call_one(own: Tools, call: ToolCall) -> Any:
-    """What a function gives for a call, or what it raised."""
+    """The result of a function for a call, or the error it raised."""
     before = ANSWERING.set(call.id)
     try:
         return own[call.tool](**arguments(call))

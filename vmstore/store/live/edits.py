@@ -1,4 +1,4 @@
-"""What a program changes of a live session's pages by hand: their content, how they relate, whether they hold."""
+"""Manual edits of a live session's pages: their content, links and validity."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class Live(PageActions):
         return self._act(do, at)
 
     def _counted(self, act: Act, usage: TokenUsage) -> int:
-        """What the call that is answered was estimated at, where the provider says what it was."""
+        """The estimate of the answered call, where the provider states its true size."""
         return act.state.sent_tokens if usage.tokens_in else 0
 
     def tool(self, call_id: str, content: Any, *, name: str | None = None, at_us: int | None = None) -> list[str]:
@@ -406,7 +406,7 @@ class Live(PageActions):
         return self.look(lambda act: chosen(act.state))
 
     def stats(self) -> Measures:
-        """How the session's memory does so far: faults, evictions, how full the prompt is, and the targets."""
+        """Metrics of the session's memory so far: faults, evictions, load, and the targets."""
         return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
 
     # ---- what is changed by hand
@@ -593,7 +593,7 @@ class Live(PageActions):
 
 
 def _words(content: Any) -> str:
-    """What a message says in words."""
+    """The text of a message."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()

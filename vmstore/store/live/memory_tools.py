@@ -45,7 +45,7 @@ WHY = {
 
 
 class ToolTarget(Protocol):
-    """What is asked of a live session."""
+    """The methods of a live session that tools call."""
 
     def pack(self) -> Prompt: ...
     def join(self, child: Any, *, call: str) -> object: ...
@@ -57,7 +57,7 @@ class ToolTarget(Protocol):
 
 
 class ToolResult(NamedTuple):
-    """What a tool answers: the id of its call, the text, the tool's name."""
+    """A tool's result: the id of its call, the text, the tool's name."""
 
     call: str
     text: str
@@ -184,7 +184,7 @@ class MemoryTools:
         return self._live.look(leaves)
 
     def recall(self, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a tool answers that only reads: it changes nothing that is in the prompt, and is logged as a search."""
+        """Answers a reading tool: it leaves the prompt as it is, and is logged as a search."""
         self.settle()
         memory = self._live.memory
         if tool == "find_quote":

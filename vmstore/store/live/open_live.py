@@ -106,7 +106,7 @@ def _check_user(namespace: Namespace, opening: NewSession, owner: dict[str, Any]
 
 
 def _user(namespace: Namespace, opening: NewSession) -> str | None:
-    """Whose a session is, or will be."""
+    """The user of a session, existing or about to be opened."""
     key = namespace.key(opening.name)
     return opening.meta.get("user") if key is None else namespace.session_info(key).user
 

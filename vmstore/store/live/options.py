@@ -1,4 +1,4 @@
-"""What a live session can be opened with: its settings, what stands before all else, and its callbacks."""
+"""Options of a live session: settings, instructions and tools, and callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user's other sessions hold as claims and summaries, ranked by its words as the pre-pass ranks a session's own.
+"""Ranks claims and summaries of a user's other sessions for a message, as the pre-pass ranks a session's own.
 
 It is kept in memory, by user, and follows the log; an erasure anywhere has all of it read again.
 What is found follows from the log alone, not from when it was read.

@@ -1,4 +1,4 @@
-"""What the pages of a live session are called by callers: a name, a number, an address."""
+"""Names that callers use for pages of a live session: a name, a number, an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pack gave: the prompt in order, ready to send in the shape a provider takes."""
+"""A packed prompt: its pages in order, ready to send in the shape a provider takes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Prompt:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What is mapped and what could be, as VM:MANIFEST_JSON has it."""
+        """The pages that are mapped or can be, as VM:MANIFEST_JSON lists them."""
         with self._look() as leaves:
             away, of = leaves.away()
             further = of - len(away)
@@ -133,7 +133,7 @@ class Prompt:
 
     @property
     def abi(self) -> MemoryABI:
-        """What memory and model agree on: each page with what may be done with it, and the room that is left."""
+        """The contract between memory and model: each page with the allowed operations, and the room left."""
         return memory_abi(
             self._here,
             max_context_tokens=self._window,

@@ -1,4 +1,4 @@
-"""What people say of a page, checked and made into an annotation."""
+"""Annotations of a page, checked as a caller gives them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PageAnnotation(msgspec.Struct, frozen=True):
 
 
 def checked(annotation_given: PageAnnotation) -> PageAnnotation:
-    """What was said as a page can hold it; InputError or UnknownError where it cannot."""
+    """Checks an annotation; InputError or UnknownError where a page cannot have it."""
     if annotation_given.importance is not None:
         share(annotation_given.importance)
     if annotation_given.status is not None and (

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """What the model saw at one call, checked against the root its pack recorded.
+    """The context of one call, checked against the root its pack recorded.
 
     `basis` says which call; `fidelity` whether the request was recorded or rebuilt; `tokens` is
     estimated, `tokens_reported` the provider's count; `factor` what estimates were corrected by.
@@ -74,7 +74,7 @@ class Context:
         return self._shown
 
     def contents(self) -> dict[str, bytes]:
-        """What each page showed, its exact bytes; opaque pages are left out, and what was erased says so."""
+        """The exact bytes each page showed; opaque pages are left out, erased ones have a placeholder."""
         cells = self._read(self._sealed(), gone)
         return {page_name(s.page): cells[s.cell] for s in self._shown if s.cell is not None}
 
@@ -208,7 +208,7 @@ class Context:
         )
 
     def _words(self) -> dict[tuple[int, int], dict[int, bytes]]:
-        """What was said of pictures, sounds and films by the call: the forms that are text, by page and version."""
+        """The words for pictures, sounds and films up to the call: forms that are text, by page and version."""
         media = json.dumps([shown.page for shown in self._shown if shown.modality in _MEDIA])
         found: dict[tuple[int, int], dict[int, Any]] = {}
         cells: dict[int, bytes | None] = {}
@@ -224,7 +224,7 @@ class Context:
         return {which: {at: contents[cell] for at, cell in forms.items()} for which, forms in found.items()}
 
     def _names(self) -> dict[int, str]:
-        """What pages of a live session were called at the call: by their own name, while they were the last of it."""
+        """Names of live pages at the call: their own while they were the last of that name."""
         if self._call.renderer not in (PARTIAL, LIVE):
             return {}
         named: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What differs between two contexts: pages that entered, left or are shown otherwise or in another place."""
+"""Differences between two contexts: pages that entered, left, or changed form or place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def differing(
 
 
 def _kind(was: ShownPage, now: ShownPage) -> str:
-    """How a page that stays is shown otherwise: shorter, with other words, or in another place alone."""
+    """The change of a page that stays: shorter, other words, or another place alone."""
     if now.level > was.level:
         return "compressed"
     return "changed" if (was.commitment, was.level) != (now.commitment, now.level) else "moved"

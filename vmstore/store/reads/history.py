@@ -1,4 +1,4 @@
-"""What happened to a page: made, changed, annotated, shown, gone, linked, used, and what was decided about it."""
+"""History of a page: made, changed, annotated, shown, gone, linked, used, and decisions about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vmstore.views.reads.resolve_asof import moment_at
 
 
 def history_of(lane: Branch, page: int, position: int) -> list[Event]:
-    """What happened to a page up to a position, in order."""
+    """Events of a page up to a position, in order."""
     events: list[tuple[int, int, dict[str, Any]]] = []
     for stretch in lane.upto(position):
         args = (stretch.session, page, stretch.high)
@@ -80,7 +80,7 @@ def _tagged(lane: Branch, args: tuple[int, int, int]) -> Iterator[tuple[int, str
 
 
 def _hidden(record: RedactionRecord) -> dict[str, Any]:
-    """What was hidden in a page before it was written; never the value."""
+    """Redactions in a page before it was written; never the value."""
     return {"event": "redact", "detail": words_of(record), "tokens": record.tokens_after or None}
 
 
@@ -110,7 +110,7 @@ def _stays(lane: Branch, page: int, position: int) -> list[tuple[int, int, dict[
 
 
 def _decided(lane: Branch, page: int, position: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """What a kernel was asked about the page and what it decided, with the reasons."""
+    """Requests and decisions of a kernel about the page, with the reasons."""
     found = decisions_of(lane, page, position)
     asked = decisions_at(lane, {decision.cause for decision in found if decision.cause})
     versions = dict(lane.rows(_VERSION, {decision.content for decision in found if decision.content}))

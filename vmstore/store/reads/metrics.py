@@ -25,7 +25,7 @@ class SessionMetrics(NamedTuple):
 
 
 def measured(log: Log, lane: Branch, position: int, check: Callable[[], object] = bool) -> SessionMetrics | None:
-    """How a session's memory did up to a position; None where it has no budget by then.
+    """Metrics of a session's memory up to a position; None where it has no budget by then.
 
     It costs the session's length; `check` raises where nobody waits any more.
     """

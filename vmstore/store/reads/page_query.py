@@ -35,7 +35,7 @@ EVER = 1 << 62
 
 
 class PageQuery(NamedTuple):
-    """Which pages are asked for, None where any; their order, greatest first but by position; how many, after which.
+    """A page query: filters, None for any; order, greatest first but by position; limit, and the page to start after.
 
     A page that has the actor `actor` is one whose labels name it, or whose role it is.
     """
@@ -198,7 +198,7 @@ def statement(bounds: dict[str, Any]) -> str:
 
 
 def place_of(lane: Branch, position: int, order_by: str, page: int) -> SelectedPage:
-    """Where a page stands in an order."""
+    """The place of a page in an order."""
     rows = [row for row in lane.rows(_ONE, [page]) if page <= position]
     if not rows:
         raise UnknownError(

@@ -23,7 +23,7 @@ ANY = PageQuery()
 
 
 class SessionFilter(NamedTuple):
-    """Whose sessions are looked through, None where anybody's."""
+    """A filter of sessions by their users; None for all."""
 
     user: str | None = None
     agent: str | None = None
@@ -104,13 +104,13 @@ def _place(lane: Branch, session: str, found: SelectedPage, wanted: PageQuery) -
 
 
 def _happened(lane: Branch, position: int) -> int:
-    """When what stands at a position happened; for 0, nowhere, before anything."""
+    """The time a position happened; before everything for position 0."""
     when: Any = lane.db.execute(_AT, (lane.session, position)).get if position else -EVER
     return int(when)
 
 
 def _stood(ns: Namespace, key: int, at: AsOf) -> tuple[Branch, int] | None:
-    """What a session wrote itself, and where it stood; None where nothing of it had happened yet."""
+    """A session's own branch and its position at a moment; None where it had not begun."""
     lane = Branch(ns.views, key).alone()
     try:
         return lane, basis(lane, at).position

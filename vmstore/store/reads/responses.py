@@ -99,7 +99,7 @@ def _ended(call: CallRow) -> ReplyRow:
 
 
 def _aside_of(log: Log, db: apsw.Connection, ended: ReplyRow) -> dict[str, Any]:
-    """What the reply's cell says."""
+    """The fields of the reply's cell."""
     if ended.aside is None:
         return {}
     (content,) = read_cells(log, db, {ended.aside: ended.commitment}, gone).values()

@@ -28,7 +28,7 @@ Moments = Sequence[tuple[str, Branch, int]]
 
 
 def everywhere(ns: Namespace) -> Moments:
-    """What each session wrote itself, up to its end."""
+    """Each session's own branch up to its end."""
     rows: list[Any] = ns.views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
     return [(name, Branch(ns.views, key).alone(), position) for key, name, position in rows]
 

@@ -21,7 +21,7 @@ class ClientMessage(msgspec.Struct, frozen=True):
 
 
 class Spoken(NamedTuple):
-    """What one message says: words, tool calls by id, and the results it brings, by the id of their call."""
+    """A message taken apart: words, tool calls by id, and results by the id of their call."""
 
     role: str
     text: str
@@ -40,7 +40,7 @@ def plain(message: ClientMessage | dict[str, Any]) -> dict[str, Any]:
 
 
 def spoken(message: ClientMessage | dict[str, Any]) -> Spoken:
-    """What a message says."""
+    """Takes a message apart."""
     value = plain(message)
     at = message.timestamp_us if isinstance(message, ClientMessage) else None
     content = value.get("content")

@@ -39,7 +39,7 @@ Summarizer = Callable[[str], str] | TextModel
 
 
 class InboundContext(msgspec.Struct, frozen=True):
-    """What to send with a message.
+    """Context to send with a message.
 
     `prepend_text` goes before the system prompt; empty while nothing was compacted and all fits, as `suppressed`
     says. `matched_tags` are the topics of the message; `messages` the history to send, with the message last, in
@@ -59,7 +59,7 @@ class InboundContext(msgspec.Struct, frozen=True):
 
 
 class TurnReport(msgspec.Struct, frozen=True):
-    """What a turn's end compacted: segments, the tokens that frees, and whether it had to (`hard`)."""
+    """Compaction at the end of a turn: segments, tokens freed, and whether it was forced (`hard`)."""
 
     segments_compacted: int
     tokens_freed: int
@@ -99,7 +99,7 @@ class VirtualContextEngine:
     def on_message_inbound(
         self, message: str, conversation_history: Sequence[ClientMessage | dict[str, Any]] = ()
     ) -> InboundContext:
-        """What goes with a message to the model: what was said of it before, and which of the history stays."""
+        """The context to send with a message: earlier statements about it, and the part of the history to keep."""
         history = [plain(one) for one in conversation_history]
         sent = [*history, {"role": "user", "content": message}]
         try:
@@ -176,7 +176,7 @@ class VirtualContextEngine:
             self._live.user(one.text, at_us=one.at_us)
 
     def _known(self) -> list[Spoken]:
-        """What the session holds of the conversation, read back once."""
+        """The messages of the session so far, read back once."""
         if self._seen is None:
             self._seen = talk(spoken(value) for value in spoken_by(self._live))
         return self._seen

@@ -42,13 +42,13 @@ def day(at_us: int) -> str:
 
 
 def front(shown: Sequence[PromptCandidate]) -> str:
-    """What stands before the conversation and seldom changes: who the user is, summaries, topics; empty without."""
+    """The block in front of the conversation, which seldom changes: the user, summaries, topics; may be empty."""
     hint = [_text(one) for one in shown if one.part is PromptPart.HINT]
     return _wrapped([*_blocks(shown, HEADED), *hint], "")
 
 
 def beside(shown: Sequence[PromptCandidate], at_us: int) -> str:
-    """What goes with the message: rules, facts, and what is recalled, each under the day of its session."""
+    """The block beside the message: rules, facts, and recalled texts, each under the day of its session."""
     return _wrapped(_blocks(shown, BESIDE), f' session="{day(at_us).replace("-", "/")}"')
 
 

@@ -1,4 +1,4 @@
-"""What may stand in an assembled prompt: which part of it, in which forms, how relevant, and what for."""
+"""Candidates for an assembled prompt: the part of each, its forms, its relevance and purpose."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CandidateForm(msgspec.Struct, frozen=True):
 
 
 class PromptCandidate(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be chosen: the form it is shown in, and shorter ones in `others`.
+    """A candidate: the form it is shown in, and shorter ones in `others`.
 
     `score` orders candidates of a part, the greater first; `turn` is the turn it was said in, `turns` how many
     turns a topic has. `pages` are those it shows, `subject` names what two candidates say alike, `at_us` is when it
@@ -56,7 +56,7 @@ class PromptCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """What it takes as it is shown."""
+        """The tokens of the form shown."""
         return self.form.tokens
 
     @property

@@ -12,16 +12,16 @@ NO_ROOM = "no room"
 
 
 class Choosable(Protocol):
-    """What can be chosen: a name, the tokens it takes, and itself in fewer of them where there is such a form."""
+    """An item to choose: a name, its tokens, and shorter forms of itself where there are any."""
 
     @property
     def name(self) -> str:
-        """What it is called; no other has the name."""
+        """The unique name."""
         ...
 
     @property
     def tokens(self) -> int:
-        """What it takes as it is shown."""
+        """The tokens of the form shown."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""What of a text answers a question: the sentences that have most of its rare words, in their order."""
+"""Extracts from a text the sentences that answer a question: those with most of its rare words, in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST_TOKENS = 22  # and where there is little room
 
 
 def weights(asked: Iterable[str], texts: Sequence[str]) -> dict[str, float]:
-    """What each term of a question weighs among some texts: the fewer have it, the more."""
+    """The weight of each term of a question among some texts: rarer terms weigh more."""
     wanted = frozenset(asked)
     counts = Counter(term for text in texts for term in wanted.intersection(terms(text)))
     return {term: math.log(1 + len(texts) / (1 + counts[term])) for term in wanted}
@@ -44,7 +44,7 @@ class AnswerSentences:
         self._shown: set[str] = set()
 
     def of(self, text: str, tokens: int) -> str:
-        """What of a text answers best within some tokens, `…` for what is out; empty where nothing new does.
+        """The best answering sentences of a text within some tokens, `…` for omissions; empty where none is new.
 
         A short text stands as it is.
         """

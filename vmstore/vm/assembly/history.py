@@ -20,7 +20,7 @@ class CallsOfMessage(NamedTuple):
 
 
 def calls_of(message: Any) -> CallsOfMessage:
-    """Which tool calls a message makes and answers, by id; by the tool's name where calls have no ids."""
+    """The tool calls a message makes and answers, by id; by the tool's name where calls have no ids."""
     asks: set[str] = set()
     answers: set[str] = set()
     for value in _objects(message):
@@ -88,7 +88,7 @@ def turns_of(messages: Sequence[Any]) -> list[list[int]]:
 def kept_turns(
     tags: Sequence[frozenset[str]], topics: frozenset[str], *, protected: int, is_temporal: bool = False
 ) -> list[bool]:
-    """Which turns stay, by their tags: those of a topic at hand, those without a tag, and the last ones.
+    """Selects turns to keep by their tags: those of a topic in hand, those without a tag, and the last ones.
 
     A question about a time needs them all.
     """

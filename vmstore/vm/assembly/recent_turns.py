@@ -1,4 +1,4 @@
-"""Where the conversation of a prompt begins: at a turn that stays the first one for many calls.
+"""Chooses where the conversation of a prompt begins: a turn that stays the first one for many calls.
 
 A window that loses its oldest turn at each call voids all that stands behind it in a provider's cache. This one loses
 many turns at once: it begins at a mark, and marks stand at equal distances along the tokens of the session. A mark is

@@ -39,7 +39,7 @@ SHARES: Mapping[PromptPart, int] = {
 
 
 class PartContest(NamedTuple):
-    """How the choice within a part went: how many there were, the last score that was chosen, the nearest losers."""
+    """Statistics of the choice within a part: candidates, the last score chosen, the nearest losers."""
 
     part: PromptPart
     candidates: int
@@ -49,7 +49,7 @@ class PartContest(NamedTuple):
 
 
 class Assembly(NamedTuple):
-    """What a prompt holds, part by part in its order, what fell back a level, what stays out and why.
+    """An assembled prompt: its parts in order, forms that were shortened, and omissions with their reasons.
 
     `breakdown` has the tokens of each part; all together are at most `budget`.
     """
@@ -71,7 +71,7 @@ def assemble(
     shares: Mapping[PromptPart, int] = SHARES,
     topics: frozenset[str] | None = None,
 ) -> Assembly:
-    """What of some candidates a prompt of `budget` tokens holds.
+    """Assembles a prompt of `budget` tokens from candidates.
 
     Turns that are not protected stay out where they have tags and none of `topics`, if those are given.
     Raises InputError where what may not be left out is too large in its smallest form.

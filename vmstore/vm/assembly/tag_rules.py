@@ -14,7 +14,7 @@ PRIORITY = 5
 
 
 class TagRule(msgspec.Struct, frozen=True):
-    """What holds for tags like `match`: the higher priority first, nothing older than `ttl_days`, and a text."""
+    """A rule for tags that match `match`: higher priority first, nothing older than `ttl_days`, and a text."""
 
     match: str
     priority: int = PRIORITY
@@ -49,7 +49,7 @@ def is_over(tags: Sequence[str], at_us: int, now_us: int, rules: Sequence[TagRul
 
 
 def texts_of(tags: Iterable[str], rules: Sequence[TagRule]) -> list[str]:
-    """What rules say of some tags, the highest priority first, each text once."""
+    """The texts of rules that match tags, highest priority first, each once."""
     listed = sorted(set(tags))
     fitting = [rule for rule in rules if rule.text and any(rule_of(tag, rules) is rule for tag in listed)]
     return list(dict.fromkeys(rule.text for rule in sorted(fitting, key=lambda rule: -rule.priority)))

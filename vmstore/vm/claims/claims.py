@@ -48,7 +48,7 @@ class ClaimSource(NamedTuple):
 
 
 class ClaimKind(WordEnum):
-    """What a claim does."""
+    """The effect of a claim."""
 
     DECISION = 0
     REVERSAL = 1  # it takes the place of an earlier one
@@ -81,7 +81,7 @@ class KnownClaim(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """What waits for an answer of the other side."""
+    """An offer or question that awaits the other side's answer."""
 
     page: int
     role: Role
@@ -152,7 +152,7 @@ _COPIED = re.compile(r".*:(claim_\w+)\.v\d+")
 
 @lru_cache(maxsize=KEYS_MAX)
 def key_of(topic: str) -> tuple[str, ...]:
-    """What two topics have in common when they are one: their terms, without the words any topic may have."""
+    """The key that equal topics share: their terms, without the words any topic may have."""
     terms = sorted(profile(topic).weights)
     telling = [term for term in terms if term not in _VAGUE_TERMS]
     return tuple(telling or terms)
@@ -208,7 +208,7 @@ class _Finder:
         return source.role == Role.USER and self._open(source) is not None
 
     def _open(self, source: ClaimSource) -> _Open | None:
-        """What of the other side waits for this one's answer: its offer, else its question."""
+        """The statement of the other side that this one answers: its offer, else its question."""
         for waiting in (self._offered, self._asked):
             if waiting is not None and waiting.role != source.role:
                 return waiting
@@ -295,7 +295,7 @@ def _within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
 
 
 def _answer(phrase: Phrase, waiting: _Open, role: Role) -> tuple[OfferedOption, int] | None:
-    """What an answer chooses and how sure that is; None where it chooses nothing."""
+    """The option an answer chooses, and how sure that is; None where it chooses nothing."""
     if phrase.act is SpeechAct.AGREE:
         return (waiting.choices[0], AGREED) if len(waiting.choices) == 1 else None
     if phrase.act is not SpeechAct.ANSWER or (role == Role.ASSISTANT and not phrase.agrees):
@@ -330,7 +330,7 @@ def _names(spoken: Sequence[str], thing: str) -> bool:
 
 
 def _others(choice: OfferedOption, waiting: _Open | None) -> str:
-    """What was not chosen: it tells what was decided about where nobody named that."""
+    """The options not chosen: they name the topic where nobody did."""
     if waiting is None or choice not in waiting.choices:
         return ""
     others = [choice_open.object for choice_open in waiting.choices if choice_open.object != choice.object]

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class SpeechAct(IntEnum):
-    """What a sentence does."""
+    """The act of a sentence."""
 
     NONE = 0
     ASK = 1

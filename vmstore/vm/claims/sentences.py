@@ -1,4 +1,4 @@
-"""What a sentence does in a decision: asks, offers, agrees, decides, takes back.
+"""Classifies sentences by their act in a decision: asks, offers, agrees, decides, takes back.
 
 Patterns stand at the beginning of the sentence, after words that only lead in, so that "if we decided",
 "they decided" and "as we decided" match none of them. English only.
@@ -49,7 +49,7 @@ class Phrase(NamedTuple):
 
 
 def phrases(text: str) -> tuple[Phrase, ...]:
-    """What the sentences of a message do, in order; the last few messages are not read twice."""
+    """The acts of a message's sentences, in order; cached for the last few messages."""
     return _phrases(*bounded(text, MESSAGE_CHARS_MAX))
 
 
@@ -74,7 +74,7 @@ def plainly(text: str) -> str:
 
 
 def read(sentence: str) -> Phrase:
-    """What a sentence does."""
+    """Classifies a sentence."""
     rest, topic, agrees, reverses = _led_in(sentence)
     if patterns.AGREED_WHOLE.fullmatch(sentence) or (agrees and not rest):
         return Phrase(SpeechAct.AGREE, agrees=True, text=sentence)
@@ -131,7 +131,7 @@ def _decision(rest: str, topic: str, agrees: bool, reverses: bool) -> Phrase:
 
 
 def _headed(rest: str) -> tuple[SpeechAct, str, str | None, str]:
-    """How a sentence begins: what that does, its verb, whether it denies, and what follows."""
+    """Parses the head of a sentence: its act, its verb, whether it denies, and the rest."""
     if found := patterns.IT_IS.match(rest):
         return SpeechAct.DECIDE, "use", None, found[1]
     if found := patterns.MAKE.match(_bare(rest)):
@@ -146,7 +146,7 @@ def _headed(rest: str) -> tuple[SpeechAct, str, str | None, str]:
 
 
 def _choices(verb: str, tail: str, topic: str) -> tuple[OfferedOption, ...]:
-    """What a sentence chooses: one thing, or several where each has its own `for`."""
+    """The options a sentence chooses: one, or several where each has its own `for`."""
     tail = patterns.REASON.split(tail, maxsplit=1)[0]
     parts = [tail]
     if (
@@ -184,7 +184,7 @@ def _last_for(part: str) -> re.Match[str] | None:
 
 
 def _question(rest: str, topic: str) -> Phrase:
-    """What is asked: between choices, whether to make one, or which to make."""
+    """Classifies a question: between options, whether to choose one, or which to choose."""
     if patterns.RECALLED.search(rest):
         return Phrase(SpeechAct.NONE, text=rest)
     rest = patterns.TAG.sub("", rest)

@@ -25,7 +25,7 @@ FOUND_CHARS_MAX = 200
 
 
 class Outcome(WordEnum):
-    """What came of asking a callback."""
+    """The outcome of asking a callback."""
 
     ANSWERED = 0
     RAISED = 1
@@ -38,7 +38,7 @@ class Outcome(WordEnum):
 
 
 class CallbackAnswer(msgspec.Struct, frozen=True):
-    """What a page got: a form or a reason, by whom, and what was wrong with the callback's."""
+    """The form or the reason a page got, from whom, and the fault of the callback's answer."""
 
     form: Form | NoForm
     outcome: Outcome
@@ -58,7 +58,7 @@ def ask(
     timeout_s: float = TIMEOUT_S,
     below: Sequence[Form] = (),
 ) -> CallbackAnswer:
-    """What a callback makes of a page, or the compressor's form where it fails.
+    """Asks a callback for a form of a page, with the compressor's form as fallback.
 
     Either is shorter than the page and than the forms `below` that it has at lower levels.
     """
@@ -77,7 +77,7 @@ def ask(
 
 
 def heard(callback: Callable[[], Any], timeout_s: float) -> tuple[Outcome, Any]:
-    """What a callback returns, or how it failed, in a thread of its own that nobody waits for too long."""
+    """Runs a callback in a thread of its own for a limited time; gives its result, or how it failed."""
     outcome, said = answer_within(callback, timeout_s)
     return Outcome[outcome.upper()], said
 

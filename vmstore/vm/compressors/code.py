@@ -49,7 +49,7 @@ def kept(text: str, room: int) -> Form | NoForm:
 
 
 def names(text: str) -> list[str]:
-    """What a block of code defines, in order."""
+    """The names a block of code defines, in order."""
     return list(dict.fromkeys(found[1] for found in _DEFINED.finditer(text[:NAMES_CHARS_MAX])))
 
 

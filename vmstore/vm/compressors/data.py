@@ -111,7 +111,7 @@ def _parsed(material: Material) -> Any:
 
 
 class _Shape:
-    """What was seen in one place of a value, over all items of the lists it is in."""
+    """The values seen at one place, over all items of the lists it is in."""
 
     __slots__ = ("items", "keys", "lengths", "objects", "others", "rest", "rest_keys", "types")
 

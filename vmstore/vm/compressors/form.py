@@ -1,4 +1,4 @@
-"""What a compressor is given, and what it gives: a shorter form, or why there is none."""
+"""Input and output of a compressor: the material, and a shorter form or the reason for none."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ MIMES = {Method.THUMBNAIL: Mime.JPEG, Method.SAMPLES: Mime.JSON, Method.SCHEMA: 
 
 
 class NoFormReason(WordEnum):
-    """Why there is no form."""
+    """Reasons for no form."""
 
     NO_SHORTER = 0  # what would be made is no shorter than what there is
     EMPTY = 1  # the page has no content

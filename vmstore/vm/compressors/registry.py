@@ -1,4 +1,4 @@
-"""Which compressor makes which level of which modality, and the one door through which forms are made.
+"""The compressor of each level and modality, and the one function through which forms are made.
 
 A page is compressed from its level 0 always, never from another form, so what a level is does not
 depend on which others were made before.

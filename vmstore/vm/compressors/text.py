@@ -131,7 +131,7 @@ def _ranked(text: str) -> list[RankedPiece]:
 
 
 def _degrees(terms: Sequence[tuple[str, ...]]) -> list[int]:
-    """Of each piece, the terms it shares with all others, against the square root of its own, times a thousand."""
+    """For each piece, the terms shared with all others over the square root of its own, times a thousand."""
     holders: dict[str, int] = {}
     for words in terms:
         for word in words:

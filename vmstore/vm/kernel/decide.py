@@ -31,14 +31,14 @@ Stimulus = tuple[int, AnyMutation]
 
 
 class DecideResult(NamedTuple):
-    """What was decided; nothing where something is requested first."""
+    """The decisions; none where something must be requested first."""
 
     mutations: list[Decision]
     requests: list[Compression]
 
 
 def decide(state: State, stimulus: Sequence[Stimulus]) -> DecideResult:
-    """What follows from a stimulus, all of which the state has folded already."""
+    """Decides on a stimulus that the state has folded already."""
     if state.settings is None or _settled(state, stimulus):
         return DecideResult([], [])
     room = EvictionPlan(state)
@@ -117,7 +117,7 @@ class DecisionRun:
             self.room.asked[managed.page] = None  # it is here, and does not leave while that is answered
 
     def _refusal(self, asked: Reference, managed: ManagedPage) -> Denial | None:
-        """Why a page may not come, whatever its size: one the model asks for, what it used already may."""
+        """The reason to refuse a page whatever its size: it was retracted, or the model's faults are used up or not allowed."""
         if managed.page in self.state.retracted and asked.use != Use.ASKED:
             return Denial.RETRACTED
         if asked.use != Use.FAULT:

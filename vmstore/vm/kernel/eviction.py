@@ -66,7 +66,7 @@ def cut(order: Sequence[CutCandidate], kept: Sequence[tuple[int, int]], need: in
 
 
 def _freed(order: Sequence[CutCandidate], rank: int, need: int) -> tuple[int, int]:
-    """What goes behind a rank: its tokens, and these times their places in the policy's order."""
+    """The pages behind a rank: their tokens, and the sum of tokens times places in the policy's order."""
     freed = missed = 0
     for going in order:
         if freed >= need:
@@ -106,7 +106,7 @@ GUESS = 8  # a form nobody made yet is taken to be an eighth of the page
 
 
 class YieldRules(IntEnum):
-    """Which rules yield where what they do not hold is not enough."""
+    """Which protections may be overridden where unprotected pages do not free enough."""
 
     NONE = 0
     RETURNED = 1  # what just came back may go again
@@ -136,7 +136,7 @@ class Contest(NamedTuple):
 
 
 class EvictionPlan:
-    """What is decided to give way, beside a state that does not change meanwhile."""
+    """Evictions planned so far, beside a state that does not change meanwhile."""
 
     def __init__(self, state: State) -> None:
         assert state.settings is not None and state.policy is not None, "a session with a budget has a policy"
@@ -233,7 +233,7 @@ class EvictionPlan:
         return self.tokens(managed) if self.state.packed.get(managed.page) == managed.residence else 0
 
     def _steps(self, winner: int) -> Iterator[tuple[ScoredPage, Level | None, int]]:
-        """What may go in the policy's order, how far, and what that frees; a call and its results leave together.
+        """Steps that free tokens in the policy's order; a call and its results leave together.
 
         A call whose result is out is not sent, so the later of them says when both go.
         """
@@ -268,7 +268,7 @@ class EvictionPlan:
         return page in self.state.here and self.level(self.state.here[page]) < GONE
 
     def _shorter_by(self, managed: ManagedPage, level: Level) -> int:
-        """What showing a page at a level frees; a form nobody made yet is guessed."""
+        """Tokens freed by showing a page at a level; a form nobody made yet is estimated."""
         now, made = self.tokens(managed), managed.made(level)
         form = None if made is None else managed.forms[made]
         return now - now // GUESS if form is None else max(0, now - form.tokens)
@@ -305,7 +305,7 @@ class EvictionPlan:
         return GONE if level is None else level
 
     def tokens(self, managed: ManagedPage) -> int:
-        """What a page takes as decided so far."""
+        """The tokens of a page under the plan so far."""
         level = self.level(managed)
         form = managed.forms[level] if level < GONE else None
         return 0 if form is None else form.tokens
@@ -343,7 +343,7 @@ class EvictionPlan:
     # ---- who may go
 
     def _free(self, winner: int) -> Contest:
-        """What no rule holds, in the policy's order."""
+        """The unprotected pages, in the policy's order."""
         closed = dict.fromkeys((*self._back, *self._last, *self._levels, *self.asked, winner))
         state = self.state
         closed_here = sum(page in state.here and not state.here[page].pinned for page in closed)
@@ -352,7 +352,7 @@ class EvictionPlan:
         return Contest(count, self._ordered(self._is_free))
 
     def _guarded(self, winner: int) -> Contest:
-        """What just came back, in the policy's order."""
+        """The pages that just came back, in the policy's order."""
         count = sum(self._may(page, winner) for page in self._back if self._is_guarded(page))
         return Contest(count, self._ordered(self._is_guarded))
 

@@ -1,4 +1,4 @@
-"""What a person chooses about a session's memory: few values, each logged when it changes.
+"""Settings of a session's memory: few values, each logged when it changes.
 
 How much a policy weighs each thing is its own affair and stands in `parameters`.
 """
@@ -35,7 +35,7 @@ _ADMITTED = {
 
 
 class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the kernel works; tokens are estimated ones times the factor in force.
+    """Settings of the kernel; tokens are estimates times the factor in force.
 
     `mark_soft` and `mark_hard` are shares of what is left of the budget after the reserves:
     over the hard one pages give way until the soft one is met. `pinned_turns` counts the turns
@@ -140,7 +140,7 @@ def known_settings(names: Iterable[str]) -> None:
 
 
 def _refusal(values: dict[str, Any], why: str) -> str:
-    """Which setting has a value it cannot have, and its words where it is an enumeration."""
+    """Names the setting with an impossible value, and the allowed words of an enumeration."""
     what, _, name = why.partition(" - at `$.")
     name = re.split(r"[.`\[]", name)[0]
     if name not in values:
@@ -200,7 +200,7 @@ def changed(settings: KernelSettings, values: dict[str, Any]) -> KernelSettings:
 
 
 def encoded(values: dict[str, Any]) -> bytes:
-    """What changed, as the log's cell holds it: names in order, so that the same change is the same bytes."""
+    """The changed settings as the log's cell holds them: names sorted, so that equal changes are equal bytes."""
     return msgspec.json.encode(dict(sorted(values.items())))
 
 

@@ -54,7 +54,7 @@ Read = Callable[[int, m.CellRef], bytes]
 
 
 class Exchange(msgspec.Struct):
-    """What one turn said last: the user's pages, and those of the model's last message."""
+    """The last exchange of a turn: the user's pages, and those of the model's last message."""
 
     said: list[int] = []
     answer: int = 0
@@ -98,7 +98,7 @@ class State:
 
     @property
     def now(self) -> PolicyMoment:
-        """When it is, for a policy."""
+        """The current moment, as a policy counts it."""
         return PolicyMoment(self.references, self.turn)
 
     def tokens(self, budget: int) -> int:
@@ -472,7 +472,7 @@ class State:
         return {page: None for page in last if self._yields(page)}
 
     def _question(self) -> list[int]:
-        """What the user said last."""
+        """The pages of the user's last message."""
         return next((exchange.said for exchange in reversed(self.recent.values()) if exchange.said), [])
 
     def _yields(self, page: int) -> bool:
@@ -486,7 +486,7 @@ class State:
         return max(0, settings.faults_a_turn_max - self.faults), max(0, tokens)
 
     def residences(self) -> tuple[list[m.Residence], list[int]]:
-        """What entered the prompt or changed in it since the last call, and what left it, in order of pages."""
+        """Pages that entered the prompt or changed in it since the last call, and those that left."""
         entered, left = [], []
         for page in sorted(self.moved):
             resident = self.here.get(page)

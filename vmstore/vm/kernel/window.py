@@ -1,4 +1,4 @@
-"""What a call is sent of L0: all of it, or what a smaller window holds, chosen by what feels like a conversation.
+"""Selects what a call sends of L0: all of it, or the part a smaller window holds, by conversational relevance.
 
 Pages are chosen by what the kernel knows of them, never by their words, so that a replay chooses the same.
 """
@@ -23,7 +23,7 @@ _OF_THE_SOURCE = (Method.CLIPPED, Method.SHORTENED, Method.REPLACED)  # forms of
 
 
 class Membership(NamedTuple):
-    """What a pack says: places that are new, pages that left, how many there are and their tokens.
+    """The membership a pack states: new places, pages that left, their number and tokens.
 
     `choice` is how they were chosen; None where all of L0 is sent.
     """
@@ -36,7 +36,7 @@ class Membership(NamedTuple):
 
 
 def membership(state: State) -> Membership:
-    """What the next call is sent, against the last one; InputError where its window cannot hold what is pinned."""
+    """The membership of the next call against the last one; InputError where its window cannot hold what is pinned."""
     choice = chosen(state)
     if choice is None:
         return Membership(*state.residences(), len(state.here), state.used, None)

@@ -1,1 +1,1 @@
-"""What a session's memory did, in numbers."""
+"""Metrics of a session's memory."""

@@ -17,7 +17,7 @@ class PageReference(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a trace of references came to under a budget: pages brought in, their tokens, pages sent away."""
+    """The cost of a trace of references under a budget: pages brought in, their tokens, pages evicted."""
 
     faults: int
     tokens: int

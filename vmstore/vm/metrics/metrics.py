@@ -419,7 +419,7 @@ class Metrics:
         return judged(measures)
 
     def _recalled(self) -> dict[str, Any]:
-        """What recall was worth."""
+        """The worth of recalls."""
         searches = self._searched.recalls
         given, used = sum(len(search.pages) for search in searches), sum(len(search.used) for search in searches)
         return {

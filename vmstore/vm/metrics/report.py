@@ -22,7 +22,7 @@ class FaultShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measures(msgspec.Struct, frozen=True, kw_only=True):
-    """How a session's memory did. Shares are from 0 to 1, None where there is nothing to share.
+    """Metrics of a session's memory. Shares are from 0 to 1, None where the divisor is 0.
 
     `faults` are references to what was not in the prompt at the level asked for; `thrash_index` is
     the mean over the turns of the repeated faults of a topic in the last five turns, a turn;
@@ -93,7 +93,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(NamedTuple):
-    """Which share of the model's faults has a reason as a rule, and from where on it should give pause."""
+    """The usual share of the model's faults with a reason, and the share that should give pause."""
 
     low: float
     high: float
@@ -112,7 +112,7 @@ BANDS = {
 
 
 class Target(NamedTuple):
-    """What a number is to be under, or over."""
+    """A target: the bound of a number, from below or above."""
 
     limit: float
     over: bool = False

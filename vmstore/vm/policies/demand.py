@@ -77,7 +77,7 @@ class Demand1(OrderedQueues):
         return rate
 
     def score(self, line: int, number: int, now: PolicyMoment) -> int:
-        """Of a warm line its worth less its age's, of the cold one the worth less the time's."""
+        """In a warm line its worth minus its age's, in the cold one the worth minus the time's."""
         if line == COLD:
             return number - now.reference * OCTAVE // self._half_life
         age = now.reference - number

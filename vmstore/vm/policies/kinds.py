@@ -61,13 +61,13 @@ class Demand2(Demand1):
         return warm, resident.used
 
     def _kind(self, resident: Resident) -> int | None:
-        """What being a result or a call is worth; None of what was said."""
+        """The worth of being a result or a call; None for messages."""
         if resident.type is PageType.ARTIFACT:
             return self._result
         return self._call if resident.modality is Modality.STRUCTURED else None
 
     def score(self, line: int, number: int, now: PolicyMoment) -> int:
-        """Of a warm line its worth less its age's, of the cold one the worth less the time's."""
+        """In a warm line its worth minus its age's, in the cold one the worth minus the time's."""
         if line == COLD:
             return super().score(line, number, now)
         return line - self._fallen(now.reference - number)

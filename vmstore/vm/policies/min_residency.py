@@ -29,5 +29,5 @@ CLASSES: dict[PageType, int] = {
 
 
 def classes(parameters: Mapping[str, int]) -> list[int]:
-    """What each type adds to a score, by its number; parameters may change classes by the type's word."""
+    """The score that each page type adds, by its number; parameters override it by the type's word."""
     return [CLASS_STEP * parameters.get(type_.word, CLASSES[type_]) for type_ in PageType]

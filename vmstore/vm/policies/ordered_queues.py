@@ -93,15 +93,15 @@ class OrderedQueues:
     # ---- the rules of a policy
 
     def place(self, resident: Resident, now: PolicyMoment) -> Place:
-        """Where a page stands until something happens to it."""
+        """The place of a page in its queue until its next event."""
         raise NotImplementedError
 
     def score(self, line: int, number: int, now: PolicyMoment) -> int:
-        """What standing there is worth; it never falls along a line."""
+        """The score of a place; it never falls along a line."""
         return number
 
     def worth(self, page: int, score: int, now: PolicyMoment) -> int:
-        """What a page is worth: its place's score, or more."""
+        """The worth of a page: its place's score, or more."""
         return score
 
     # ---- what happens

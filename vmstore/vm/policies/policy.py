@@ -1,4 +1,4 @@
-"""What a replacement policy is: it orders the pages that may go, and says by which score."""
+"""The interface of replacement policies: a policy orders the evictable pages and states their scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vmstore.vm.policies.resident import Resident
 
 
 class PolicyMoment(NamedTuple):
-    """When a policy is asked: the references of the session so far, each page's being written among them; its turn."""
+    """The moment a policy is asked: references of the session so far, each page's writing included; its turn."""
 
     reference: int
     turn: int

@@ -40,7 +40,7 @@ def names() -> list[str]:
 
 
 def shipped(name: str) -> Shipped:
-    """What a name stands for, `lru` for its newest version; InputError lists the names where it stands for nothing."""
+    """The policy of a name, `lru` for its newest version; InputError lists the names."""
     wanted = CHOSEN if name == DEFAULT else name
     found = [one for one in SHIPPED if wanted in (one.NAME, full_name(one))]
     if not found:

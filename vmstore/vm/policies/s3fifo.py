@@ -16,7 +16,7 @@ GHOSTS_MIN = 10
 
 
 class QueueStep(NamedTuple):
-    """What happens to the page that comes up next: it goes, or stands in the long queue with `hits`."""
+    """One step of the queues: the next page is evicted, or moves to the long queue with `hits`."""
 
     page: int
     hits: int
@@ -91,7 +91,7 @@ class Queues:
             del self._long[page]
 
     def steps(self) -> Iterator[QueueStep]:
-        """What comes up next, one after the other, if everything that may go does; changes nothing."""
+        """The next steps, assuming that every evictable page is evicted; changes nothing."""
         short, tokens, shorts = iter(self._short), self._short_tokens, len(self._short)
         again: deque[int] = deque()
         long, longs = chain(self._long, _emptied(again)), len(self._long)
@@ -114,7 +114,7 @@ class Queues:
 
 
 def _emptied(queue: deque[int]) -> Iterator[int]:
-    """What stands in a queue, and what comes to it meanwhile."""
+    """The pages of a queue, including those that join it meanwhile."""
     while queue:
         yield queue.popleft()
 

@@ -1,4 +1,4 @@
-"""How the prompt is written and what the model may ask: VM:CONTEXT, the manifest, the rules, the tools, the loop.
+"""The prompt protocol: VM:CONTEXT, the manifest, the rules, the tools, the loop.
 
 Everything here is pure: pages come in as leaves, text and requests go out, and the only thing
 called is what the caller hands in.
@@ -95,7 +95,7 @@ _BEFORE = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """What a name as it was before stands for, with a warning that says how it is called now."""
+        """Resolves a former name, with a warning that states the new one."""
         if name not in _BEFORE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         now = _BEFORE[name]

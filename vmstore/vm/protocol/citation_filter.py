@@ -25,7 +25,7 @@ class CitationFilter:
         self._waiting = ""
 
     def feed(self, piece: str) -> str:
-        """What can be shown now that another piece came."""
+        """The text that can be shown once another piece has come."""
         text = self._waiting + piece
         sure = max((mark.end() for mark in MARK.finditer(text)), default=0)
         shown, rest = unmarked(text[:sure]), text[sure:]
@@ -37,6 +37,6 @@ class CitationFilter:
         return shown + rest[:begins]
 
     def end(self) -> str:
-        """What waited and became no citation."""
+        """The rest that turned out to be no citation."""
         text, self._waiting = self._waiting, ""
         return text

@@ -32,7 +32,7 @@ class TextPart(NamedTuple):
 
 
 class CallPart(NamedTuple):
-    """What the model asked a tool."""
+    """A tool call of the model."""
 
     id: str
     tool: str
@@ -40,7 +40,7 @@ class CallPart(NamedTuple):
 
 
 class ResultPart(NamedTuple):
-    """What a tool answered to the call of that id."""
+    """A tool's result, for the call with that id."""
 
     id: str
     tool: str
@@ -58,7 +58,7 @@ class ChatMessage(NamedTuple):
 
 
 class PromptConversation(NamedTuple):
-    """What instructs, the messages, and what cannot be sent and why."""
+    """Instructions and messages, and pages that cannot be sent, with reasons."""
 
     instructions: tuple[str, ...]
     turns: tuple[ChatMessage, ...]
@@ -164,7 +164,7 @@ def conversation(leaves: Sequence[PromptPage], *, labels: bool = True, memo: Mem
 
 
 def _begun(memo: Memo, leaves: Sequence[PromptPage], labels: bool) -> tuple[Begun, list[PlacedPage]]:
-    """What the conversation begins with as the last one did, nothing where it begins otherwise; the pages after it.
+    """The unchanged beginning of the conversation, taken from the last request, and the pages after it.
 
     The first of those is the same too, so that it is no further part of the message before, and none of them
     answers a call in what it begins with.

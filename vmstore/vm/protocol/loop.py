@@ -43,7 +43,7 @@ class DeniedFault(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a model call gave: a response, or, `streamed`, a list of its parts; `error` is what it raised."""
+    """The answer of a model call: a response, or, `streamed`, a list of its parts; `error` is what it raised."""
 
     response: Any
     streamed: bool = False
@@ -89,7 +89,7 @@ class ManagedSession(Protocol):
         ...
 
     def recall(self, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a tool answers that only reads, as JSON; raises InputError for what cannot be asked."""
+        """Answers a reading tool as JSON; raises InputError for arguments it cannot take."""
         ...
 
     def recalls(self) -> bool:
@@ -102,7 +102,7 @@ class ManagedSession(Protocol):
 
 
 class RunResult(NamedTuple):
-    """How a run ended: `stopped` says whether by an answer, at a tool of the host's, or at the round limit.
+    """Result of a run: `stopped` says whether by an answer, at a tool of the host's, or at the round limit.
 
     `text` is what the model wrote last. `pending` are the calls of the last response that the host answers,
     each with `session.tool(call.id, …)`; then it runs again. `rounds` are those in which the memory or a
@@ -135,7 +135,7 @@ class HostCalls(NamedTuple):
 
 
 class HostResults(NamedTuple):
-    """What functions gave, a value for each call; `is_over` where they were interrupted, and the run ends."""
+    """Results of host functions, one a call; `is_over` where they were interrupted and the run ends."""
 
     values: Sequence[Any]
     is_over: bool = False

@@ -21,7 +21,7 @@ FAULTS = 3
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model may ask for in a turn; `prefer_levels` begins with the level to try first."""
+    """Limits of the model's requests in a turn; `prefer_levels` begins with the level to try first."""
 
     faults_allowed: bool = True
     max_faults_per_turn: int = FAULTS

@@ -1,4 +1,4 @@
-"""What was worked out for one request, kept for the next: most of its pages stand as they stood."""
+"""A cache of values computed for one request and reused by the next: most pages do not change."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class PromptPage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def form(self) -> PageForm:
-        """How it is shown."""
+        """The form that is shown."""
         return PageForm(level=self.level, tokens=self.tokens, content=self.content, mime=self.mime)
 
     @property
@@ -94,7 +94,7 @@ class PromptPage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str | None:
-        """What is shown as text; None where no text is at hand."""
+        """The text that is shown; None where it is not loaded."""
         return self.form.text
 
     @property

@@ -15,7 +15,7 @@ REFUSAL = "I don't have that in the mapped context."
 
 
 class Rules(WordEnum):
-    """How closely the model is held to what is mapped; PASSIVE tells it nothing of memory, SHORT the least it needs."""
+    """How strictly the model is bound to mapped pages; PASSIVE tells it nothing of memory, SHORT the minimum."""
 
     STRICT = 0
     RELAXED = 1
@@ -24,7 +24,7 @@ class Rules(WordEnum):
 
 
 class Paging(WordEnum):
-    """Who brings pages in: the model by its tools, the runtime before each call, or both."""
+    """The side that brings pages in: the model by its tools, the runtime before each call, or both."""
 
     MODEL = 0
     RUNTIME = 1

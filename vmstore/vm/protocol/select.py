@@ -1,4 +1,4 @@
-"""Which pages go into a window smaller than L0, at which level, and why the others do not.
+"""Selects pages for a window smaller than L0, with the level of each, and reasons for those left out.
 
 What feels like a conversation comes first: the newest turns as they were said, one summary for
 each older segment, then what is known, then older talk. What instructs, the plan and pins are
@@ -25,7 +25,7 @@ SUMMARISED = "its segment has a summary"
 
 
 class Selection(NamedTuple):
-    """What goes in, in the order it came in; what fell back a level; what stays out."""
+    """Selected pages in the order they came in, pages shown at a lower level, and pages left out."""
 
     shown: tuple[PromptPage, ...]
     lowered: tuple[LoweredPage, ...]
@@ -61,7 +61,7 @@ class _Choice(RoomChoice[PromptPage]):
         self.open = {leaf.name: self._as_spoken(leaf) for leaf in self._one_of_each(leaves)}
 
     def take_required(self) -> None:
-        """What may never be left out, each at the highest level that fits."""
+        """Takes the mandatory pages, each at the highest level that fits."""
         required = [leaf for leaf in self.open.values() if _is_required(leaf)]
         # What gives way first: other pins, then the plan, then what instructs; of each the least important.
         required.sort(key=lambda leaf: (leaf.instructs, leaf.task, leaf.importance, -leaf.tokens))
@@ -121,7 +121,7 @@ class _Choice(RoomChoice[PromptPage]):
                 self.give_back(leaf, LONELY)
 
     def selection(self, leaves: Sequence[PromptPage]) -> Selection:
-        """What was chosen, in the order the pages came in."""
+        """The selection, in the order the pages came in."""
         assert not self.open, "every page is decided"
         shown = tuple(self.taken[leaf.name] for leaf in leaves if leaf.name in self.taken)
         lowered = lowered_of(leaves, self.taken)
@@ -131,7 +131,7 @@ class _Choice(RoomChoice[PromptPage]):
         return Selection(shown, lowered, left, tokens, self._budget)
 
     def _one_of_each(self, leaves: Sequence[PromptPage]) -> list[PromptPage]:
-        """Of a page and what stands for it one alone: a pinned one, the page while its turn is new, a stand-in."""
+        """Keeps one of a page and its stand-in: a pinned one, the page in its own turn, else the stand-in."""
         roots = _roots(leaves)
         chosen: dict[str, PromptPage] = {}
         for leaf in leaves:

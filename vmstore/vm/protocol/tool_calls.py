@@ -41,7 +41,7 @@ class CallIds:
 
 
 def named(leaf: PromptPage) -> str:
-    """What a call names itself: its own id where every provider takes it, else one made of its page's name."""
+    """The id of a call: its own where every provider takes it, else one made of its page's name."""
     return leaf.call_id if ID.fullmatch(leaf.call_id) else f"call_{UNFIT.sub('_', leaf.name)}"[:64]
 
 
@@ -71,7 +71,7 @@ def named_in(text: str) -> str:
 
 
 def arguments_in(text: str) -> str:
-    """What the text of a call gives its tool, without what stands around it; the text where it is no call."""
+    """The arguments in a call's text, without the text around them; the whole text where it is no call."""
     call = _object(text)
     inner = next((call[key] for key in WRAPS if isinstance(call.get(key), dict)), call)
     given = next((inner[key] for key in ARGUMENTS if key in inner), text)

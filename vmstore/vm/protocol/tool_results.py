@@ -1,4 +1,4 @@
-"""What the memory tools answer: one envelope for pages, one for what was found, one for a refusal."""
+"""Results of the memory tools: one envelope for pages, one for search hits, one for a refusal."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class SearchHit(NamedTuple):
 
 
 class SearchResults(NamedTuple):
-    """What a search found, best first, of how many pages there are."""
+    """Search hits, best first, and the number of pages searched."""
 
     hits: Sequence[SearchHit]
     total: int
 
 
 class Budget(NamedTuple):
-    """What the model may still ask for in this turn."""
+    """The requests and tokens the model has left in this turn."""
 
     rounds: int
     faults: int
@@ -115,7 +115,7 @@ def _meta(loaded: LoadedPage) -> dict[str, Any]:
 
 
 def _where(leaf: PromptPage) -> dict[str, Any]:
-    """Where a page is read now; of a medium also its words, which are few."""
+    """The place where a page can be read now; for media also their words, which are few."""
     contents_of = CONTENTS.get(leaf.modality)
     place = f"{printed(leaf.name)} is in the context above"
     if contents_of is not None:

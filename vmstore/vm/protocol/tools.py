@@ -78,7 +78,7 @@ def arguments_of(tool: str, given: Any) -> dict[str, Any]:
 
 
 def toolset_hash(tools: Sequence[Any]) -> str:
-    """What a set of tool definitions is known by: SHA-256 of its canonical JSON, in hexadecimal."""
+    """The id of a set of tool definitions: SHA-256 of its canonical JSON, in hexadecimal."""
     return hashlib.sha256(_canonical(tools)).hexdigest()
 
 

@@ -1,1 +1,1 @@
-"""Which pages may answer a text: terms, topics, postings."""
+"""Recall in the kernel: terms, topics, postings."""

@@ -1,4 +1,4 @@
-"""Which pages answer some words best: BM25 over the stems of windows of their texts, kept in memory.
+"""Ranks pages for some words: BM25 over the stems of windows of their texts, in memory.
 
 Robertson and Zaragoza, The Probabilistic Relevance Framework (2009). A long page counts by its best window,
 so that one line of a log is found as well as a message that says nothing else.

@@ -17,7 +17,7 @@ WRAPPED_CHARS = 60  # lines that are wrapped are at least so long
 
 
 class PieceKind(IntEnum):
-    """What a piece of a text is."""
+    """The kind of a piece of text."""
 
     SENTENCE = 0
     ITEM = 1
@@ -146,7 +146,7 @@ def _fence_end(lines: list[str], at: int) -> int:
 
 
 def _run_end(lines: list[str], at: int, kind: PieceKind) -> int:
-    """Where the run that begins at a line ends: headings and items are one each, with an item's indented lines."""
+    """The end of the run that begins at a line: a heading, or an item with its indented lines."""
     end = at + 1
     if kind is PieceKind.HEADING:
         return end

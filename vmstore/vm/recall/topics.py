@@ -1,4 +1,4 @@
-"""What a text is about: its terms, its topics, and how alike two texts are.
+"""Topics of texts: terms, topics, and similarity of two texts.
 
 Nothing here was learned anywhere: a term weighs by how often it stands in the text. Numbers are whole,
 similarities in parts per million, and order comes from the text alone.
@@ -33,7 +33,7 @@ class Profile(NamedTuple):
 
 
 def profile(text: str) -> Profile:
-    """What a text is compared by, a long one by its beginning and its end; the last few are not read twice."""
+    """The profile texts are compared by, a long one by its two ends; cached for the last few."""
     return _profile("\n".join(bounded(without_controls(text))).strip())
 
 
@@ -62,7 +62,7 @@ def _usual(forms: dict[str, int]) -> str:
 
 
 def closeness(asked: Profile, of: Profile) -> tuple[int, int]:
-    """How close a text is to what is asked, in parts per million: its coverage, its similarity.
+    """Closeness of a text to a question, in parts per million: coverage and similarity.
 
     Coverage is how much of what is asked it has; similarity how alike the two are: 0 where they share
     no term, a million where all weigh the same.
@@ -126,14 +126,14 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _term(word: str) -> str:
-    """What a word stands for; nothing where it says nothing of what a text is about, or is written without spaces."""
+    """The term of a word; empty where it tells no topic, or is written without spaces."""
     if not 1 < len(word) <= TERM_CHARS_MAX or word in STOP_WORDS:
         return ""
     return "" if (_HASH.fullmatch(word) if word.isascii() else _UNSPACED.search(word)) else stem(word)
 
 
 def _pairs(word: str) -> Iterable[str]:
-    """Of writing without spaces every two signs; nothing of other words."""
+    """Pairs of characters of writing without spaces; none for other words."""
     if word.isascii() or not _UNSPACED.search(word):
         return ()
     return (word[at : at + 2] for at in range(max(1, len(word) - 1)))

@@ -1,4 +1,4 @@
-"""Which earlier pages a page rests on, found by reading: for sessions whose source tells no references."""
+"""Finds the earlier pages that a page uses by reading both, for sessions whose source has no references."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ESCAPES = re.compile(r"\\[nrt\"\\]")  # of JSON within a text
 
 
 class Evidence(IntEnum):
-    """Why a page counts as used."""
+    """Evidence that a page was used."""
 
     CITED = 0
     NAMED = 1
@@ -61,7 +61,7 @@ def references(pages: Iterable[WrittenPage]) -> Iterator[PageUse]:
 
 
 class _Index:
-    """Who held what: the newest holder, and how many there were."""
+    """The newest holder of each term, and the number of holders."""
 
     def __init__(self) -> None:
         self._holders: dict[str, tuple[int, int]] = {}

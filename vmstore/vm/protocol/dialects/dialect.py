@@ -1,4 +1,4 @@
-"""What a provider's shape must do: write a request, read a response, put the answers of tools into the next."""
+"""The interface of a provider's dialect: write a request, read a response, add tool results to the next."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Dialect(Protocol):
         ...
 
     def said(self, response: Mapping[str, Any]) -> ParsedResponse:
-        """What a response says; raises InputError where it is no response of this shape."""
+        """Parses a response; raises InputError where it is none of this shape."""
         ...
 
 
@@ -70,12 +70,12 @@ Message = TypeVar("Message")
 
 
 def drawn(memo: Memo, turn: ChatMessage, write: Callable[[ChatMessage], Message]) -> Message:
-    """What a shape writes for a message: the same value for the same parts as before."""
+    """Writes a message in the dialect; equal parts give the same value as before."""
     return memo.of((write, turn.role, *map(id, turn.parts)), lambda: (write(turn), turn))[0]
 
 
 def all_drawn(memo: Memo, turns: Sequence[ChatMessage], write: Callable[[ChatMessage], Message]) -> list[Message]:
-    """What a shape writes for messages: the same values for those that the last request began with."""
+    """Writes messages in the dialect; those the last request began with give the same values."""
     last, before, written = memo.last.get("drawn", (None, (), []))
     same = shared(before, turns) if last is write else 0
     found = [*written[:same], *(drawn(memo, turn, write) for turn in turns[same:])]
@@ -91,7 +91,7 @@ def begun(turns: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def taken(value: Any, shape: str, *path: str | int) -> Any:
-    """What stands in a response at some place; raises InputError where there is no such place."""
+    """The value at a path in a response; raises InputError where there is none."""
     for step in path:
         fits = isinstance(value, list) and isinstance(step, int) and len(value) > step
         if not fits and not (isinstance(value, Mapping) and step in value):
