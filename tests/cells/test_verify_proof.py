@@ -312,7 +312,7 @@ def test_a_stranger_checks_it_without_vmstore(proven: Proven, tmp_path: Path) ->
 
 def test_it_imports_nothing_but_pythons_own() -> None:
     """The file imports only modules of Python's own library, and is short enough to be read."""
-    lines = FILE.read_text().split("\n")
+    lines = FILE.read_text().splitlines()
     imported = {line.split()[1] for line in lines if line.startswith(("import ", "from "))}
     assert imported <= sys.stdlib_module_names
     assert len(lines) <= 120

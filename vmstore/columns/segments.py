@@ -139,7 +139,7 @@ class Segments:
         return self.segments()
 
     def _ahead(self, end: int, ordinal: int, *, mutations_max: int | None = None) -> SegmentWriter | None:
-        """A writer for the part of the log that segments up to `end` lack, limited in size; None where there is none."""
+        """A writer for the part of the log that segments up to `end` lack, limited in size, or None."""
         if 0 < end >= ordinal:
             return None
         if self._tail is None or self._tail.after != end:

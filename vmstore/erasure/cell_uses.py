@@ -1,4 +1,4 @@
-"""Which mutations name which cells, found by reading the log from its start."""
+"""Uses of cells: which mutations name which cells, found by reading the log from its start."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _sum_up_topics(act: Act) -> list[int]:
 
 
 def _segments_of_tags(act: Act) -> dict[str, dict[int, set[int]]]:
-    """Of each tag the summaries of its segments, each with its turns."""
+    """The summaries of each tag's segments, each with its turns."""
     found: dict[str, dict[int, set[int]]] = {}
     pages, topics = act.state.pages, act.topics
     for summary in act.spoken.summaries:

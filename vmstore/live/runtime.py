@@ -86,7 +86,7 @@ class Act:
 
     @property
     def topics(self) -> TopicLedger:
-        """What the turns so far said and are tagged with."""
+        """The ledger of topics and tags of the turns so far, brought up to date."""
         return self._ledger().follow()
 
     @property
@@ -211,7 +211,7 @@ class Runtime:
         self.forms.forget()
 
     def ledger(self) -> TopicLedger:
-        """What the turns so far said and are tagged with, as it was followed last."""
+        """The ledger of topics and tags of the turns, as it was last brought up to date."""
         if self._topics is None or self._topics.state is not self.state or self._topics.spoken is not self.spoken:
             self._topics = TopicLedger(self.state, self.spoken)
         return self._topics

@@ -172,7 +172,7 @@ class Redecision:
             self.places.put(position, self._kernel.tell(moved))
 
     def _beside(self, tokens: int) -> int:
-        """An estimate of the tokens beside the pages of a smaller prompt, mostly labels and JSON: they shrink with it."""
+        """An estimate of the tokens beside the pages of a smaller prompt: labels and JSON shrink with it."""
         settings = self.state.settings
         most = self._budget if settings is None else min(settings.l0_tokens_max, self._budget)
         return tokens * most // self._budget if self._budget else tokens

@@ -1,4 +1,4 @@
-"""Which contents a fold reads to tell a tool's calls and answers: of them it keeps names and outcomes alone."""
+"""Contents a fold reads to tell a tool's calls and answers: it keeps only names and outcomes of them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)(?:"|\Z)')
 
 
 class ToolRequest(NamedTuple):
-    """What a model asked of a tool: its name, and the arguments as a value where they are JSON."""
+    """A tool call of a model: the tool's name, and the arguments as a value where they are JSON."""
 
     tool: str
     arguments: Any

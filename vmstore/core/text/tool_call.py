@@ -1,4 +1,4 @@
-"""What the JSON of a tool call says, in any provider's form: the tool, its arguments, the file they name."""
+"""Reads the JSON of a tool call in any provider's form: the tool, its arguments, the file they name."""
 
 from __future__ import annotations
 

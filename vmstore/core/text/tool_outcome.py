@@ -22,7 +22,7 @@ class ToolOutcome(WordEnum):
 
 
 class OutcomeRule(WordEnum):
-    """What says how it ended: a flag of the source's, an exit code, a status, a field `error`, a text `Error:`."""
+    """The sign an outcome was read from: a flag of the source's, an exit code, a status, `error`, `Error:`."""
 
     IS_ERROR = 0
     EXIT_CODE = 1
@@ -56,7 +56,7 @@ DEPTH = 4  # objects that are looked at
 
 
 def outcome_of(outer: Around, aside: Any, content: bytes | None) -> JudgedOutcome:
-    """What a source says of an answer that stands in some objects of its message, beside `aside`."""
+    """The outcome of an answer, read from the objects around it, from `aside` and from its text."""
     text = "" if content is None else content[: HEAD_CHARS * 4].decode("utf-8", "replace")
     value = _json(content, text)
     found = _flagged(outer, value) or _stated(aside) or _exited(value, text) or _in_itself(value, text)

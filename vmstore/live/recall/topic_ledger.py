@@ -1,4 +1,4 @@
-"""What a live session's turns said and are tagged with, kept from act to act: a turn costs what came since the last."""
+"""A ledger of the words and tags of a live session's turns, kept between acts: a turn costs what is new."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SOLVED_BY = 1e-6  # how near to 1 tau-bench takes a reward for a task solved
 
 
 class SessionOutcome(NamedTuple):
-    """What a source says of a session: a word of its own, and a number where it gives one."""
+    """The outcome a source states of a session: a word of its own, and a number where it gives one."""
 
     outcome: str | None
     reward: float | None = None
@@ -85,7 +85,7 @@ def _swe_agent(note: dict[str, Any]) -> SessionOutcome | None:
 
 
 def _header(note: dict[str, Any]) -> SessionOutcome | None:
-    """What the `vm` key of a header says."""
+    """The outcome in the `vm` key of a header."""
     return SessionOutcome(_word(note.get("outcome")), _number(note.get("reward")))
 
 

@@ -203,7 +203,7 @@ class ToolsProjector(Projector):
         return found[1]
 
     def _around(self, placed: PlacedMutation, message: int) -> _Around:
-        """What stands around the parts of a message of this commit; nothing of one that came before it."""
+        """The objects around the parts of a message of this commit; empty for an earlier message."""
         if self._message[0] != message:
             said = self._messages.get(message)
             skeleton = None if said is None else _json(placed.read(said.envelope))
@@ -225,7 +225,7 @@ def _labels(placed: PlacedMutation, m: Create) -> dict[str, Any]:
 
 
 def _beside(placed: PlacedMutation, m: Reply) -> dict[str, Any]:
-    """What a source keeps of an answer beside its messages."""
+    """The fields of an answer that a source keeps beside its messages."""
     found = object_of(placed.content(m.aside)).get("response")
     return found if isinstance(found, dict) else {}
 

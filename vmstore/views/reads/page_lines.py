@@ -35,7 +35,7 @@ def lines_of(lane: Branch, log: Log, contents: Mapping[int, bytes]) -> dict[int,
 
 
 def requests(lane: Branch, log: Log, pages: Iterable[int]) -> dict[int, ToolRequest]:
-    """What the tool was asked whose results some pages are, by page; of other pages nothing."""
+    """The tool calls whose results some pages are, by page; other pages are left out."""
     results = {page: (call, tool) for page, call, tool in lane.rows(_RESULTS, pages)}
     calls = {call for call, _ in results.values() if call}
     if not results:

@@ -117,7 +117,7 @@ class DecisionRun:
             self.room.asked[managed.page] = None  # it is here, and does not leave while that is answered
 
     def _refusal(self, asked: Reference, managed: ManagedPage) -> Denial | None:
-        """The reason to refuse a page whatever its size: it was retracted, or the model's faults are used up or not allowed."""
+        """The reason to refuse a page whatever its size: retracted, or no fault the model may make."""
         if managed.page in self.state.retracted and asked.use != Use.ASKED:
             return Denial.RETRACTED
         if asked.use != Use.FAULT:

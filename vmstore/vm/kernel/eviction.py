@@ -106,7 +106,7 @@ GUESS = 8  # a form nobody made yet is taken to be an eighth of the page
 
 
 class YieldRules(IntEnum):
-    """Which protections may be overridden where unprotected pages do not free enough."""
+    """Protections that may be overridden where unprotected pages do not free enough."""
 
     NONE = 0
     RETURNED = 1  # what just came back may go again
