@@ -150,7 +150,9 @@ def _shortened(what: str) -> str:
     last = what.rpartition("/")[2]
     if "/" in what and " " not in what and last and len(last) < ABOUT_CHARS - 2:
         return f"…/{last}"
-    return what[: ABOUT_CHARS - 1].rstrip() + "…"
+    short = what[: ABOUT_CHARS - 1].rstrip() + "…"
+    assert len(short) <= ABOUT_CHARS, "a line has a width of its own"
+    return short
 
 
 def _schemas(item: Any) -> list[str]:

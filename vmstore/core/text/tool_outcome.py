@@ -61,6 +61,7 @@ def outcome_of(outer: Around, aside: Any, content: bytes | None) -> JudgedOutcom
     value = _json(content, text)
     found = _flagged(outer, value) or _stated(aside) or _exited(value, text) or _in_itself(value, text)
     outcome, rule = found or (None, None)
+    assert (outcome is None) == (rule is None), "an outcome states the sign it was read from"
     return JudgedOutcome(outcome, rule, _took_us(value, text))
 
 
