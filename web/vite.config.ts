@@ -24,6 +24,8 @@ function licences(): Plugin {
 export default defineConfig({
   base: "./",
   plugins: [licences()],
+  // Children as arguments of `h` instead of a property of each element: a tenth of the bundle less.
+  oxc: { jsx: { runtime: "classic", pragma: "h", pragmaFrag: "Fragment" }, jsxInject: 'import { h, Fragment } from "preact"' },
   build: {
     outDir: "../vmstore/debug/page",
     emptyOutDir: true,

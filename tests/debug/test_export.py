@@ -166,6 +166,28 @@ def test_without_redaction_everything_is_there(secret: Path) -> None:
     assert made.report.masked == []
 
 
+def test_who_worked_where_is_masked() -> None:
+    """The names of home folders are masked, also in folders named after a path; that is no secret of a session."""
+    where = r"/Users/ada/notes, /home/ada/x, C:\Users\Ada\y and --Users-ada-notes--; not /home/user/z, x.com/Users/4"
+    with vmstore.memory_store() as store:
+        store.record("s", talk(where))
+        found = shared(store, store.session("s"))
+        (text,) = (one.text for one in found.texts.values())
+        hidden = where.replace("/ada", "/[USER 1]").replace("-ada-", "-[USER 1]-").replace("Ada", "[USER 2]")
+        assert text == hidden
+        assert set(found.redacted.counts) == {"user"}
+
+
+def test_it_opens_at_a_place() -> None:
+    """The file says where it opens: of a place what no text of the session can be in."""
+    with vmstore.memory_store() as store:
+        store.record("s", talk("hello"))
+        place = "session=s&call=1&page=p4&pane=why&find=hello&show=<b>"
+        assert told(export.exported(store, store.session("s"), place=place).content)["place"] == (
+            "call=1&page=p4&pane=why"
+        )
+
+
 def test_images_are_left_out_where_nothing_can_be_masked() -> None:
     """An image is in the file only where nothing is masked; else neither it nor the messages that hold it are."""
     store = vmstore.memory_store()
@@ -214,7 +236,7 @@ def test_it_opens_from_disk_without_a_network(secret: Path, tmp_path: Path) -> N
         page.on("request", lambda request: asked.append(request.url))
         page.on("console", lambda one: complaints.append(one.text) if one.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(out.as_uri())
+        page.goto(f"{out.as_uri()}#show=prompt")
         page.wait_for_selector("main", timeout=15_000)
         page.wait_for_selector(".context .page", timeout=15_000)
         seen = page.locator("body").inner_text()

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from vmstore.debug.contents import CUT_BYTES, texts
+from vmstore.debug.contents import CUT_BYTES, digests, texts
 from vmstore.debug.export import File, exported
 from vmstore.debug.json_bytes import Redact, encoded
 from vmstore.debug.overview import overview
@@ -44,6 +44,7 @@ class DebugApi:
         self._redact = redact
         self._whatifs = WhatIfs(store)
         self._films: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+        self._key = store._ns.reader.ids.salt()  # of digests: another server gives others
         self._lock = threading.Lock()
         self._private: tuple[int, list[str]] = (-1, [])
         self._erased = store._ns.erased
@@ -56,6 +57,8 @@ class DebugApi:
             "/api/vmql": lambda asked: self._json(self._vmql(asked)),
             "/api/sweep": lambda asked: self._json(self._sweep(asked)),
             "/api/until": lambda asked: self._json(self._until(asked)),
+            "/api/progress": lambda asked: encoded(self._whatifs.progress.get(self._name(asked), {"done": 0, "of": 0})),
+            "/api/digests": lambda asked: encoded({"digests": digests(*self.chosen(asked)[:2], self._key)}),
             "/api/complete": lambda asked: self._json(self._complete(asked)),
         }
 
@@ -192,7 +195,7 @@ class DebugApi:
     def export(self, asked: QueryParams) -> File:
         """A session as one file to be saved, masked for every caller; its name too, where the server is not local."""
         store, session, _ = self.chosen(asked)
-        return replace(exported(store, session), session=self.shown(session.name))
+        return replace(exported(store, session, place=asked.text("place") or ""), session=self.shown(session.name))
 
     def _asks_one(self, asked: QueryParams) -> bool:
         """Whether a session or a what-if is named; a store of many is asked without one."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from vmstore.core.erasure import gone
 from vmstore.core.page import Level, Mime, Modality
 from vmstore.errors import UnknownError
 from vmstore.store.session import Session
@@ -17,6 +20,7 @@ from vmstore.views.branch import Branch
 from vmstore.views.stored_cells import read_cells
 
 CUT_BYTES = 64 << 10
+DIGEST_BYTES = 8
 
 
 class ContentText(msgspec.Struct, omit_defaults=True):
@@ -69,6 +73,29 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
         return found
 
 
+def digests(store: Store, session: Session, key: bytes) -> list[str]:
+    """Of each page in order a text that is equal where two first contents are; empty where there is no content.
+
+    Ids of tool calls do not count: two runs never have the same. It is keyed, and says nothing of a content.
+    """
+    ns = store._ns
+    with ns.asking():
+        lane = Branch(ns.views, ns.key(session.name) or 0)
+        rows = [
+            row
+            for stretch in reversed(lane.upto(session.info().position))
+            for row in lane.db.execute(_FIRST, (stretch.session, stretch.high))
+        ]
+        sealed = {cell: commitment for cell, commitment in rows if cell is not None}
+        found = read_cells(ns.log, lane.db, sealed, gone)
+        return [_digest(found.get(cell, b""), key) for cell, _ in rows]
+
+
+def _digest(content: bytes, key: bytes) -> str:
+    plain = _IDS.sub(b"", content) if content.startswith(b"{") else content
+    return hashlib.blake2b(plain, digest_size=DIGEST_BYTES, key=key).hexdigest() if plain else ""
+
+
 def _text(content: bytes, whole: bool) -> ContentText:
     cut = len(content) > CUT_BYTES and not whole
     shown = content[:CUT_BYTES].decode("utf-8", "ignore") if cut else content.decode("utf-8", "replace")
@@ -117,6 +144,7 @@ def _nothing_at(lane: Branch, session: str, position: int, end: int) -> str:
 
 
 _DATA = b"data:"
+_IDS = re.compile(rb'"(?:id|call_id|tool_call_id|tool_use_id|toolCallId|thoughtSignature)":\s?"[^"]*",?')
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": Mime.PNG,
     b"\xff\xd8\xff": Mime.JPEG,
@@ -130,3 +158,4 @@ _NEAREST = (
     "SELECT max(page) FROM pages WHERE session = ? AND page <= ?",
     "SELECT max(position) FROM changes WHERE session = ? AND position <= ?",
 )
+_FIRST = "SELECT cell, commitment FROM versions WHERE session = ? AND page <= ? AND position = page ORDER BY page"

@@ -25,6 +25,7 @@ _ASSET = re.compile(
     r'<script\b[^>]*\bsrc="\.?/(?P<script>[\w.-]+)"[^>]*></script>'
     r'|<link\b[^>]*\brel="stylesheet"[^>]*\bhref="\.?/(?P<style>[\w.-]+)"[^>]*>'
 )
+_PLACE = re.compile(r"(?:call|page|pane|show|timeline|events|by|lines|vs)=[\w,.~-]{1,80}")  # no word of a text
 _STYLE = (
     "#vmstore-masked{position:fixed;right:.5rem;bottom:.5rem;z-index:99;max-width:34rem;max-height:60vh;overflow:auto;"
     "font:12px/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText;border:1px solid GrayText;"
@@ -52,9 +53,10 @@ def write(out: Path, store: Store, session: Session, *, redact: bool = True) -> 
     return made
 
 
-def exported(store: Store, session: Session, *, redact: bool = True) -> File:
-    """A session as one HTML file, by default with what is secret in it masked."""
+def exported(store: Store, session: Session, *, redact: bool = True, place: str = "") -> File:
+    """A session as one HTML file, by default with what is secret in it masked, that opens at a place of the page."""
     found = shared(store, session, redact=redact)
+    found.place = "&".join(part for part in place.split("&") if _PLACE.fullmatch(part))
     content = page(read(FOLDER), found, found.film["session"]).encode("utf-8", "backslashreplace")
     info = session.info()
     return File(session.name, content, info.calls, info.pages, len(found.texts), found.redacted)

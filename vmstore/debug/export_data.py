@@ -14,6 +14,7 @@ from vmstore.debug.json_bytes import strings
 from vmstore.debug.request import request
 from vmstore.debug.session_data import SessionData, film
 from vmstore.redact.mask import Mask, MaskedValue
+from vmstore.redact.span import HANDED_OUT
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.views.branch import Branch
@@ -45,13 +46,14 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class SharedSession(msgspec.Struct):
-    """One session, to be read without its store."""
+    """One session, to be read without its store; `place` is where in it the page opens."""
 
     film: dict[str, Any]
     texts: dict[str, ContentText]
     contests: dict[str, Any]
     requests: dict[str, Any]
     redacted: Report
+    place: str = ""
 
 
 def shared(store: Store, session: Session, *, redact: bool = True) -> SharedSession:
@@ -74,7 +76,7 @@ def shared(store: Store, session: Session, *, redact: bool = True) -> SharedSess
 
 def _masked(found: SharedSession, unreadable: set[str]) -> SharedSession:
     """The same without what is secret: what one text gives away is masked in all of them."""
-    mask = Mask()
+    mask = Mask(HANDED_OUT)
     for at in unreadable:
         found.texts[at].text, found.texts[at].missing = "", UNSEEN
     if unreadable:  # they stand in the messages, too

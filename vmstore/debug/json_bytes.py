@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from vmstore.redact.mask import Mask, is_blob
+from vmstore.redact.span import HANDED_OUT
 
 LEFT_OUT = "left out where other machines can look: nothing can be masked in an image, a sound or a film"
 Redact = Callable[[Any], Any]
@@ -29,7 +30,7 @@ def masked(value: Any) -> Any:
     Images and other bytes written as letters are left out: nothing can be masked in them.
     """
     value = _readable(value)
-    mask = Mask()
+    mask = Mask(HANDED_OUT)
     for text in strings(value):
         mask.learn(text)
     return mask.value(value, "an answer")

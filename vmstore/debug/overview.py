@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from vmstore import __version__
-from vmstore.core.page import Origin
+from vmstore.core.page import Origin, Role
 from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.page_rows import previews
 from vmstore.namespace.results import SessionInfo
 from vmstore.store.store import Store
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import settings_at
+
+NANO = 1e9  # of a dollar: costs are whole numbers of it
 
 
 def overview(store: Store) -> dict[str, Any]:
@@ -29,9 +32,14 @@ def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any
     settings = settings_at(lane, info.position) or {}
     first, last = ns.views.execute("SELECT min(at), max(at) FROM commits WHERE session = ?", (key,)).get
     model = ns.views.execute(_MODEL, (key,)).get
+    tokens, cost = ns.views.execute(_SUMS, (key,)).get
+    asked = ns.views.execute(_ASKED, (key,)).get
     return {
         "session": info.session,
         "title": info.title,
+        "first": None if asked is None else previews(lane, ns.log, [asked]).get(asked),
+        "tokens": tokens,
+        "cost": None if cost is None else cost / NANO,
         "fidelity": info.fidelity,
         "turns": info.turns,
         "calls": info.calls,
@@ -58,4 +66,7 @@ def parent_of(lane: Branch, info: SessionInfo) -> dict[str, Any] | None:
     return {"session": info.parent, "position": info.fork_position, "call": call}
 
 
+_SUMS = """SELECT sum(coalesce(tokens_in, sent_tokens, tokens) + coalesce(tokens_out, 0)), sum(cost)
+  FROM calls WHERE session = ?"""
+_ASKED = f"SELECT min(page) FROM pages WHERE session = ? AND role = {int(Role.USER)}"
 _MODEL = "SELECT model FROM calls WHERE session = ? AND model IS NOT NULL ORDER BY call DESC LIMIT 1"

@@ -59,6 +59,8 @@ class WhatIfs:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
+        self.progress: dict[str, dict[str, int]] = {}
+        """Of each session whose what-ifs are being decided, how many of them are."""
         self._scratches: OrderedDict[tuple[str, int], Scratch] = OrderedDict()
 
     def chosen(self, name: str, policy: str | None, budget: int | None) -> WhatIfSource:
@@ -77,17 +79,23 @@ class WhatIfs:
         stands for the run as it was. `check` raises where nobody waits for the answer any more.
         """
 
-        def run(*_: object) -> None:
+        def run(done: int, total: int) -> None:
+            self.progress[name] = {"done": done, "of": total}
             check()
 
         session = self._store.session(name)
         changes = [change for change in what_ifs(policies, budgets) if change]
-        if isinstance(session, Live):
-            return run_values(name, replays(self._store, [name], changes, processes=1, progress=run)[name])
-        scratch = self._scratch(session)
-        driven = scratch.session(WhatIfRow(policies[0] if policies else None, budgets[0] if budgets else None, name))
-        found = run_values(name, replays(scratch.store, [driven.name], changes, processes=1, progress=run)[driven.name])
-        return {**found, "redriven": True}
+        try:
+            run(0, len(changes) + 1)
+            if isinstance(session, Live):
+                return run_values(name, replays(self._store, [name], changes, processes=1, progress=run)[name])
+            scratch = self._scratch(session)
+            first = WhatIfRow(policies[0] if policies else None, budgets[0] if budgets else None, name)
+            driven = scratch.session(first).name
+            found = run_values(name, replays(scratch.store, [driven], changes, processes=1, progress=run)[driven])
+            return {**found, "redriven": True}
+        finally:
+            self.progress.pop(name, None)
 
     def forget(self) -> None:
         """Drops every copy: something was erased, and they may hold it."""

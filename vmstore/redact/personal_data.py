@@ -356,8 +356,28 @@ def _machines(text: ScannedText) -> Iterator[SecretSpan]:
             yield SecretSpan(start, found.end(), SecretKind.IP)
 
 
+# ---- home folders
+
+_HOME = re.compile(
+    r"(?<![\w.~%])(?:(?:[A-Za-z]:)?(?P<slash>/|\\{1,2})(?:Users|home)(?P=slash)(?P<name>[^\W_][\w.+-]{0,63})"
+    r"|-(?:Users|home)-(?P<flat>[^\W_][\w.+]{0,63})(?=-))"
+)
+_NOBODYS = frozenset(("shared", "public", "default", "runner", "user", "username", "linuxbrew"))
+
+
+def _homes(text: ScannedText) -> Iterator[SecretSpan]:
+    """The names of home folders, also in a folder that is named after a path, as `-Users-jane-notes`."""
+    if "home" not in text.low and "users" not in text.low:
+        return
+    for match in _HOME.finditer(text.text):
+        group = "name" if match["name"] else "flat"
+        if match[group].lower() not in _NOBODYS:
+            yield SecretSpan(*match.span(group), SecretKind.USER)
+
+
 SCANS = (
     TextScan(frozenset((SecretKind.CARD, SecretKind.SSN, SecretKind.PHONE)), _numbers),
     TextScan(frozenset((SecretKind.IBAN, SecretKind.SSN)), _accounts),
     TextScan(frozenset((SecretKind.IP,)), _machines),
+    TextScan(frozenset((SecretKind.USER,)), _homes),
 )

@@ -23,11 +23,14 @@ class SecretKind(enum.StrEnum):
     EMAIL = enum.auto()
     PHONE = enum.auto()
     IP = enum.auto()
+    USER = enum.auto()  # the name of a home folder
 
 
 SURENESS = {kind: rank for rank, kind in enumerate(SecretKind)}
-USUAL = frozenset(SecretKind) - {SecretKind.IP}
-"""What is looked for unless somebody says otherwise: addresses of machines are found in every log."""
+USUAL = frozenset(SecretKind) - {SecretKind.IP, SecretKind.USER}
+"""What is looked for unless somebody says otherwise: addresses of machines and home folders are in every log."""
+HANDED_OUT = USUAL | {SecretKind.USER}
+"""What is masked in an export: its reader need not know who worked where."""
 
 
 class SecretSpan(NamedTuple):

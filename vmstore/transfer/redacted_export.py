@@ -19,6 +19,7 @@ from vmstore.errors import ErasedError, RefusedError, UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.namespace.namespace import Namespace
 from vmstore.redact.mask import Mask, is_blob
+from vmstore.redact.span import HANDED_OUT
 from vmstore.transfer.selection import Portion, commits_of, select, whole
 from vmstore.transfer.table_rows import Row
 from vmstore.transfer.tables import TABLES
@@ -64,7 +65,7 @@ class MaskedCounts(msgspec.Struct):
 
 def masked_rows(make: Callable[[], Iterable[Row]], counts: MaskedCounts) -> Iterator[Row]:
     """The rows of tables with placeholders; contents that are no text are not in them anyway, and are counted."""
-    first, mask = Mask(), Mask()
+    first, mask = Mask(HANDED_OUT), Mask(HANDED_OUT)
     for _, row in make():
         for value in row:
             if isinstance(value, str):
@@ -81,7 +82,7 @@ def masked_rows(make: Callable[[], Iterable[Row]], counts: MaskedCounts) -> Iter
 def masked(ns: Namespace, portions: Sequence[Portion], counts: MaskedCounts) -> tuple[Projection, list[Portion]]:
     """The portions rewritten in a log in memory, with ids, salts and hashes of their own; positions stay."""
     gathering = _gathered(ns, portions)
-    first, mask = Mask(), Mask()
+    first, mask = Mask(HANDED_OUT), Mask(HANDED_OUT)
     for foreign in gathering.sessions():
         for commit in gathering.commits(foreign.session):
             for cell in commit.cells:

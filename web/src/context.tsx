@@ -1,20 +1,21 @@
 // The context at the cursor as stacked pages with their text: what the call was sent, in the order of
 // the prompt, and on the other side of the switch what was left out of it.
 import { computed } from "@preact/signals";
-import { Component } from "preact";
+import { Conversation, readingOrder } from "./conversation";
+import { opened, toggleOpen } from "./opened";
 import { Content, Preview } from "./parts/content";
-import { about, Dot, Fidelity, LevelMeter } from "./parts/badges";
+import { kept } from "./parts/kept";
+import { about, Dot, Fidelity, LevelMeter, RoleBar } from "./parts/badges";
 import { Rows } from "./parts/rows";
 import { colour } from "./colours";
-import { count, tokens } from "./format";
+import { clamp, count, tokens } from "./format";
 import { LEVELS, type Film } from "./film";
 import { notes } from "./notes";
 import { go, param } from "./place";
 import { callNumber, context, cursor, film, isWhatIf, page, stackBy } from "./state";
 
 const showsOut = computed(() => param("show").value === "out");
-const reads = computed(() => param("read").value === "1");
-const opened = computed(() => new Set(param("open").value.split(",").filter(Boolean)));
+const isList = computed(() => param("show").value !== "");
 
 interface Row {
   page: number;
@@ -48,22 +49,24 @@ const rows = computed<Row[]>(() => {
   }));
 });
 
+const VIEWS = [
+  ["", "Conversation", "the session as it is read (t)"],
+  ["prompt", "Prompt", "the pages of this call, one a line, in the order of the prompt (t)"],
+  ["out", "Left out", "the pages this call did not have (o)"],
+] as const;
+
 const most = computed(() => rows.value.reduce((high, row) => Math.max(high, row.tokens), 1));
 
-/** Takes the next or previous page of the list in hand. */
+/** Takes the next or previous page of what is in view in hand; without one, the first of what is new. */
 export function stepPage(by: number): void {
   const shown = film.peek();
-  const all = rows.peek();
-  if (!shown || !all.length) return;
-  const now = all.findIndex((row) => row.page === page.peek());
-  const next = Math.max(0, Math.min(all.length - 1, now < 0 ? (by > 0 ? 0 : all.length - 1) : now + by));
-  go({ page: shown.pageName(all[next]!.page) }, { step: true });
-}
-
-export function toggleOpen(name: string): void {
-  const next = new Set(opened.peek());
-  if (!next.delete(name)) next.add(name);
-  go({ open: [...next].slice(-30).join(",") }, { step: true });
+  const order = isList.peek() ? rows.peek().map((row) => row.page) : readingOrder.value;
+  if (!shown || !order.length) return;
+  const now = order.indexOf(page.peek());
+  const fresh = rows.peek().find((row) => row.mark)?.page;
+  const first = fresh === undefined || isList.peek() ? (by > 0 ? 0 : order.length - 1) : order.indexOf(fresh);
+  const next = now < 0 ? first : clamp(order.length - 1, now + by);
+  go({ page: shown.pageName(order[next]!) }, { step: true });
 }
 
 export function Context() {
@@ -74,7 +77,7 @@ export function Context() {
       <Head shown={shown} />
       <Bar shown={shown} />
       <Noted shown={shown} />
-      {shown.calls === 0 && !showsOut.value ? <Empty /> : <List shown={shown} />}
+      {!isList.value ? <Conversation shown={shown} /> : shown.calls === 0 && !showsOut.value ? <Empty /> : <List shown={shown} />}
     </section>
   );
 }
@@ -82,8 +85,8 @@ export function Context() {
 function Empty() {
   return (
     <div class="empty">
-      <b>This session has no call yet.</b>
-      <span>Nothing was sent to a model, so there is no context to show. What was written so far is under “out of it”.</span>
+      <b>This session has no model calls, so there is no context.</b>
+      <span>Its messages are under Conversation.</span>
     </div>
   );
 }
@@ -95,19 +98,18 @@ function Head({ shown }: { shown: Film }) {
   const status = shown.word(calls.status[at]);
   return (
     <header>
+      {!param("events").value && <button class="link" title="show the list of events (L)" onClick={() => go({ events: 1 })}>events ›</button>}
       <h2>{none ? "Context" : `Call ${callNumber.value}`}</h2>
-      {!none && <span class="mute">turn {calls.turn[at]}</span>}
-      {!none && <Fidelity word={isWhatIf.value ? "what-if" : shown.fidelity(at)} />}
+      {!none && <small>turn {calls.turn[at]}</small>}
+      {!none && (isWhatIf.value || shown.data.fidelity !== shown.fidelity(at)) && <Fidelity word={isWhatIf.value ? "what-if" : shown.fidelity(at)} />}
       {status && status !== "ok" && <span class="status">{status}</span>}
       <span class="mute model" title={shown.word(calls.model[at])}>{shown.word(calls.model[at])}</span>
       <span class="grow" />
       <span class="switch" role="group" aria-label="pages shown">
-        <button class={showsOut.value ? "" : "on"} onClick={() => go({ show: null })}>in context</button>
-        <button class={showsOut.value ? "on" : ""} onClick={() => go({ show: "out" })}>out of it</button>
+        {VIEWS.map(([show, name, title]) => (
+          <button key={show} class={param("show").value === show ? "on" : ""} title={title} onClick={() => go({ show })}>{name}</button>
+        ))}
       </span>
-      <button class={`tool ${reads.value ? "on" : ""}`} aria-pressed={reads.value} title="show the text of every page (t)" onClick={() => go({ read: reads.value ? null : 1 })}>
-        texts
-      </button>
     </header>
   );
 }
@@ -134,14 +136,14 @@ function Bar({ shown }: { shown: Film }) {
       </div>
       <div class="sum-line">
         <b>{tokens(total)}</b> estimated
-        {budget ? <span>of {count(budget)}</span> : <span class="mute">no budget</span>}
+        {budget ? <span>of {count(budget)}</span> : <small>no budget</small>}
         {reported !== null && reported !== undefined && <span>{count(reported)} reported</span>}
         <span>{count(context.value.length)} pages</span>
         <span class="grow" />
-        {entered > 0 && <span class="came">+{count(entered)} came</span>}
+        {entered > 0 && <span class="came">+{count(entered)} new</span>}
         {left.length > 0 && (
-          <button class="link went" title="what this call took away" onClick={() => go({ pane: "taken" })}>
-            −{count(left.length)} left, {tokens(shown.tokens(left))}
+          <button class="link went" title="what this call took away (u)" onClick={() => go({ pane: "taken" })}>
+            −{count(left.length)} dropped, {tokens(shown.tokens(left))}
           </button>
         )}
       </div>
@@ -164,8 +166,7 @@ function Noted({ shown }: { shown: Film }) {
 
 function List({ shown }: { shown: Film }) {
   const all = rows.value;
-  const reading = reads.value;
-  const isOpen = (at: number): boolean => reading || opened.value.has(shown.pageName(all[at]!.page));
+  const isOpen = (at: number): boolean => opened.value.has(shown.pageName(all[at]!.page));
   const chosen = all.findIndex((row) => row.page === page.value);
   const fresh = all.findIndex((row) => row.mark !== "");
   // The page in hand stays in view; without one, what is new since the call before.
@@ -180,35 +181,19 @@ function List({ shown }: { shown: Film }) {
       loose={isOpen}
       reveal={reveal}
       revealKey={`${cursor.value} ${param("page").value} ${showsOut.value}`}
-      empty={<p class="empty">{showsOut.value ? "every page made so far is in the context" : "the context of this call is empty"}</p>}
+      empty={showsOut.value ? "Every page made so far is in the context." : "The context of this call is empty."}
     >
-      {(at) => <PageRow shown={shown} row={all[at]!} open={isOpen(at)} reading={reading} />}
+      {(at) => <PageRow shown={shown} {...all[at]!} open={isOpen(at)} />}
     </Rows>
   );
 }
 
-interface PageRowProps {
+interface PageRowProps extends Row {
   shown: Film;
-  row: Row;
   open: boolean;
-  reading: boolean;
 }
 
-const sameRow = (a: Row, b: Row): boolean => a.page === b.page && a.content === b.content && a.mark === b.mark && a.level === b.level;
-
-/** A row is made anew only when what it shows changed: most pages stay from call to call. */
-class PageRow extends Component<PageRowProps> {
-  override shouldComponentUpdate(next: PageRowProps): boolean {
-    const now = this.props;
-    return now.shown !== next.shown || now.open !== next.open || now.reading !== next.reading || !sameRow(now.row, next.row);
-  }
-
-  override render(props: PageRowProps) {
-    return <Line {...props} />;
-  }
-}
-
-function Line({ shown, row, open, reading }: PageRowProps) {
+const PageRow = kept(({ shown, open, ...row }: PageRowProps) => {
   const name = shown.pageName(row.page);
   const role = shown.role(row.page);
   const hint = shown.hint(row.page);
@@ -219,7 +204,7 @@ function Line({ shown, row, open, reading }: PageRowProps) {
       role="listitem"
     >
       <div class="page-line" title={about(shown, row.page)} onClick={() => go({ page: name })} onDblClick={() => toggleOpen(name)}>
-        <i class="role" style={{ background: colour("role", role) }} />
+        <RoleBar of={role} />
         <button
           class="twist"
           aria-expanded={open}
@@ -231,7 +216,7 @@ function Line({ shown, row, open, reading }: PageRowProps) {
         >
           {open ? "▾" : "▸"}
         </button>
-        <span class="page-mark" title={row.mark ? (row.mark === "new" ? "not in the call before" : "shown otherwise in the call before") : ""}>
+        <span class="page-mark" title={row.mark}>
           {row.mark === "new" ? "+" : row.mark === "changed" ? "~" : ""}
         </span>
         <span class="page-id">{name}</span>
@@ -252,13 +237,13 @@ function Line({ shown, row, open, reading }: PageRowProps) {
         </span>
       </div>
       {open && (
-        <div class={`page-body ${reading ? "reading" : ""}`}>
+        <div class="page-body">
           <Content position={row.content} />
         </div>
       )}
     </div>
   );
-}
+});
 
 function key(shown: Film, row: Row): string {
   const by = stackBy.value;

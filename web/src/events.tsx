@@ -1,7 +1,8 @@
 // The list of events, which always agrees with the scrubber: what led to the call at the cursor is
 // marked and in view, and a click on an event puts the cursor on the call that shows it.
+import { Check } from "./parts/badges";
 import { computed } from "@preact/signals";
-import { Component } from "preact";
+import { kept } from "./parts/kept";
 import { Rows } from "./parts/rows";
 import { glyph, count } from "./format";
 import { lowerBound, type Film } from "./film";
@@ -61,14 +62,12 @@ export function Events() {
   return (
     <section class="panel events" aria-label="events">
       <header>
+        <button class="link" title="hide the events (L)" onClick={() => go({ events: null })}>‹ hide</button>
         <h2>Events</h2>
-        <span class="mute">{count(listed.value.length)}</span>
+        <small>{count(listed.value.length)}</small>
         <span class="grow" />
         {param("page").value && (
-          <label class="check" title="only what happened to the page in hand">
-            <input type="checkbox" checked={mine.value} onChange={(event) => go({ mine: event.currentTarget.checked ? 1 : null })} />
-            {param("page").value} only
-          </label>
+          <Check name="mine" does={`${param("page").value} only`} title="only what happened to the selected page" />
         )}
       </header>
       {shown && <Kinds shown={shown} />}
@@ -96,7 +95,7 @@ function Kinds({ shown }: { shown: Film }) {
           key={kind}
           class={out.has(kind) ? "" : "on"}
           aria-pressed={!out.has(kind)}
-          title={`${count(many)} × ${kind}; double click: only these`}
+          title={`${count(many)} × ${kind}; double-click: only these`}
           onClick={() => toggle(kind, false)}
           onDblClick={() => toggle(kind, true)}
         >
@@ -125,7 +124,7 @@ function List({ shown }: { shown: Film }) {
       keyOf={(at) => rows[at]!}
       reveal={reveal}
       revealKey={`${shown.data.session} ${reveal} ${rows.length}`}
-      empty={<p class="empty">{shown.kinds.size ? "no event of these kinds" : "nothing has happened in this session yet"}</p>}
+      empty={shown.kinds.size ? "No events of these kinds." : "Nothing has happened in this session yet."}
     >
       {(at) => {
         const event = rows[at]!;
@@ -163,14 +162,7 @@ interface EventProps {
   first: boolean;
 }
 
-/** A row is made anew only when what it shows changed. */
-class EventRow extends Component<EventProps> {
-  override shouldComponentUpdate(next: EventProps): boolean {
-    const now = this.props;
-    return now.event !== next.event || now.now !== next.now || now.chosen !== next.chosen || now.first !== next.first || now.shown !== next.shown;
-  }
-
-  override render({ shown, event, now, chosen, first }: EventProps) {
+const EventRow = kept(({ shown, event, now, chosen, first }: EventProps) => {
     const { position, page, why } = shown.data.events;
     const kind = shown.eventKind(event);
     const step = shown.eventStep[event]!;
@@ -191,5 +183,4 @@ class EventRow extends Component<EventProps> {
         <span class="event-why">{reason || (name && shown.hint(page[event]!)) || ""}</span>
       </button>
     );
-  }
-}
+});

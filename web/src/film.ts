@@ -44,6 +44,8 @@ export interface FilmData {
     tokens: number[];
     versions: number[];
     pinned: number[];
+    /** The tool that a page asks or answers for. */
+    tool?: Words;
   };
   stays: {
     page: number[];
@@ -180,6 +182,10 @@ export class Film {
 
   type(page: number): string {
     return this.word(this.data.pages.type[page]);
+  }
+
+  tool(page: number): string {
+    return this.word(this.data.pages.tool?.[page]);
   }
 
   modality(page: number): string {

@@ -27,12 +27,22 @@ const GLYPHS: Record<string, string> = {
   link: "–",
 };
 
+/** A number held between 0 and `most`. */
+export function clamp(most: number, value: number): number {
+  return Math.max(0, Math.min(value, most));
+}
+
 export function count(value: number): string {
   return whole.format(value);
 }
 
+/** How many of something: `1 page`, `2 pages`. */
+export function many(value: number, what: string): string {
+  return `${count(value)} ${what}${value === 1 ? "" : "s"}`;
+}
+
 export function tokens(value: number): string {
-  return `${count(value)} token${value === 1 ? "" : "s"}`;
+  return many(value, "token");
 }
 
 /** A number in few characters, for axes and narrow columns. */
@@ -45,7 +55,7 @@ export function short(value: number): string {
 }
 
 export function dollars(value: number): string {
-  return value >= 0.1 ? `$${value.toFixed(2)}` : `$${value.toFixed(4)}`;
+  return value === 0 ? "$0" : value >= 0.1 ? `$${value.toFixed(2)}` : `$${value.toFixed(4)}`;
 }
 
 export function bytes(value: number): string {

@@ -1,6 +1,7 @@
 // The help: every key, and what the signs and colours stand for.
 import { colour } from "./colours";
-import { generalKeys, helping, KEYS, paneKeys } from "./keys";
+import { generalKeys, KEYS, paneKeys } from "./keys";
+import { popup } from "./popup";
 import { LEVELS } from "./film";
 import { glyph } from "./format";
 import { film } from "./state";
@@ -11,12 +12,12 @@ const ROLES = ["system", "user", "assistant", "tool", "other"];
 
 export function Help() {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => box.current?.focus(), [helping.value]);
-  if (!helping.value) return null;
-  const groups = [...KEYS, { title: "Panes", keys: paneKeys() }, { title: "Else", keys: generalKeys() }];
+  useEffect(() => box.current?.focus(), [popup.value]);
+  if (popup.value !== "help") return null;
+  const groups = [...KEYS, { title: "Panes", keys: paneKeys() }, { title: "Other", keys: generalKeys() }];
   const kinds = [...(film.value?.kinds.keys() ?? [])];
   return (
-    <div class="veil" onClick={() => (helping.value = false)}>
+    <div class="veil" onClick={() => (popup.value = "")}>
       <div class="help" role="dialog" aria-label="help" tabIndex={-1} ref={box} onClick={(event) => event.stopPropagation()}>
         <div class="help-keys">
           {groups.map((group) => (
@@ -38,8 +39,8 @@ export function Help() {
           <p>{ROLES.map((role) => <span key={role}><i class="swatch" style={{ background: colour("role", role) }} />{role}</span>)}</p>
           <p>{LEVELS.map((level) => <span key={level}><i class="swatch" style={{ background: colour("level", level) }} />{level}</span>)}</p>
           <p>{kinds.map((kind) => <span key={kind}><i class={`glyph kind-${kind}`}>{glyph(kind)}</i>{kind.replaceAll("_", " ")}</span>)}</p>
-          <p class="mute">Tokens are estimated unless they are called reported. A derived call was rebuilt by a rule: its request was not in the source.</p>
-          <p class="mute">On the timeline: drag to scrub, Ctrl and the wheel to look closer, a double click to see all.</p>
+          <p class="mute">Token counts are estimates unless marked as reported. A reconstructed call was rebuilt from the transcript, because its raw request was not in the file.</p>
+          <p class="mute">On the timeline: drag to scrub, Ctrl + wheel to zoom, double-click to show everything.</p>
         </section>
       </div>
     </div>

@@ -1,5 +1,5 @@
 // The right side: one pane at a time, chosen by tab, key or link.
-import { computed } from "@preact/signals";
+import { computed, effect } from "@preact/signals";
 import { go, param } from "./place";
 import { paneOf, panes } from "./panes";
 
@@ -22,3 +22,13 @@ export function Inspector() {
     </section>
   );
 }
+
+// In one column the pane stands below what was read: it is brought into view when another is chosen.
+let before: string | null = null;
+effect(() => {
+  const chosen = param("pane").value;
+  if (chosen && before !== null && chosen !== before && matchMedia("(max-width: 980px)").matches) {
+    requestAnimationFrame(() => document.querySelector(".inspector")?.scrollIntoView({ block: "start", behavior: "smooth" }));
+  }
+  before = chosen;
+});

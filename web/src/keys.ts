@@ -1,22 +1,23 @@
 // Everything by keyboard. The list is what `?` shows.
 import { go, param, place } from "./place";
-import { stepPage, toggleOpen } from "./context";
+import { stepPage } from "./context";
+import { toggleOpen } from "./opened";
 import { toEvent } from "./events";
 import { say } from "./copy";
 import { notes, toggleMark } from "./notes";
 import { signal } from "@preact/signals";
+import { popup } from "./popup";
 import { switchTheme } from "./colours";
-import { callNumber, cursor, film, toCall } from "./state";
+import { callNumber, cursor, film, isOverview, store, toCall, toSession } from "./state";
 import { paneOf, panes } from "./panes";
 import { zoomBy } from "./timeline";
 
-export const helping = signal(false);
 export const playing = signal(false);
 
 interface Key {
   keys: string[];
   does: string;
-  act: () => void;
+  act?: () => void;
 }
 
 let player: ReturnType<typeof setInterval> | undefined;
@@ -39,7 +40,7 @@ function step(by: number): void {
 
 function jump(kinds: string[], forward: boolean, what: string): void {
   const told = toEvent(kinds, forward);
-  if (told === "around") say(`that was the ${forward ? "last" : "first"} ${what}: here is the ${forward ? "first" : "last"}`);
+  if (told === "around") say(`past the ${forward ? "last" : "first"} ${what}: back at the ${forward ? "first" : "last"}`);
   if (told === "none") say(`no other ${what} in this session`);
 }
 
@@ -64,10 +65,16 @@ function stepRow(by: number): void {
   (paneOf(param("pane").peek()).step ?? stepPage)(by);
 }
 
-export function openPane(pane: string, focus = true): void {
+/** Opens a pane. Only those whose key says that something will be typed put the focus into a field. */
+export function openPane(pane: string): void {
   go({ pane });
-  if (focus) requestAnimationFrame(() => document.querySelector<HTMLElement>(".pane [data-focus]")?.focus());
+  requestAnimationFrame(() => {
+    const first = document.querySelector<HTMLElement>(".pane [data-focus]");
+    if (first && (TYPED.includes(pane) || !isTyping(first))) first.focus();
+  });
 }
+
+const TYPED = ["search", "vmql"];
 
 export const KEYS: { title: string; keys: Key[] }[] = [
   {
@@ -76,34 +83,34 @@ export const KEYS: { title: string; keys: Key[] }[] = [
       { keys: ["k", "ArrowLeft"], does: "previous call", act: () => step(-1) },
       { keys: ["j", "ArrowRight"], does: "next call", act: () => step(1) },
       { keys: ["PageUp"], does: "ten calls back", act: () => step(-10) },
-      { keys: ["PageDown"], does: "ten calls on", act: () => step(10) },
+      { keys: ["PageDown"], does: "ten calls forward", act: () => step(10) },
       { keys: ["Home"], does: "first call", act: () => toCall(0) },
       { keys: ["End"], does: "last call; a live session is followed from there", act: () => toCall(Infinity) },
-      { keys: [" "], does: "play, pause", act: () => play(!playing.peek()) },
-      { keys: ["+"], does: "look closer", act: () => zoomBy(0.6) },
-      { keys: ["-"], does: "look from farther away", act: () => zoomBy(1.7) },
+      { keys: [" "], does: "play or pause", act: () => play(!playing.peek()) },
+      { keys: ["+"], does: "zoom in", act: () => zoomBy(0.6) },
+      { keys: ["-"], does: "zoom out", act: () => zoomBy(1.7) },
     ],
   },
   {
     title: "Jump",
     keys: [
-      { keys: ["f", "F"], does: "on to a fault, or back to one", act: () => undefined },
-      { keys: ["e", "E"], does: "on to an eviction, or back to one", act: () => undefined },
-      { keys: ["x", "X"], does: "on to a compression, or back to one", act: () => undefined },
-      { keys: ["c", "C"], does: "on to a compaction, or back to one", act: () => undefined },
-      { keys: ["p", "P"], does: "on to a pin, or back to one", act: () => undefined },
-      { keys: ["]", "["], does: "on to a mark or note, or back to one", act: () => undefined },
+      { keys: ["f", "F"], does: "next or previous fault" },
+      { keys: ["e", "E"], does: "next or previous eviction" },
+      { keys: ["x", "X"], does: "next or previous compression" },
+      { keys: ["c", "C"], does: "next or previous compaction" },
+      { keys: ["p", "P"], does: "next or previous pin" },
+      { keys: ["]", "["], does: "next or previous mark or note" },
     ],
   },
   {
     title: "Pages",
     keys: [
-      { keys: ["ArrowDown"], does: "next page of the context", act: () => stepRow(1) },
+      { keys: ["ArrowDown"], does: "next page", act: () => stepRow(1) },
       { keys: ["ArrowUp"], does: "previous page", act: () => stepRow(-1) },
-      { keys: [",", "."], does: "compared call, other side, version: back, on", act: () => undefined },
-      { keys: ["Enter"], does: "its text, or not", act: openRow },
-      { keys: ["t"], does: "the texts of all pages", act: () => go({ read: place.peek().read ? null : 1 }) },
-      { keys: ["o"], does: "pages in the context, pages out of it", act: () => go({ show: place.peek().show ? null : "out" }) },
+      { keys: [",", "."], does: "previous or next: compared call, other side, version" },
+      { keys: ["Enter"], does: "unfold or fold its text", act: openRow },
+      { keys: ["t"], does: "conversation, or the prompt as a list", act: () => go({ show: place.peek().show ? null : "prompt" }) },
+      { keys: ["o"], does: "pages left out of this call", act: () => go({ show: place.peek().show === "out" ? null : "out" }) },
     ],
   },
 ];
@@ -117,10 +124,12 @@ const JUMPS: Record<string, [string[], string]> = {
 };
 
 const GENERAL: Key[] = [
-  { keys: ["m"], does: "mark this call, or not", act: () => say(toggleMark(callNumber.peek()) ? `call ${callNumber.peek()} is marked` : "the mark is gone") },
-  { keys: ["l"], does: "light, dark", act: () => switchTheme() },
-  { keys: ["?"], does: "this help", act: () => void (helping.value = !helping.value) },
-  { keys: ["Escape"], does: "leave what is open", act: () => escape() },
+  { keys: ["m"], does: "mark or unmark this call", act: () => say(toggleMark(callNumber.peek()) ? `marked call ${callNumber.peek()}` : "mark removed") },
+  { keys: ["T"], does: "show or hide the timeline", act: () => go({ timeline: place.peek().timeline ? null : "off" }) },
+  { keys: ["L"], does: "show or hide the list of events", act: () => go({ events: place.peek().events ? null : 1 }) },
+  { keys: ["l"], does: "light or dark", act: () => switchTheme() },
+  { keys: ["?"], does: "this help", act: () => void (popup.value = "help") },
+  { keys: ["Escape"], does: "back: close what is open", act: () => escape() },
 ];
 
 export function paneKeys(): Key[] {
@@ -131,9 +140,14 @@ export function generalKeys(): Key[] {
   return GENERAL;
 }
 
+/** One step back: from the page in hand, then the pane, then the view, then to the list of sessions. */
 function escape(): void {
-  if (helping.value) helping.value = false;
-  else go({ page: null, event: null });
+  const now = place.peek();
+  if (now.page || now.event) go({ page: null, event: null });
+  else if (now.pane) go({ pane: null });
+  else if (now.show) go({ show: null });
+  else if (!isOverview.peek() && (store.peek()?.sessions.length ?? 0) > 1) toSession(null);
+  else go({ words: null });
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -142,16 +156,34 @@ function isTyping(target: EventTarget | null): boolean {
   return element.closest("input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]") !== null;
 }
 
-/** Acts on a key; those typed into a field are the field's, except Escape, which leaves it. */
+/** Whether a key is none of a number, so that a field for one passes it on. */
+function isForeign(event: KeyboardEvent): boolean {
+  const field = event.target as HTMLElement;
+  return field.matches("[inputmode=numeric], [type=number]") && event.key.length === 1 && !/[\d.,_ -]/.test(event.key);
+}
+
+/**
+ * Acts on a key. What is open above the page takes it first; then the field it is typed into, which
+ * Escape leaves, and which passes letters on where only a number can stand.
+ */
 function pressed(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (isTyping(event.target)) {
-    if (event.key === "Escape") (event.target as HTMLElement).blur();
+  if (popup.peek()) {
+    if (event.key === "Escape" || (event.key === "?" && popup.peek() === "help")) {
+      popup.value = "";
+      event.preventDefault();
+    }
     return;
+  }
+  if (isTyping(event.target)) {
+    const field = event.target as HTMLElement;
+    if (event.key === "Escape") field.blur();
+    if (!isForeign(event)) return;
+    field.blur();
   }
   const pressable = (event.target as HTMLElement | null)?.closest?.("button, summary, a, input[type=checkbox]");
   if (pressable && (event.key === "Enter" || event.key === " ")) return;
-  const act = find(event.key);
+  const act = isOverview.peek() ? overviewKey(event.key) : find(event.key);
   if (!act) return;
   event.preventDefault();
   if (event.key !== " ") play(false);
@@ -165,6 +197,12 @@ function find(key: string): (() => void) | undefined {
   if (told && key.length === 1) return () => jump(told[0], key === key.toLowerCase(), told[1]);
   const all = [...KEYS.flatMap((group) => group.keys), ...paneKeys(), ...GENERAL];
   return all.find((one) => one.keys.includes(key))?.act;
+}
+
+/** Over the list of sessions only these keys mean something. */
+function overviewKey(key: string): (() => void) | undefined {
+  if (key === "/") return () => document.querySelector<HTMLElement>(".overview [data-focus]")?.focus();
+  return GENERAL.find((one) => ["l", "?", "Escape"].includes(key) && one.keys.includes(key))?.act;
 }
 
 export function listen(): void {

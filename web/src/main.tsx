@@ -8,8 +8,10 @@ import { Events } from "./events";
 import { Help } from "./help";
 import { Inspector, pane } from "./inspector";
 import { listen } from "./keys";
+import { param } from "./place";
 import { Problem } from "./parts/content";
-import { callNumber, film, loading, start, store, trouble, which } from "./state";
+import { Overview } from "./sessions";
+import { callNumber, film, isOverview, loading, start, store, trouble, which } from "./state";
 import { Timeline } from "./timeline";
 import { Top } from "./top";
 
@@ -22,23 +24,25 @@ function Page() {
       {failed && <Problem trouble={failed} />}
       {empty && (
         <div class="empty big">
-          <b>This store holds no session yet.</b>
-          <span>Import one with `vmstore import STORE FILE`, or record one; this page shows it once it is there.</span>
+          <b>This store has no sessions yet.</b>
+          <span>Import one with `vmstore import STORE FILE`, or record one. It appears here as soon as it is written.</span>
         </div>
       )}
-      {film.value ? (
+      {isOverview.value ? (
+        <Overview />
+      ) : film.value ? (
         <>
           <Timeline />
-          <main class={pane.value.wide ? "wide" : ""}>
-            <Events />
+          <main class={`${pane.value.wide ? "wide" : ""} ${param("events").value ? "with-events" : ""}`}>
+            {param("events").value && <Events />}
             {!pane.value.wide && <Context />}
             <Inspector />
           </main>
         </>
       ) : (
-        !failed && !empty && <div class="empty big"><span>{loading.value}…</span></div>
+        !failed && !empty && <div class="empty big"><progress /><span>{loading.value}…</span></div>
       )}
-      {loading.value && film.value && <div class="busy" role="status">{loading.value}…</div>}
+      {loading.value && film.value && !isOverview.value && <div class="busy" role="status"><progress /> {loading.value}…</div>}
       {said.value && <div class="said" role="status">{said.value}</div>}
       <Help />
     </>
@@ -46,7 +50,7 @@ function Page() {
 }
 
 effect(() => {
-  const session = which.value.session;
+  const session = isOverview.value ? "" : which.value.session;
   document.title = session ? `${session}${film.value?.calls ? ` call ${callNumber.value}` : ""} · vmstore` : "vmstore";
 });
 listen();

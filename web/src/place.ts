@@ -6,6 +6,7 @@ import { computed, signal, type ReadonlySignal } from "@preact/signals";
 export type Place = Readonly<Record<string, string>>;
 type Change = Record<string, string | number | null | undefined>;
 
+const RUN_MS = 1500; // between two steps of one run
 const WRITE_MS = 150; // browsers refuse hundreds of history entries a second
 
 function read(): Place {
@@ -15,9 +16,11 @@ function read(): Place {
 export const place = signal<Place>(read());
 let pending: ReturnType<typeof setTimeout> | undefined;
 
+/** The place as the URL has it. */
+export const written = computed(() => new URLSearchParams(place.value).toString().replaceAll("%2C", ","));
+
 function url(): string {
-  const told = new URLSearchParams(place.value).toString().replaceAll("%2C", ",");
-  return `#${told}`;
+  return `#${written.value}`;
 }
 
 function write(): void {
@@ -26,8 +29,13 @@ function write(): void {
   if (location.hash !== url()) history.replaceState(null, "", url());
 }
 
-/** Goes somewhere: empty values leave the URL. Steps replace the entry of the history, jumps add one. */
-export function go(change: Change, how: { step?: boolean } = {}): void {
+let stepped = -Infinity;
+
+/**
+ * Goes somewhere: empty values leave the URL. A jump adds an entry to the history; so does the first of
+ * a run of steps, and those soon after it replace it, so that Back undoes the run. `quiet` adds none.
+ */
+export function go(change: Change, how: { step?: boolean; quiet?: boolean } = {}): void {
   const next: Record<string, string> = { ...place.value };
   for (const [name, value] of Object.entries(change)) {
     if (value === null || value === undefined || value === "") delete next[name];
@@ -35,7 +43,9 @@ export function go(change: Change, how: { step?: boolean } = {}): void {
   }
   const keys = new Set([...Object.keys(next), ...Object.keys(place.value)]);
   if ([...keys].every((key) => next[key] === place.value[key])) return;
-  if (how.step) {
+  const runs = performance.now() - stepped < RUN_MS;
+  stepped = how.step ? performance.now() : -Infinity;
+  if (how.quiet || (how.step && runs)) {
     place.value = next;
     pending ??= setTimeout(write, WRITE_MS);
   } else {

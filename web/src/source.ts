@@ -4,12 +4,21 @@ import type { FilmData } from "./film";
 export interface SessionRow {
   session: string;
   title?: string | null;
+  /** What the user said first. */
+  first?: string | null;
+  /** Sent and received, over all calls. */
+  tokens?: number | null;
+  cost?: number | null;
+  /** Whether the cost comes of list prices. */
+  estimated?: boolean;
+  /** The source's own verdict: a reward, how it exited. */
+  outcome?: string | null;
+  /** False where the source records no times, and those known are of the import. */
+  times?: boolean;
   fidelity: string;
   turns: number;
   calls: number;
   pages: number;
-  mutations: number;
-  position: number;
   first_at: number | null;
   last_at: number | null;
   budget: number | null;
@@ -151,8 +160,14 @@ export interface Source {
   complete(which: Which, query: string, at: number): Promise<Candidate[]>;
   until(which: Which, predicate: string, after: number): Promise<Until>;
   sweep(which: Which, policies: string, budgets: string): Promise<unknown>;
-  /** Where the session can be had as one file; null where it is one. */
-  exportUrl(which: Which): string | null;
+  /** How many what-ifs of a session are decided, while it is asked for them. */
+  progress(session: string): Promise<{ done: number; of: number }>;
+  /** Of each page a text that is equal where the first contents of two are. */
+  digests(which: Which): Promise<string[]>;
+  /** Where the session can be had as one file that opens at a place; null where it is one. */
+  exportUrl(which: Which, place: string): string | null;
+  /** Where in the page it opens; what is exported has a place of its own. */
+  readonly place?: string;
   live(grew: (session: string, position: number) => void): () => void;
 }
 
@@ -258,12 +273,20 @@ export class Server implements Source {
     return this.get("until", { ...which, q: predicate, after });
   }
 
-  exportUrl(which: Which): string | null {
-    return `api/export?${new URLSearchParams({ ...which })}`;
+  exportUrl(which: Which, place: string): string | null {
+    return `api/export?${new URLSearchParams({ ...which, place })}`;
   }
 
   sweep(which: Which, policies: string, budgets: string): Promise<unknown> {
     return this.get("sweep", { ...which, policies, budgets });
+  }
+
+  progress(session: string): Promise<{ done: number; of: number }> {
+    return this.get("progress", { session });
+  }
+
+  async digests(which: Which): Promise<string[]> {
+    return (await this.get<{ digests: string[] }>("digests", { ...which })).digests;
   }
 
   live(grew: (session: string, position: number) => void): () => void {
@@ -282,6 +305,7 @@ interface Exported {
   requests?: Record<string, Request>;
   contests?: Record<string, unknown>;
   redacted?: unknown;
+  place?: string;
 }
 
 /** An exported file: one session, and what was put beside it. */
@@ -289,6 +313,10 @@ export class ExportedFile implements Source {
   readonly server = false;
 
   constructor(readonly data: Exported) {}
+
+  get place(): string {
+    return this.data.place ?? "";
+  }
 
   static async read(element: Element): Promise<ExportedFile> {
     const packed = Uint8Array.from(atob((element.textContent ?? "").trim()), (char) => char.charCodeAt(0));
@@ -304,8 +332,6 @@ export class ExportedFile implements Source {
       turns: f.turns.turn.length,
       calls: f.calls.call.length,
       pages: f.pages.page.length,
-      mutations: f.position,
-      position: f.position,
       first_at: f.calls.at[0] ?? null,
       last_at: f.calls.at.at(-1) ?? null,
       budget: f.budget,
@@ -391,8 +417,16 @@ export class ExportedFile implements Source {
     return null;
   }
 
-  sweep(): Promise<unknown> {
+  sweep(): Promise<never> {
     return Promise.reject(needsServer("A sweep is run"));
+  }
+
+  progress(): Promise<{ done: number; of: number }> {
+    return this.sweep();
+  }
+
+  digests(): Promise<string[]> {
+    return Promise.resolve([]);
   }
 
   live(): () => void {

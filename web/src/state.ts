@@ -36,6 +36,9 @@ export const which = computed<Which>(() => {
 });
 export const isWhatIf = computed(() => Boolean(which.value.policy || which.value.budget));
 
+/** Whether the list of sessions is in view: the URL names none, and there is more than one. */
+export const isOverview = computed(() => !param("session").value && (store.value?.sessions.length ?? 0) > 1);
+
 /** The index of the call at the cursor. The end is where a reader begins who names none. */
 export const cursor = computed(() => {
   const shown = film.value;
@@ -67,9 +70,13 @@ export function inspect(name: string, following = ["why", "history", "lineage"])
   go({ page: name, pane: following.includes(param("pane").value) ? param("pane").value : "why" });
 }
 
-export function toSession(session: string): void {
-  go({ session, call: null, page: null, event: null, policy: null, budget: null });
+/** Goes to a session's end, or to the list of sessions. What is in view of it stays chosen. */
+export function toSession(session: string | null): void {
+  go({ session, ...Object.fromEntries(OF_SESSION.map((name) => [name, null])) });
 }
+
+/** What of the place is of one session. */
+const OF_SESSION = ["call", "page", "event", "policy", "budget", "open", "vs", "row", "other", "opolicy", "obudget", "ocall", "find", "q", "stop"];
 
 function keyOf(of: Which): string {
   return JSON.stringify([of.session, of.policy ?? "", of.budget ?? ""]);
@@ -98,8 +105,12 @@ function failed(error: unknown): void {
 }
 
 async function show(of: Which): Promise<void> {
-  if (!of.session) return;
-  loading.value = of.policy || of.budget ? "deciding the session again" : "reading the film of the session";
+  if (!of.session) {
+    loading.value = "";
+    trouble.value = null;
+    return;
+  }
+  loading.value = of.policy || of.budget ? "replaying the session" : "reading the session";
   try {
     const shown = await filmOf(of);
     if (wanted.peek() !== of) return;
@@ -120,7 +131,7 @@ async function grew(session: string): Promise<void> {
   if (!from) return;
   try {
     store.value = await from.store();
-    if (session !== of.session || isWhatIf.peek()) return;
+    if (!of.session || session !== of.session || isWhatIf.peek()) return;
     const shown = await filmOf(of);
     if (wanted.peek() !== of) return;
     const atEnd = param("call").peek() === "";
@@ -135,10 +146,12 @@ async function grew(session: string): Promise<void> {
   }
 }
 
-/** Opens the store and shows what the URL names: the only session, or the latest, where it names none. */
+/** Opens the store and shows what the URL names: where it names no session the only one, or the list of all. */
 export async function start(): Promise<void> {
   try {
     source.value = await findSource();
+    // An exported file opens where it was exported, unless its address says another place.
+    if (source.value.place && !location.hash) go(Object.fromEntries(new URLSearchParams(source.value.place)), { quiet: true });
     // The film that the URL names is asked for beside the store; what goes wrong with it is told when it is shown.
     if (wanted.peek().session) void filmOf(wanted.peek()).catch(() => undefined);
     store.value = await source.value.store();
@@ -146,12 +159,8 @@ export async function start(): Promise<void> {
     failed(error);
     return;
   }
-  const sessions = store.value.sessions;
-  if (!param("session").peek()) {
-    const first = sessions.find((one) => !one.hidden && one.calls > 0) ?? sessions[0];
-    if (first) go({ session: first.session }, { step: true });
-    else loading.value = "";
-  }
+  const [only, ...others] = store.value.sessions;
+  if (only && !others.length && !param("session").peek()) go({ session: only.session }, { quiet: true });
   effect(() => void show(wanted.value));
   source.value.live((session) => void grew(session));
 }

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { budgetsOf, mostOf, paintCalls, paintScale, paintStack, paintSteps, penOf, within, type Area } from "./chart";
 import { colour, painted, theme } from "./colours";
 import { STACKS, type Film } from "./film";
-import { count, dollars, short } from "./format";
+import { clamp, count, dollars, short } from "./format";
 import { notes } from "./notes";
 import { go, param } from "./place";
 import { cursor, film, stackBy, toCall } from "./state";
@@ -14,8 +14,14 @@ const LINES = ["reported", "cached", "cost"] as const;
 type Line = (typeof LINES)[number];
 const LINE_COLOURS: Record<Line, string> = { reported: "--ink", cached: "--line-cached", cost: "--line-cost" };
 
+interface Lane {
+  name: string;
+  kinds: string[];
+  colour: string;
+}
+
 /** The lanes under the chart: each kind of mark has its place, so that none hides another. */
-const LANES: { name: string; kinds: string[]; colour: string }[] = [
+const LANES: Lane[] = [
   { name: "faults", kinds: ["fault_in", "fault_denied", "prefetch"], colour: "--mark-fault" },
   { name: "evictions", kinds: ["evict"], colour: "--mark-evict" },
   { name: "compressions", kinds: ["compress", "shorten"], colour: "--mark-compress" },
@@ -28,7 +34,17 @@ const FOOT = 14; // room for the line of fidelity
 const MANY = 40; // marks of a lane, over which they are drawn thin
 const LEFT = 92; // room for the axis and for the names of the lanes
 const RIGHT = 46;
-const CHART = 132;
+const CHART = 96;
+
+/** The lanes that have a mark in this session. */
+function lanesOf(shown: Film): Lane[] {
+  return LANES.filter((lane) => callsOf(shown, lane).length);
+}
+
+/** Whether some calls were recorded and others not: only then their line tells them apart. */
+function isMixed(shown: Film): boolean {
+  return new Set(shown.data.calls.fidelity).size > 1;
+}
 
 const zoom = signal<[number, number] | null>(null);
 const width = signal(800);
@@ -48,13 +64,14 @@ export function zoomBy(factor: number, around = cursor.peek()): void {
   if (span >= shown.calls) zoom.value = null;
   else {
     const share = (around - from) / Math.max(1, to - from);
-    const start = Math.max(0, Math.min(shown.calls - span, around - span * share));
+    const start = clamp(shown.calls - span, around - span * share);
     zoom.value = [start, start + span];
   }
 }
 
 export function Timeline() {
   const shown = film.value;
+  const folded = param("timeline").value === "off" && Boolean(shown?.calls);
   const host = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const element = host.current!;
@@ -64,13 +81,21 @@ export function Timeline() {
   }, []);
   useEffect(() => void (zoom.value = null), [shown?.data.session]);
   return (
-    <section class="timeline" aria-label="timeline of calls">
-      <Legend />
+    <section class={`timeline ${shown?.calls ? "" : "without"}`} aria-label="timeline of calls">
+      {folded ? (
+        <div class="legend folded"><Fold folded /> {shown && shown.calls > 0 && <Scrubber shown={shown} />}</div>
+      ) : (
+        shown && shown.calls > 0 && <Legend />
+      )}
       <div class="timeline-body" ref={host}>
-        {shown && shown.calls > 0 ? <Plot shown={shown} /> : <div class="timeline-empty" />}
+        {!folded && shown && shown.calls > 0 && <Plot shown={shown} />}
       </div>
     </section>
   );
+}
+
+function Fold({ folded }: { folded: boolean }) {
+  return <button class="link" aria-expanded={!folded} title={`${folded ? "show" : "hide"} the timeline (T)`} onClick={() => go({ timeline: folded ? null : "off" })}>{folded ? "▸" : "▾"} timeline</button>;
 }
 
 function Legend() {
@@ -86,6 +111,7 @@ function Legend() {
   };
   return (
     <div class="legend">
+      <Fold folded={false} />
       <span class="switch" role="group" aria-label="stack tokens by">
         {STACKS.map((one) => (
           <button key={one} class={one === by ? "on" : ""} aria-pressed={one === by} onClick={() => go({ by: one === "role" ? null : one })}>
@@ -100,20 +126,18 @@ function Legend() {
         </span>
       ))}
       <span class="grow" />
-      {LINES.map((line) => {
+      {LINES.filter((line) => calls?.[line].some((value) => value !== null)).map((line) => {
         const lit = on.includes(line);
-        const none = !calls?.[line].some((value) => value !== null);
         return (
           <button
             key={line}
             class={`legend-line ${lit ? "on" : ""}`}
-            disabled={none}
             aria-pressed={lit}
-            title={none ? `no call of this session tells what it ${line === "cost" ? "cost" : line}` : `switch the line: ${line}`}
+            title={`show or hide the line: ${line} of each call`}
             onClick={() => go({ lines: LINES.filter((one) => (one === line ? !lit : on.includes(one))).join(",") })}
           >
             <i style={{ background: `var(${LINE_COLOURS[line]})` }} />
-            {line} {!none && <b>{told(line)}</b>}
+            {line} <b>{told(line)}</b>
           </button>
         );
       })}
@@ -224,7 +248,7 @@ function describe(shown: Film, at: number): string {
 /** A press on a lane goes to the nearest mark in it, where one is near. */
 function nearest(shown: Film, event: MouseEvent, at: number, lanes: HTMLCanvasElement): number {
   const box = lanes.getBoundingClientRect();
-  const lane = LANES[Math.floor((event.clientY - box.top) / LANE)];
+  const lane = lanesOf(shown)[Math.floor((event.clientY - box.top) / LANE)];
   if (event.clientY < box.top || !lane) return at;
   const [from, to] = stretch(shown);
   const reach = Math.max(1, (6 * (to - from)) / (width.peek() - LEFT - RIGHT));
@@ -245,13 +269,15 @@ function callsOf(shown: Film, lane: (typeof LANES)[number]): number[] {
 }
 
 function paintLanes(canvas: HTMLCanvasElement, shown: Film, wide: number, [from, to]: [number, number]): void {
-  const pen = penOf(canvas, wide, LANES.length * LANE + FOOT);
+  const found = lanesOf(shown);
+  const mixed = isMixed(shown);
+  const pen = penOf(canvas, wide, found.length * LANE + (mixed ? FOOT : 2));
   const plotted = wide - LEFT - RIGHT;
   const slot = plotted / (to - from);
-  LANES.forEach((lane, k) => {
+  found.forEach((lane, k) => {
     const y = k * LANE;
     const calls = callsOf(shown, lane);
-    pen.fillStyle = painted(calls.length ? "--mute" : "--faint");
+    pen.fillStyle = painted("--mute");
     pen.textAlign = "right";
     pen.fillText(lane.name, LEFT - 8, y + LANE / 2 + 0.5);
     pen.fillStyle = painted("--rule");
@@ -262,10 +288,10 @@ function paintLanes(canvas: HTMLCanvasElement, shown: Film, wide: number, [from,
       pen.fillRect(LEFT + (call - from) * slot, y + 1, Math.max(calls.length > MANY ? 2 : 4, Math.min(slot - 0.5, 8)), LANE - 3);
     }
   });
-  paintFidelity(pen, shown, LANES.length * LANE + FOOT / 2 - 1, slot, from, to);
+  if (mixed) paintFidelity(pen, shown, found.length * LANE + FOOT / 2 - 1, slot, from, to);
 }
 
-/** Under the lanes, a line that is whole where calls are recorded and broken where they are derived. */
+/** Under the lanes, a line that is whole where calls are recorded and broken where they are reconstructed. */
 function paintFidelity(pen: CanvasRenderingContext2D, shown: Film, y: number, slot: number, from: number, to: number): void {
   const [whole, broken] = [painted("--mute"), painted("--derived")];
   let start = Math.max(0, Math.floor(from));

@@ -27,7 +27,8 @@ class Reader:
         page.set_default_timeout(WAIT_MS)
 
     def open(self, **place: object) -> None:
-        """Opens the page at a place."""
+        """Opens the page at a place, with the events and the pages of the prompt in view unless it says otherwise."""
+        place = {"show": "prompt", "events": 1, **place}
         told = "&".join(f"{name}={value}" for name, value in place.items())
         self.page.goto("about:blank")
         self.page.goto(f"{self.url}#{told}")

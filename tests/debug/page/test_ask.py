@@ -172,7 +172,7 @@ def test_what_was_known_at_a_call(reader: Reader) -> None:
     reader.open(session="acquainted", pane="known")
     reader.until(lambda: "1 of 2 hold" in reader.text(".known h3"))
     assert "Lisbon" in reader.text(".fact")
-    reader.page.get_by_label("those too that do not hold").check()
+    reader.page.get_by_label("also those that no longer hold").check()
     reader.until(lambda: reader.page.locator(".fact").count() == 2)
     assert "Berlin" in reader.text(".fact.over")
     reader.page.locator(".fact.over .fact-line").click()

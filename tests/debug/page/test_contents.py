@@ -14,7 +14,7 @@ from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, readi
 def test_contents_are_text_and_never_run(reader: Reader) -> None:
     """Scripts and HTML in contents, models and messages are shown as they are written, and nothing runs."""
     for pane in ("why", "request", "taken", "search"):
-        reader.open(session="hostile", read=1, pane=pane, page="p4", find="script")
+        reader.open(session="hostile", open="p4", pane=pane, page="p4", find="script")
         reader.until(lambda: HOSTILE in reader.page.inner_text(".page-rows"))
         reader.page.wait_for_timeout(300)
         assert reader.page.evaluate("window.ran") is None
@@ -26,7 +26,9 @@ def test_contents_are_text_and_never_run(reader: Reader) -> None:
 
 def test_a_page_of_five_megabytes_is_cut(reader: Reader) -> None:
     """A long content comes cut, with all of it a click away."""
-    reader.open(session="hostile", read=1)
+    reader.open(session="hostile")
+    reader.until(lambda: len(reader.pages) > 2)
+    reader.open(session="hostile", open=reader.pages[-1])
     more = reader.page.get_by_text("show all").first
     reader.until(lambda: more.count() > 0)
     length = "Math.max(...[...document.querySelectorAll('.page-rows .content')].map(e => e.textContent.length))"
@@ -38,7 +40,7 @@ def test_a_page_of_five_megabytes_is_cut(reader: Reader) -> None:
 def test_a_session_without_calls_says_so(reader: Reader) -> None:
     """A session nobody answered yet is told as such, and its pages can be read."""
     reader.open(session="empty")
-    reader.until(lambda: "no call yet" in reader.text(".context"))
+    reader.until(lambda: "no model calls" in reader.text(".context"))
     reader.press("o")
     reader.until(lambda: len(reader.pages) > 0)
 
@@ -105,13 +107,13 @@ def test_a_search_goes_with_a_growing_session(chromium: Any, tmp_path: Path) -> 
 
 
 def test_a_recorded_session_of_others(chromium: Any, tmp_path: Path, data: Path) -> None:
-    """The pi session opens, says that it is derived, and its first compaction gives back what it took."""
+    """The pi session opens, says that it is reconstructed, and its first compaction gives back what it took."""
     path = tmp_path / "pi.vms"
     with vmstore.open(path) as store:
         store.import_file(next((data / "pi").glob("*.jsonl")))
     with served(path) as url, reading(chromium, url) as reader:
         reader.open()
         reader.until(lambda: reader.page.locator(".top .fidelity").count() == 1)
-        assert reader.text(".top .fidelity") == "derived"
+        assert reader.text(".top .fidelity") == "reconstructed"
         reader.press("Home", "c", "u")
         reader.until(lambda: reader.page.locator(".taken-row").count() > 5)

@@ -25,11 +25,10 @@ FILLED = """() => [...document.querySelectorAll(".event-rows, .page-rows")].ever
 
 
 def test_it_opens_at_the_end_of_the_session(reader: Reader) -> None:
-    """The page opens the session named, at its last call, and says that its calls are derived."""
+    """The page opens the session named, at its last call, and says that its calls are reconstructed."""
     reader.open(session="planning-220")
     assert reader.call == 525
-    assert reader.text(".top .fidelity") == "derived"
-    assert reader.text(".context .fidelity") == "derived"
+    assert reader.text(".top .fidelity") == "reconstructed"
     assert reader.marked == {525}
     assert len(reader.pages) > 10
 
@@ -111,7 +110,7 @@ def test_keys_jump_to_compactions(reader: Reader) -> None:
     reader.until(lambda: reader.call == COMPACTION)
     reader.press("u")
     reader.until(lambda: reader.page.locator(".taken-row").count() > 5)
-    told = re.search(r"([\d,]+) pages, ([\d,]+) tokens", reader.text(".taken-sum"))
+    told = re.search(r"([\d,]+) pages \(([\d,]+) tokens\)", reader.text(".taken-sum"))
     assert told is not None
     reader.page.get_by_role("button", name="Uncompact").click()
     reader.until(lambda: reader.page.locator(".said").count() > 0)
@@ -146,7 +145,7 @@ def test_notes_stay_in_this_browser(reader: Reader) -> None:
     reader.open(session="planning-220", call=77)
     reader.press("n")
     reader.page.get_by_label("note", exact=True).fill("the plan turns here")
-    reader.page.get_by_role("button", name="Note it").click()
+    reader.page.get_by_role("button", name="Add note").click()
     reader.page.reload()
     reader.page.wait_for_selector(".noted li")
     reader.page.locator("h2").first.click()

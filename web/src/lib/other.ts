@@ -5,7 +5,7 @@ import { lowerBound, type Film } from "../film";
 import { go, param } from "../place";
 import { toTrouble } from "../asked";
 import type { Trouble, Which } from "../source";
-import { cursor, film, filmOf, grown, source, toCall } from "../state";
+import { cursor, film, filmOf, grown, source, toCall, which } from "../state";
 import { apart, type Apart } from "./divergence";
 import { pair, type Pairing } from "./pairing";
 
@@ -21,6 +21,10 @@ export const otherWhich = computed<Which | null>(() => {
 export const other = signal<Film | null>(null);
 export const otherTrouble = signal<Trouble | null>(null);
 
+/** The digests of films that were compared. */
+const known = new WeakMap<Film, string[]>();
+const digested = signal(0);
+
 const isOpen = computed(() => param("pane").value === "sides");
 effect(() => {
   const wanted = otherWhich.value;
@@ -29,7 +33,13 @@ effect(() => {
   const stale = other.peek();
   if (stale && !isOf(stale, wanted)) other.value = null;
   otherTrouble.value = null;
-  filmOf(wanted).then(
+  const [shown, mine] = [film.value, which.value];
+  if (!shown) return;
+  const digests = (of: Which, whose: Film): Promise<void> | undefined => (known.has(whose) ? undefined : source.peek()!.digests(of).then((all) => { known.set(whose, all); digested.value++; }));
+  filmOf(wanted).then(async (found) => {
+    await Promise.all([digests(mine, shown), digests(wanted, found)]);
+    return found;
+  }).then(
     (found) => otherWhich.peek() === wanted && (other.value = found),
     (error: unknown) => {
       if (otherWhich.peek() !== wanted) return;
@@ -48,8 +58,9 @@ function isOf(shown: Film, wanted: Which): boolean {
 
 const found = computed<{ pairing: Pairing; apart: Apart } | null>(() => {
   const [a, b] = [film.value, other.value];
+  void digested.value;
   if (!a || !b) return null;
-  const pairing = pair(a, b);
+  const pairing = pair(a, b, known.get(a), known.get(b));
   return { pairing, apart: apart(a, b, pairing) };
 });
 export const pairing = computed(() => found.value?.pairing ?? null);

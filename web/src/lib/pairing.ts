@@ -1,7 +1,7 @@
 // Which page of one film is which page of another. Films of one origin share their pages up to where
-// they parted, under one number. After that, and between films that share nothing, pages are taken for
-// one another in the order they were made, by what is known of them: who spoke, what kind of page it
-// is, its tokens and, where films are of one origin, its hint.
+// they parted, under one number. After that, and between films that share nothing, pages are paired in
+// the order they were made by what they say and who says it; a page without content by what is known of
+// it: its kind, its tokens and, where films are of one origin, its hint.
 import type { Film, FilmData } from "../film";
 import { align, numbered } from "./sequence";
 
@@ -12,22 +12,22 @@ export interface Pairing {
   back: Int32Array;
   /** How many of the first film's pages have a partner. */
   paired: number;
-  /** Whether the films are of one origin: two sessions of different origin are paired by likeness alone. */
-  related: boolean;
+  /** How many pages the films have in common from the start. */
+  shared: number;
 }
 
-function looks(film: Film, from: number, related: boolean): string[] {
+function looks(film: Film, from: number, related: boolean, digests: readonly string[]): string[] {
   const { hint, tokens } = film.data.pages;
   const found: string[] = [];
   for (let page = from; page < film.pages; page++) {
     // Sessions of different origin name their messages differently.
     const name = related ? film.word(hint[page]) : "";
-    found.push([film.role(page), film.type(page), film.modality(page), name, tokens[page]].join("\n"));
+    found.push([film.role(page), digests[page] || [film.type(page), film.modality(page), name, tokens[page]]].join("\n"));
   }
   return found;
 }
 
-export function pair(a: Film, b: Film): Pairing {
+export function pair(a: Film, b: Film, digestsA: readonly string[] = [], digestsB: readonly string[] = []): Pairing {
   const there = new Int32Array(a.pages).fill(-1);
   const back = new Int32Array(b.pages).fill(-1);
   const [numbersA, numbersB] = [a.data.pages.number, b.data.pages.number];
@@ -37,14 +37,16 @@ export function pair(a: Film, b: Film): Pairing {
     there[at] = bt;
     back[bt++] = at++;
   }
-  const [x, y] = numbered(looks(a, at, parted > 0), looks(b, bt, parted > 0));
+  const [x, y] = numbered(looks(a, at, parted > 0, digestsA), looks(b, bt, parted > 0, digestsB));
   align(x, y).forEach((found, k) => {
     if (found < 0) return;
     there[at + k] = bt + found;
     back[bt + found] = at + k;
   });
   const paired = there.reduce((sum, one) => sum + Number(one >= 0), 0);
-  return { there, back, paired, related: parted > 0 };
+  let shared = 0;
+  while (shared < a.pages && there[shared] === shared) shared++;
+  return { there, back, paired, shared };
 }
 
 /** The last position that both films have in common; 0 where they are of different origin. */

@@ -1,11 +1,10 @@
 // What a call took away: the pages its request no longer had, their tokens, and all of it copied with
 // one click to be given back. A compaction is such a call; so is any at which pages gave way.
 import { useMemo, useState } from "preact/hooks";
-import { colour } from "../colours";
 import { copy, say } from "../copy";
-import { count, tokens } from "../format";
+import { count, many, tokens } from "../format";
 import type { Film } from "../film";
-import { PageName } from "../parts/badges";
+import { PageName, RoleBar } from "../parts/badges";
 import { Preview } from "../parts/content";
 import { Rows } from "../parts/rows";
 import { callNumber, cursor, film, toCall } from "../state";
@@ -41,11 +40,11 @@ function Compaction() {
   const left = at > 0 ? shown.left(at) : new Int32Array();
   return (
     <div class="taken">
-      <h3>What call {callNumber.value} took away</h3>
-      {left.length ? <Taken shown={shown} left={left} /> : <p class="mute">Nothing: every page of the call before is in this one too.</p>}
+      <h3>Dropped at call {callNumber.value}</h3>
+      {left.length ? <Taken shown={shown} left={left} /> : <p class="mute">Nothing: every page of the previous call is still in this one.</p>}
       {all.length > 0 && (
         <>
-          <h3>Where most was lost</h3>
+          <h3>Biggest losses</h3>
           <ul class="losses">
             {all.slice(0, LISTED).map((one) => (
               <li key={one.at} class={one.at === at ? "chosen" : ""}>
@@ -90,8 +89,8 @@ function Taken({ shown, left }: { shown: Film; left: Int32Array }) {
     <>
       <div class="taken-sum">
         <span>
-          <b>{count(left.length)} pages</b>, <b>{tokens(sum)}</b> would come back
-          {summaries.length > 0 && <> where {tokens(shown.tokens(summaries))} of summary stand now</>}
+          Restores <b>{many(left.length, "page")}</b> (<b>{tokens(sum)}</b>)
+          {summaries.length > 0 && <> that a {count(shown.tokens(summaries))}-token summary replaced</>}
         </span>
         <button class="act" data-focus disabled={busy} onClick={() => void uncompact()}>
           {busy ? "reading…" : "Uncompact: copy them all"}
@@ -99,7 +98,7 @@ function Taken({ shown, left }: { shown: Film; left: Int32Array }) {
       </div>
       {summaries.length > 0 && (
         <p class="mute">
-          In their place: {summaries.map((stay) => <PageName key={stay} name={shown.pageName(shown.stay.page[stay]!)} hint />)}
+          Replaced by {summaries.map((stay) => <PageName key={stay} name={shown.pageName(shown.stay.page[stay]!)} hint />)}
         </p>
       )}
       <Rows label="pages taken away" class="taken-rows" count={left.length} height={22} keyOf={(k) => left[k]!}>
@@ -108,7 +107,7 @@ function Taken({ shown, left }: { shown: Film; left: Int32Array }) {
           const of = shown.stay.page[stay]!;
           return (
             <div class="taken-row">
-              <i class="role" style={{ background: colour("role", shown.role(of)) }} title={shown.role(of)} />
+              <RoleBar of={shown.role(of)} />
               <PageName name={shown.pageName(of)} />
               <span class="num">{count(shown.stay.tokens[stay]!)}</span>
               <span class="page-text">
@@ -122,4 +121,4 @@ function Taken({ shown, left }: { shown: Film; left: Int32Array }) {
   );
 }
 
-export const compaction: Pane = { id: "taken", title: "Taken away", key: "u", hint: "what this call took away, and uncompact", View: Compaction };
+export const compaction: Pane = { id: "taken", title: "Taken away", key: "u", hint: "what this call dropped, and how to restore it", View: Compaction };

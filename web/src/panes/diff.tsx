@@ -1,14 +1,13 @@
 // The difference of the contexts of any two calls: what entered, left, is shown otherwise or elsewhere.
 // The call at the cursor is held against the one before it, or against one that was chosen.
 import { computed } from "@preact/signals";
-import { colour } from "../colours";
-import { toggleOpen } from "../context";
-import { count, short, tokens } from "../format";
+import { toggleOpen } from "../opened";
+import { clamp, count, short, tokens } from "../format";
 import { LEVELS, type Film } from "../film";
 import { changes, CHANGES, sums, type Change, type Changed } from "../lib/changes";
 import { go, param } from "../place";
 import { Content, Preview } from "../parts/content";
-import { PageName } from "../parts/badges";
+import { PageName, RoleBar } from "../parts/badges";
 import { Rows } from "../parts/rows";
 import { TextDiff } from "../parts/textdiff";
 import { callNumber, cursor, film, page, toCall, which } from "../state";
@@ -16,12 +15,12 @@ import type { Pane } from "./index";
 
 export const SIGNS: Record<Change, string> = { entered: "+", left: "−", edited: "✎", shortened: "◆", restored: "◇", moved: "↕", same: "" };
 const WORDS: Record<Change, string> = {
-  entered: "in the second, not in the first",
-  left: "in the first, not in the second",
-  edited: "another version of the page",
+  entered: "only in the second call",
+  left: "only in the first call",
+  edited: "a different version of the page",
   shortened: "shown shorter",
   restored: "shown fuller",
-  moved: "elsewhere in the prompt",
+  moved: "at another place in the prompt",
   same: "the same on both sides",
 };
 
@@ -55,13 +54,13 @@ function step(by: number): void {
   const rows = listed.value;
   if (!shown || !rows.length) return;
   const now = rows.findIndex((row) => pageOf(shown, row) === page.value);
-  const next = Math.max(0, Math.min(rows.length - 1, now < 0 ? 0 : now + by));
+  const next = clamp(rows.length - 1, now < 0 ? 0 : now + by);
   go({ page: shown.pageName(pageOf(shown, rows[next]!)) }, { step: true });
 }
 
 function hold(at: number, how: { step?: boolean } = {}): void {
   const shown = film.peek();
-  if (shown?.calls) go({ vs: shown.callNumber[Math.max(0, Math.min(shown.calls - 1, at))] }, how);
+  if (shown?.calls) go({ vs: shown.callNumber[clamp(shown.calls - 1, at)] }, how);
 }
 
 function swap(): void {
@@ -78,8 +77,8 @@ function Diff() {
   if (held.value < 0) {
     return (
       <div class="empty">
-        <b>{shown.calls ? "The first call has none before it." : "This session has no call yet."}</b>
-        <span>Go to a later call, or hold any call with D and go elsewhere: the two are compared.</span>
+        <b>{shown.calls ? "The first call has no call before it." : "This session has no model calls."}</b>
+        <span>Go to a later call, or pin any call as the baseline (D) and go to another.</span>
       </div>
     );
   }
@@ -113,11 +112,11 @@ function Head({ shown }: { shown: Film }) {
         }}
       />
       <h2>to call {callNumber.value}</h2>
-      <span class="mute">{count(before)} → {tokens(after)} ({signed(after - before)})</span>
+      <small>{count(before)} → {tokens(after)} ({signed(after - before)})</small>
       <span class="grow" />
-      <button class={`tool ${chosen ? "" : "on"}`} title="hold the cursor's call against the one before it" onClick={() => go({ vs: null })}>the call before</button>
-      <button class="tool" title="hold this call, then go to another (D)" onClick={() => hold(cursor.value)}>hold this call</button>
-      <button class="tool" title="first and second change places (z)" onClick={swap}>swap</button>
+      <button class={`tool ${chosen ? "" : "on"}`} title="compare with the previous call" onClick={() => go({ vs: null })}>previous call</button>
+      <button class="tool" title="then go to another call (D)" onClick={() => hold(cursor.value)}>pin as baseline</button>
+      <button class="tool" title="swap the two calls (z)" onClick={swap}>swap</button>
     </div>
   );
 }
@@ -135,7 +134,7 @@ function Kinds({ shown }: { shown: Film }) {
       {CHANGES.map((change) => (
         <button key={change} disabled={!told[change].pages} class={wanted.value.has(change) ? "on" : ""} aria-pressed={wanted.value.has(change)} title={WORDS[change]} onClick={() => toggle(change)}>
           <i class={`change-${change}`}>{SIGNS[change]}</i> {change} <b>{count(told[change].pages)}</b>
-          {told[change].tokens !== 0 && <span class="mute">{signed(told[change].tokens)}</span>}
+          {told[change].tokens !== 0 && <small>{signed(told[change].tokens)}</small>}
         </button>
       ))}
     </div>
@@ -161,7 +160,7 @@ function List({ shown }: { shown: Film }) {
       loose={isOpen}
       reveal={chosen}
       revealKey={`${held.value} ${cursor.value} ${chosen}`}
-      empty={<p class="empty">{all.value.some((one) => one.change !== "same") ? "nothing of what is chosen above" : "the two calls were sent the same"}</p>}
+      empty={all.value.some((one) => one.change !== "same") ? "No changes of the kinds chosen above." : "The two calls were sent the same."}
     >
       {(at) => <Row shown={shown} row={rows[at]!} open={isOpen(at)} />}
     </Rows>
@@ -178,10 +177,10 @@ function Row({ shown, row, open }: { shown: Film; row: Changed; open: boolean })
         <button class="twist" aria-expanded={open} aria-label={`text of ${name}`} onClick={(event) => { event.stopPropagation(); toggleOpen(name); }}>{open ? "▾" : "▸"}</button>
         <i class={`change-sign change-${row.change}`} title={WORDS[row.change]}>{SIGNS[row.change]}</i>
         <span class="change-word">{row.change}</span>
-        <i class="role" style={{ background: colour("role", shown.role(of)) }} title={shown.role(of)} />
+        <RoleBar of={shown.role(of)} />
         <span><PageName name={name} /></span>
         <span class="num">{amount(shown, row)}</span>
-        <span class="mute">{levels(shown, row)}</span>
+        <small>{levels(shown, row)}</small>
         <span class="page-text">
           {shown.hint(of) && <em>{shown.hint(of)}</em>}
           {!open && <Preview position={shown.stay.content[stay]!} />}
@@ -216,13 +215,13 @@ export const diff: Pane = {
   id: "diff",
   title: "Diff",
   key: "d",
-  hint: "what differs between two calls",
+  hint: "what changed between two calls",
   wide: true,
   View: Diff,
   step,
   second: (by) => hold(held.value + by, { step: true }),
   keys: [
-    { keys: ["D"], does: "hold this call, to compare others with it", act: () => { hold(cursor.peek()); go({ pane: "diff" }); } },
-    { keys: ["z"], does: "the two calls compared change places", act: swap },
+    { keys: ["D"], does: "pin this call as the baseline", act: () => { hold(cursor.peek()); go({ pane: "diff" }); } },
+    { keys: ["z"], does: "swap the two compared calls", act: swap },
   ],
 };

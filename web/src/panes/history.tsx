@@ -20,8 +20,8 @@ function History() {
     const named = param("page").value;
     return (
       <div class="empty">
-        <b>{named ? `This session has no page ${named}.` : "Take a page in hand to see its history."}</b>
-        <span>A click on a page, or ↓ and ↑.</span>
+        <b>{named ? `This session has no page ${named}.` : "Select a page to see its history."}</b>
+        <span>Click a page, or press ↓ and ↑.</span>
       </div>
     );
   }
@@ -57,14 +57,14 @@ function Of({ shown, at }: { shown: Film; at: number }) {
     <div class="history">
       <div class="page-head-name">
         <PageName name={shown.pageName(at)} hint />
-        <span class="mute">{shown.role(at)}, {shown.type(at)}, made in turn {shown.data.pages.turn[at]}</span>
+        <small>{shown.role(at)}, {shown.type(at)}, made in turn {shown.data.pages.turn[at]}</small>
       </div>
-      <h3>{contents.length === 1 ? "It never changed" : `${count(contents.length)} contents`}{contents.length > 1 && <span class="mute"> (keys , and .)</span>}</h3>
+      <h3>{contents.length === 1 ? "It never changed" : `${count(contents.length)} contents`}{contents.length > 1 && <small> (keys , and .)</small>}</h3>
       <div class="contents" role="tablist" aria-label="contents">
         {contents.map((content, k) => (
           <button key={content.content} role="tab" aria-selected={k === chosen} class={k === chosen ? "on" : ""} title={`made at position ${content.content}${content.why ? `: ${content.why}` : ""}`} onClick={() => go({ content: content.content })}>
             <b>version {content.version}</b>{content.level > 0 && ` ${LEVELS[content.level]}`}
-            <span class="mute">{content.tokens === null ? "never sent" : `${count(content.tokens)} tokens`}</span>
+            <small>{content.tokens === null ? "never sent" : `${count(content.tokens)} tokens`}</small>
           </button>
         ))}
       </div>
@@ -101,7 +101,7 @@ function Moments({ shown, moments }: { shown: Film; moments: Moment[] }) {
             <span class="num mute">{one.step < shown.calls ? shown.callNumber[step] : "after"}</span>
             <i class={`glyph kind-${one.kind}`}>{glyph(one.kind)}</i>
             <span>{one.kind.replaceAll("_", " ")}</span>
-            <span class="mute">{told(one)}</span>
+            <small>{told(one)}</small>
           </button>
         );
       }}
@@ -114,4 +114,4 @@ function told(one: Moment): string {
   return [held === one.why ? "" : held, one.why].filter(Boolean).join(", ");
 }
 
-export const history: Pane = { id: "history", title: "History", key: "h", hint: "what happened to the page in hand, and its versions", View: History, second };
+export const history: Pane = { id: "history", title: "History", key: "h", hint: "what happened to the selected page, and its versions", View: History, second };

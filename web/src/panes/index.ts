@@ -4,6 +4,7 @@
 // `toCall` and `inspect`, keeps what is worth a link in `param(...)`, and may import a style sheet of
 // its own. `filmOf` gives the film of any session or what-if, `textAt` the text of a content.
 import type { ComponentType } from "preact";
+import { param } from "../place";
 import "./panes.css";
 import { compaction } from "./compaction";
 import { diff } from "./diff";
@@ -13,6 +14,7 @@ import { lineage } from "./lineage";
 import { messages } from "./messages";
 import { notes } from "./notes";
 import { search } from "./search";
+import { session } from "./session";
 import { sides } from "./sides";
 import { until } from "./until";
 import { vmql } from "./vmql";
@@ -38,8 +40,9 @@ export interface Pane {
   keys?: { keys: string[]; does: string; act: () => void }[];
 }
 
-export const panes: readonly Pane[] = [why, history, lineage, compaction, diff, sides, whatif, search, known, vmql, messages, until, notes];
+export const panes: readonly Pane[] = [session, why, history, lineage, compaction, diff, sides, whatif, search, known, vmql, messages, until, notes];
 
+/** The pane of a name; without one, why the selected page is there, or the session where none is. */
 export function paneOf(id: string): Pane {
-  return panes.find((one) => one.id === id) ?? why;
+  return panes.find((one) => one.id === id) ?? (param("page").value ? why : session);
 }

@@ -2,9 +2,9 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useAsked } from "../asked";
-import { count } from "../format";
+import { clamp, count } from "../format";
 import { go, param } from "../place";
-import { CallName, PageName } from "../parts/badges";
+import { Check, CallName, PageName } from "../parts/badges";
 import { Problem } from "../parts/content";
 import type { Answer } from "../source";
 import { callNumber, cursor, film, source, which } from "../state";
@@ -86,24 +86,16 @@ function Facts({ moment, isLast, words, ever }: { moment: string; isLast: boolea
   return (
     <>
       <h3>
-        Facts {now.rows && <span class="mute">{count(holding.size)} of {count(facts.length)} hold at this call</span>}
+        Facts {now.rows && <small>{count(holding.size)} of {count(facts.length)} hold at this call</small>}
       </h3>
       <div class="row">
-        <input data-focus type="search" placeholder="only those with these words" aria-label="facts with words" value={param("about").value} onInput={(event) => go({ about: event.currentTarget.value || null })} />
-        <label class="check">
-          <input type="checkbox" checked={ever} onChange={(event) => go({ ever: event.currentTarget.checked ? "1" : null })} />
-          those too that do not hold
-        </label>
-        {!isLast && (
-          <label class="check" title="what is known at the end about the time of this call, instead of what was known at this call">
-            <input type="checkbox" checked={isHindsight} onChange={(event) => go({ known: event.currentTarget.checked ? "now" : null })} />
-            by what is known at the end
-          </label>
-        )}
+        <input data-focus type="search" placeholder="filter by words" aria-label="facts with words" value={param("about").value} onInput={(event) => go({ about: event.currentTarget.value || null })} />
+        <Check name="ever" does="also those that no longer hold" />
+        {!isLast && <Check name="known" value="now" does="with hindsight" title="what is known at the end about the time of this call" />}
       </div>
       {error && <Problem trouble={error} />}
-      {!error && now.rows && !facts.length && <p class="mute">{isLast || isHindsight ? "No fact was stated in this session; vmstore facts STORE --find looks for them." : "No fact was stated up to this call."}</p>}
-      {facts.length > 0 && !wanted.length && <p class="mute">none of the {count(facts.length)} facts</p>}
+      {!error && now.rows && !facts.length && <p class="mute">{isLast || isHindsight ? "No facts in this session. `vmstore facts STORE --find` looks for some." : "No facts up to this call."}</p>}
+      {facts.length > 0 && !wanted.length && <p class="mute">None of the {count(facts.length)} facts match.</p>}
       {all.limited > 0 && <p class="mute">the first {count(facts.length)} of more</p>}
       {[...subjects].map(([subject, rows]) => (
         <section key={subject}>
@@ -127,7 +119,7 @@ function Fact({ fact, holds, facts }: { fact: KnownFact; holds: boolean; facts: 
         <span class="fact-text">
           {fact.verb} <b>{fact.what}</b>
         </span>
-        <span class="mute">{[fact.type, fact.status === "active" ? "" : fact.status, span(fact)].filter(Boolean).join(" · ")}</span>
+        <small>{[fact.type, fact.status === "active" ? "" : fact.status, span(fact)].filter(Boolean).join(" · ")}</small>
       </button>
       {chosen && <FactMore fact={fact} facts={facts} />}
     </div>
@@ -142,7 +134,7 @@ function FactMore({ fact, facts }: { fact: KnownFact; facts: KnownFact[] }) {
     <div class="fact-more">
       <p>
         from {fact.sources.length ? fact.sources.map((page) => <PageName key={page} name={page} hint />) : "nothing that was said"}, stated in turn {fact.turn} (<CallName call={shown.callNumber[shown.stepAt(fact.position)] ?? 0} />) as <PageName name={fact.page} />
-        <span class="mute"> by {fact.method}, {Math.round(100 * fact.confidence)} % sure</span>
+        <small> by {fact.method}, {Math.round(100 * fact.confidence)} % sure</small>
       </p>
       {fact.superseded_by && <p>replaced by <PageName name={fact.superseded_by} /></p>}
       {values.length > 1 && (
@@ -184,8 +176,8 @@ function Topics({ shown, moment }: { shown: Film; moment: string }) {
   };
   return (
     <>
-      <h3>Topics {asked.rows.length > 0 && <span class="mute">over {count(last)} turns; a mark is a turn about it</span>}</h3>
-      {!asked.rows.length && <p class="mute">No page had a tag up to this call.</p>}
+      <h3>Topics {asked.rows.length > 0 && <small>over {count(last)} turns; a mark is a turn about it</small>}</h3>
+      {!asked.rows.length && <p class="mute">No tags up to this call.</p>}
       <div class="topics" role="list">
         {asked.rows.map((topic) => (
           <div key={topic.tag} class="topic" role="listitem" title={aboutTopic(topic)}>
@@ -211,8 +203,8 @@ function aboutTopic({ tag, pages, aliases, related, depth }: Topic): string {
 function step(by: number): void {
   const facts = listed.value;
   const at = facts.findIndex((fact) => fact.page === param("page").value);
-  const next = facts[Math.max(0, Math.min(facts.length - 1, at < 0 ? 0 : at + by))];
+  const next = facts[clamp(facts.length - 1, at < 0 ? 0 : at + by)];
   if (next) go({ page: next.page });
 }
 
-export const known: Pane = { id: "known", title: "Known", key: "a", hint: "what was known at this call, since when and from where; topics over time", View: Known, step };
+export const known: Pane = { id: "known", title: "Known", key: "a", hint: "facts known at this call, with time and source; topics", View: Known, step };

@@ -2,12 +2,11 @@
 // was made of it to the right. Pages of one look are folded until somebody opens the fold.
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useAsked } from "../asked";
-import { colour } from "../colours";
 import { count } from "../format";
 import type { Film } from "../film";
 import { graph, type Box, type Graph, type Link } from "../lib/lineage";
 import { go, param } from "../place";
-import { about } from "../parts/badges";
+import { about, RoleBar } from "../parts/badges";
 import { Problem } from "../parts/content";
 import { quoted, type Answer, type Which } from "../source";
 import { cursor, film, grown, page, pageName, source, which } from "../state";
@@ -49,8 +48,8 @@ function Lineage() {
   if (shown.pageIndex(name) < 0) {
     return (
       <div class="empty">
-        <b>{name ? `This session has no page ${name}.` : "Take a page in hand to see where it comes from."}</b>
-        <span>A click on a page, or ↓ and ↑.</span>
+        <b>{name ? `This session has no page ${name}.` : "Select a page to see where it comes from."}</b>
+        <span>Click a page, or press ↓ and ↑.</span>
       </div>
     );
   }
@@ -71,7 +70,7 @@ function Head({ shown, name, more }: { shown: Film; name: string; more: boolean 
   return (
     <div class="pane-head">
       <h2>{name}{hint && <em> {hint}</em>}</h2>
-      <span class="switch" role="group" aria-label="pages of one look">
+      <span class="switch" role="group" aria-label="group similar pages">
         <button class={expanded ? "" : "on"} onClick={() => go({ unfold: null })}>aggregated</button>
         <button class={expanded ? "on" : ""} onClick={() => go({ unfold: "all" })}>expanded</button>
       </span>
@@ -116,7 +115,7 @@ function Drawn({ shown, name, links }: { shown: Film; name: string; links: reado
     element.scrollLeft = seen.current.name === name ? element.scrollLeft + (seen.current.low - low) * WIDE : middle;
     seen.current = { name, low };
   }, [name, low]);
-  if (!links.length) return <p class="mute">No link leads from it or to it: it was taken in as it stands, and nothing is known to be made of it.</p>;
+  if (!links.length) return <p class="mute">No links from or to this page: nothing is recorded about what it was made from, or what was made from it.</p>;
   return (
     <div class="graph" ref={sheet}>
       <div class="graph-sheet" style={{ width: `${wide}px`, height: `${tall + 20}px` }}>
@@ -130,7 +129,7 @@ function Drawn({ shown, name, links }: { shown: Film; name: string; links: reado
         {drawn.boxes.map((box) => <BoxView key={box.id} shown={shown} box={box} root={name} chosen={box.id === chosen} left={x(box)} top={y(box)} />)}
         <div class="graph-legend" style={{ top: `${tall}px` }}>
           {low < 0 && <span style={{ left: `${EDGE}px` }}>← what it was made from</span>}
-          {high > 0 && <span style={{ left: `${(1 - low) * WIDE + EDGE}px` }}>what was made of it →</span>}
+          {high > 0 && <span style={{ left: `${(1 - low) * WIDE + EDGE}px` }}>what was made from it →</span>}
         </div>
       </div>
     </div>
@@ -159,7 +158,7 @@ function BoxView({ shown, box, root, chosen, left, top }: { shown: Film; box: Bo
   if (box.pages.length > 1) {
     return (
       <button class={`box fold ${chosen ? "chosen" : ""}`} style={place} data-box={box.id} title={`${box.pages.slice(0, 12).join(", ")}${box.pages.length > 12 ? ", …" : ""}: open the fold`} onClick={() => go({ root, unfold: [...param("unfold").value.split(",").filter(Boolean), box.id].join(",") })}>
-        <i class="role" style={{ background: colour("role", role) }} />
+        <RoleBar of={role} />
         <b>{count(box.pages.length)}</b> {at < 0 ? "pages elsewhere" : `${shown.type(at)}s, ${role}`}
       </button>
     );
@@ -167,7 +166,7 @@ function BoxView({ shown, box, root, chosen, left, top }: { shown: Film; box: Bo
   const later = at >= 0 && shown.calls > 0 && shown.data.pages.number[at]! > shown.callPosition[cursor.value]!;
   return (
     <button class={`box ${chosen ? "chosen" : ""} ${name === root ? "root" : ""} ${later ? "later" : ""}`} style={place} data-box={name} title={at < 0 ? name : `${about(shown, at)}${later ? "; made after the call at the cursor" : ""}`} onClick={() => at >= 0 && go({ root, page: name })}>
-      <i class="role" style={{ background: colour("role", role) }} />
+      <RoleBar of={role} />
       <b>{name}</b>
       <span class="box-hint">{at >= 0 && (shown.hint(at) || `${shown.type(at)}`)}</span>
     </button>
@@ -198,7 +197,7 @@ export const lineage: Pane = {
   id: "lineage",
   title: "Provenance",
   key: "g",
-  hint: "where the page in hand comes from, and what was made of it",
+  hint: "where the selected page comes from, and what was made from it",
   wide: true,
   View: Lineage,
   step: (by) => toward(0, by),

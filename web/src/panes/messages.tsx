@@ -1,9 +1,8 @@
 // The exact request of the call at the cursor, message by message, copied with one click.
 import { useState } from "preact/hooks";
-import { colour } from "../colours";
 import { copy } from "../copy";
 import { bytes } from "../format";
-import { Fidelity } from "../parts/badges";
+import { Fidelity, RoleBar } from "../parts/badges";
 import { Problem } from "../parts/content";
 import { useAsked } from "../asked";
 import type { Answered, Request } from "../source";
@@ -23,7 +22,7 @@ function Messages() {
   const call = callNumber.value;
   const asked = useAsked<Request>(shown?.calls ? `request ${JSON.stringify(of)} ${call}` : "", () => source.value!.request(of, call));
   if (!shown) return null;
-  if (!shown.calls) return <div class="empty"><b>This session has no call yet.</b><span>A request stands here once one was made.</span></div>;
+  if (!shown.calls) return <div class="empty"><b>This session has no model calls.</b><span>Requests appear here once there are some.</span></div>;
   if (asked.error) return <Problem trouble={asked.error} />;
   if (!asked.value) return <p class="mute">reading…</p>;
   const exact = asked.value.request !== null;
@@ -34,7 +33,7 @@ function Messages() {
       <div class="pane-head">
         <span>{exact ? "The request" : "The messages"} of call {call}</span>
         <Fidelity word={asked.value.fidelity} />
-        <span class="mute">{bytes(new Blob([text]).size)} of JSON</span>
+        <small>{bytes(new Blob([text]).size)} of JSON</small>
         <span class="grow" />
         <button class="act" data-focus onClick={() => void copy(text, `the ${exact ? "request" : "messages"} of call ${call}`)}>Copy JSON</button>
       </div>
@@ -46,8 +45,8 @@ function Messages() {
 }
 
 const RULES: Record<string, string> = {
-  stream: "derived: put together from the parts of a stream",
-  messages: "derived: its messages are known; the response itself was not kept",
+  stream: "Reconstructed from the parts of a stream.",
+  messages: "Reconstructed: its messages are known, but the response itself was not kept.",
 };
 
 /** What came back for the call: the response as it was handed in, or what is known of it. */
@@ -60,7 +59,7 @@ function Reply({ call, told }: { call: number; told: Answered }) {
       <div class="pane-head" data-response>
         <span>The response to call {call}</span>
         {told.fidelity && <Fidelity word={told.fidelity} />}
-        {told.status && <span class="mute">{told.status}</span>}
+        {told.status && <small>{told.status}</small>}
         <span class="grow" />
         {known !== null && <button class="act" onClick={() => void copy(text, `the response to call ${call}`)}>Copy JSON</button>}
       </div>
@@ -115,7 +114,7 @@ function Block({ message: told, number }: { message: Message; number: number }) 
   return (
     <div class="message">
       <div class="message-head">
-        <i class="role" style={{ background: colour("role", told.role === "model" ? "assistant" : told.role) }} />
+        <RoleBar of={told.role === "model" ? "assistant" : told.role} />
         <b>{told.role}</b>
         <span class="grow" />
         <button class="link" onClick={() => void copy(text, `message ${number}`)}>copy</button>
@@ -126,4 +125,4 @@ function Block({ message: told, number }: { message: Message; number: number }) 
   );
 }
 
-export const messages: Pane = { id: "request", title: "Request", key: "r", hint: "the exact messages of this call", View: Messages };
+export const messages: Pane = { id: "request", title: "Request", key: "r", hint: "the messages of this call, exactly as sent", View: Messages };

@@ -36,9 +36,9 @@ function Notes() {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) write();
           }}
         />
-        <button class="act">Note it</button>
+        <button class="act">Add note</button>
       </form>
-      <p class="mute">Notes stay in this browser; the store is never written. As JSON they go elsewhere.</p>
+      <p class="mute">Notes stay in this browser and are never written to the store. Copy them as JSON to share them.</p>
       <div class="row">
         <button class="tool" disabled={!kept.value.length} onClick={() => void copy(notesJson(), "the notes as JSON")}>copy JSON</button>
         <button class="tool" disabled={!kept.value.length} onClick={() => download(`${which.value.session}-notes.json`, notesJson())}>save JSON</button>
@@ -57,7 +57,7 @@ function Notes() {
           </li>
         ))}
       </ul>
-      {shown.data.marks.length > 0 && <h3>Of the log</h3>}
+      {shown.data.marks.length > 0 && <h3>Marks in the log</h3>}
       <ul class="noted">
         {shown.data.marks.map((one) => (
           <li key={one.name}>
@@ -78,4 +78,4 @@ async function read(input: HTMLInputElement): Promise<void> {
   input.value = "";
 }
 
-export const notes: Pane = { id: "notes", title: "Notes", key: "n", hint: "notes and marks of this session", View: Notes };
+export const notes: Pane = { id: "notes", title: "Notes", key: "n", hint: "notes and marks", View: Notes };

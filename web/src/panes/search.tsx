@@ -1,15 +1,15 @@
 // Search: pages by name from the film at once, pages by their words from the store's SEARCH.
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { colour } from "../colours";
-import { count } from "../format";
+import { clamp, count } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
 import { Problem } from "../parts/content";
-import { PageName } from "../parts/badges";
+import { Check, PageName, RoleBar } from "../parts/badges";
 import { useAsked } from "../asked";
 import { callNumber, cursor, film, grown, inspect, source, store, which } from "../state";
 import { searchQuery, type SearchAnswer, type SearchHit } from "../source";
+import { marked } from "../parts/marked";
 import type { Pane } from "./index";
 
 const NAMED_MAX = 30;
@@ -31,7 +31,7 @@ function Search() {
           go({ find: typed.trim() });
         }}
       >
-        <input data-focus type="search" placeholder="words, or a page's name" value={typed} aria-label="search" onInput={(event) => setTyped(event.currentTarget.value)} onKeyDown={leave} />
+        <input data-focus type="search" placeholder="words, or the name of a page" value={typed} aria-label="search" onInput={(event) => setTyped(event.currentTarget.value)} onKeyDown={leave} />
         <button class="act">Search</button>
       </form>
       <div class="facts">
@@ -50,15 +50,6 @@ function leave(event: KeyboardEvent): void {
   event.preventDefault();
   (event.currentTarget as HTMLElement).blur();
   step(0);
-}
-
-function Check({ name, value, does }: { name: string; value: string; does: string }) {
-  return (
-    <label class="check">
-      <input type="checkbox" checked={param(name).value === value} onChange={(event) => go({ [name]: event.currentTarget.checked ? value : null })} />
-      {does}
-    </label>
-  );
 }
 
 function Named({ shown, words }: { shown: Film; words: string }) {
@@ -83,7 +74,7 @@ function NamedPage({ shown, at }: { shown: Film; at: number }) {
   return (
     <div class={`hit ${param("page").value === name ? "chosen" : ""}`}>
       <button class="hit-head" onClick={() => go({ page: name })} onDblClick={() => inspect(name)}>
-        <i class="role" style={{ background: colour("role", shown.role(at)) }} />
+        <RoleBar of={shown.role(at)} />
         <b>{name}</b>
         <em>{shown.hint(at)}</em>
         <Here shown={shown} name={name} />
@@ -113,12 +104,12 @@ function Found({ words, shown }: { words: string; shown: Film }) {
   return (
     <>
       <h3>
-        By words {asked.value && <span class="mute">{count(hits.length)}, best first</span>}
+        By words {asked.value && <small>{count(hits.length)}, best first</small>}
         {source.value?.server && <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>}
       </h3>
       {asked.busy && <p class="mute">searching…</p>}
       {asked.error && <Problem trouble={asked.error} />}
-      {asked.value && !hits.length && <p class="mute">no page answers these words</p>}
+      {asked.value && !hits.length && <p class="mute">No pages match.</p>}
       {asked.value && <LookedFor answer={asked.value} />}
       <div class="hits" role="list">
         {hits.map((hit, at) => <Hit key={`${hit.session} ${hit.page}`} shown={shown} hit={hit} place={at + 1} all={all} />)}
@@ -136,7 +127,7 @@ function LookedFor({ answer }: { answer: SearchAnswer }) {
         <p class="facts looked-for">
           {told.words.map((one) => (
             <span key={one.word} class="chip" title={`weighs ${one.weight.toFixed(2)}${one.terms.length ? `: ${one.terms.join(", ")}` : ""}`}>
-              <b>{one.word}</b> {one.how} <span class="mute">{count(one.texts)}</span>
+              <b>{one.word}</b> {one.how} <small>{count(one.texts)}</small>
             </span>
           ))}
           {told.required.map((one) => <span key={one} class="chip">must have {one}</span>)}
@@ -163,7 +154,7 @@ function choose(hit: SearchHit): void {
 function step(by: number): void {
   const hits = listed.value;
   const at = hits.findIndex(isChosen);
-  const next = hits[Math.max(0, Math.min(hits.length - 1, at < 0 ? 0 : at + by))];
+  const next = hits[clamp(hits.length - 1, at < 0 ? 0 : at + by)];
   if (next) choose(next);
 }
 
@@ -177,10 +168,10 @@ function Hit({ shown, hit, place, all }: { shown: Film; hit: SearchHit; place: n
     <div ref={row} role="listitem" class={`hit ${chosen ? "chosen" : ""}`} data-page={hit.page}>
       <button class="hit-head" aria-expanded={chosen} onClick={() => choose(hit)} onDblClick={() => inspect(hit.page)}>
         <span class="hit-place">{place}</span>
-        <i class="role" style={{ background: colour("role", hit.role) }} />
+        <RoleBar of={hit.role} />
         <b>{hit.page}</b>
         {all && <em>{hit.session}</em>}
-        <span class="mute">{hit.role}, call {hit.call}</span>
+        <small>{hit.role}, call {hit.call}</small>
         {hit.session === which.value.session && <Here shown={shown} name={hit.page} />}
         <span class="num mute">{hit.score.toFixed(3)}</span>
         <span class="hit-text">{marked(hit).map((part, at) => (at % 2 ? <mark key={at}>{part}</mark> : part))}</span>
@@ -191,12 +182,6 @@ function Hit({ shown, hit, place, all }: { shown: Film; hit: SearchHit; place: n
 }
 
 /** A line in parts: what is marked stands at odd places. Marks count code points, as Python does. */
-function marked(hit: SearchHit): string[] {
-  const signs = [...hit.text];
-  const ends = [0, ...hit.marks.flat(), signs.length];
-  return ends.slice(1).map((end, at) => signs.slice(ends[at], end).join(""));
-}
-
 /** Which of the asked words a hit has, or which stand near it; and what its score is the sum of. */
 function WhyFound({ hit }: { hit: SearchHit }) {
   const shares = Object.entries(hit.features);
@@ -205,8 +190,8 @@ function WhyFound({ hit }: { hit: SearchHit }) {
     <div class="why-found">
       {hit.words.map((one) => (
         <p key={one.word}>
-          <b>{one.word}</b> <span class="mute">{one.how}{one.term && one.term !== one.word.toLowerCase() ? ` ${one.term}` : ""}</span>
-          {one.away !== 0 && <span class="mute">, {Math.abs(one.away)} {one.away < 0 ? "before" : "after"} it in <PageName name={one.page} /></span>}
+          <b>{one.word}</b> <small>{one.how}{one.term && one.term !== one.word.toLowerCase() ? ` ${one.term}` : ""}</small>
+          {one.away !== 0 && <small>, {Math.abs(one.away)} {one.away < 0 ? "before" : "after"} it in <PageName name={one.page} /></small>}
         </p>
       ))}
       {shares.length > 0 && (
@@ -229,4 +214,4 @@ function WhyFound({ hit }: { hit: SearchHit }) {
   );
 }
 
-export const search: Pane = { id: "search", title: "Search", key: "/", hint: "search pages by their words or names", View: Search, step };
+export const search: Pane = { id: "search", title: "Search", key: "/", hint: "search pages", View: Search, step };

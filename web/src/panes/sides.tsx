@@ -3,22 +3,23 @@
 import { computed } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 import { budgetsOf, mostOf, paintStack, paintSteps } from "../chart";
-import { colour, painted } from "../colours";
-import { toggleOpen } from "../context";
+import { painted } from "../colours";
+import { toggleOpen } from "../opened";
 import { say } from "../copy";
-import { count, glyph, tokens } from "../format";
+import { clamp, count, dollars, glyph, short, tokens } from "../format";
 import { LEVELS, type Film } from "../film";
 import { changes, CHANGES, sums, type Changed } from "../lib/changes";
 import { other, otherCursor, otherTrouble, otherWhich, pairing, parted, toggleLock, toOtherCall, toShared, toTurn, unlocked } from "../lib/other";
+import { align, numbered } from "../lib/sequence";
 import { go, param, place } from "../place";
-import { Fidelity, LevelMeter } from "../parts/badges";
+import { Check, Fidelity, LevelMeter, RoleBar } from "../parts/badges";
 import { Content, Preview, Problem } from "../parts/content";
 import { Rows } from "../parts/rows";
 import { TextDiff } from "../parts/textdiff";
 import type { Which } from "../source";
-import { textAt } from "../texts";
 import { cursor, film, source, stackBy, store, toCall, which } from "../state";
 import { signed, SIGNS } from "./diff";
+import { SessionBox } from "../sessions";
 import type { Pane } from "./index";
 import { Strip } from "./strip";
 import { PolicyField } from "./whatif";
@@ -31,7 +32,44 @@ const all = computed<Changed[]>(() => {
   return a && b ? changes({ film: a, at: cursor.value }, { film: b, at: otherCursor.value }, pairing.value) : [];
 });
 const onlyChanges = computed(() => param("all").value === "");
-const listed = computed(() => (onlyChanges.value ? all.value.filter((one) => one.change !== "same") : all.value));
+const listed = computed<Beside[]>(() => {
+  const [a, b] = [film.value, other.value];
+  return a && b ? beside(a, b, onlyChanges.value ? all.value.filter((one) => one.change !== "same") : all.value) : [];
+});
+
+function lookOf(shown: Film, stay: number): string {
+  const page = shown.stay.page[stay]!;
+  return `${shown.role(page)} ${shown.modality(page)}`;
+}
+
+/** A row of the list: `replaced` where each side has another page at this place. */
+interface Beside extends Changed {
+  replaced?: boolean;
+}
+
+/** What only the left has and what only the right has at one place stand in one row where the same role says it. */
+function beside(a: Film, b: Film, rows: readonly Changed[]): Beside[] {
+  const found: Beside[] = [];
+  for (let at = 0; at < rows.length; ) {
+    const end = (from: number, change: string): number => {
+      let to = from;
+      while (rows[to]?.change === change) to++;
+      return to;
+    };
+    const middle = end(at, "left");
+    const last = end(middle, "entered");
+    const pairs = align(...numbered(rows.slice(at, middle).map((row) => lookOf(a, row.before)), rows.slice(middle, last).map((row) => lookOf(b, row.after))));
+    let next = middle;
+    pairs.forEach((partner, k) => {
+      if (partner < 0) return void found.push(rows[at + k]!);
+      found.push(...rows.slice(next, middle + partner), { change: "edited", replaced: true, before: rows[at + k]!.before, after: rows[middle + partner]!.after });
+      next = middle + partner + 1;
+    });
+    found.push(...rows.slice(next, Math.max(last, at + 1)));
+    at = Math.max(last, at + 1);
+  }
+  return found;
+}
 
 /** What a row is called in the URL: its page on the one side, or, where only the other has it, that with a mark. */
 function nameOf(a: Film, b: Film, row: Changed): string {
@@ -42,7 +80,7 @@ function step(by: number): void {
   const [a, b, rows] = [film.peek(), other.peek(), listed.value];
   if (!a || !b || !rows.length) return;
   const now = rows.findIndex((row) => nameOf(a, b, row) === param("row").value);
-  const next = rows[Math.max(0, Math.min(rows.length - 1, now < 0 ? 0 : now + by))]!;
+  const next = rows[clamp(rows.length - 1, now < 0 ? 0 : now + by)]!;
   go({ row: nameOf(a, b, next), ...(next.before >= 0 ? { page: nameOf(a, b, next) } : {}) }, { step: true });
 }
 
@@ -55,10 +93,11 @@ function Sides() {
   return (
     <div class="sides">
       {otherTrouble.value && <><Problem trouble={otherTrouble.value} /><Choose /></>}
-      {!otherTrouble.value && !b && <p class="mute">{wanted.policy || wanted.budget ? "deciding the session again…" : "reading the other film…"}</p>}
+      {!otherTrouble.value && !b && <p class="mute">{wanted.policy || wanted.budget ? "Replaying the session…" : "Reading the other session…"}</p>}
       {b && (
         <>
           <Parting a={a} b={b} />
+          <Shared a={a} b={b} />
           <Strips a={a} b={b} />
           <Heads a={a} b={b} />
           <Pages a={a} b={b} />
@@ -82,13 +121,13 @@ function Choose() {
   rows.sort((x, y) => kin(x.session) - kin(y.session));
   return (
     <div class="choose">
-      <h3>Beside {now.session}{now.policy || now.budget ? ", decided again," : ""} set what it would have been</h3>
+      <h3>Compare {now.session} with itself under other settings</h3>
       <form
         class="ask"
         onSubmit={(event) => {
           event.preventDefault();
           if (policy || budget) go({ other: now.session, opolicy: policy, obudget: budget.replace(/\D/g, "") });
-          else say("choose a policy or a budget");
+          else say("Choose a policy or a budget.");
         }}
       >
         <PolicyField value={policy} set={setPolicy} />
@@ -96,23 +135,10 @@ function Choose() {
         <button class="act">Compare</button>
       </form>
       {(now.policy || now.budget) && (
-        <button class="tool" onClick={() => go({ other: now.session, opolicy: null, obudget: null })}>beside what happened</button>
+        <button class="tool" onClick={() => go({ other: now.session, opolicy: null, obudget: null })}>with what happened</button>
       )}
-      <h3>or another session</h3>
-      {rows.length === 0 && <p class="mute">This store holds no other session.</p>}
-      <ul class="others">
-        {rows.map((row) => (
-          <li key={row.session}>
-            <button onClick={() => go({ other: row.session, opolicy: null, obudget: null, ocall: null })}>
-              <b>{row.session}</b> <Fidelity word={row.fidelity} />
-              <span class="mute">
-                {count(row.calls)} calls, {count(row.pages)} pages
-                {row.parent ? `, from ${row.parent.session}${row.parent.call === null ? "" : ` at call ${row.parent.call}`}` : ""}
-              </span>
-            </button>
-          </li>
-        ))}
-      </ul>
+      <h3>Another session</h3>
+      {rows.length ? <SessionBox rows={rows} now="" choose={(session) => go({ other: session, opolicy: null, obudget: null, ocall: null })} /> : <p class="mute">This store holds no other session.</p>}
     </div>
   );
 }
@@ -125,17 +151,16 @@ function Parting({ a, b }: { a: Film; b: Film }) {
   return (
     <div class="pane-head parting-line" data-first={number || ""}>
       {told.first < 0 ? (
-        <b>{told.calls.length ? `Both were sent the same at all ${count(told.calls.length)} calls they share` : "They share no call"}</b>
+        <b>{told.calls.length ? `The same context at all ${count(told.calls.length)} calls` : "No calls in common"}</b>
       ) : (
         <>
-          <b>They part at call {number}</b>
+          <b>They diverge at call {number}</b>
           <Because a={a} b={b} />
-          <button class="act" title="where they first part (v)" onClick={() => toShared(told.first)}>go there</button>
-          <button class="tool" title="the next call at which they part or meet again (V)" onClick={() => nextTurn()}>next change</button>
+          <button class="act" title="to where they first diverge (v)" onClick={() => toShared(told.first)}>go there</button>
+          <button class="tool" title="to the next call at which they diverge or agree again (V)" onClick={() => nextTurn()}>next change</button>
         </>
       )}
-      {told.turned >= 0 && <button class="chip link" title="the same pages, but not in the same order" onClick={() => toShared(told.turned)}>ordered otherwise from call {told.calls[told.turned]}</button>}
-      {!paired.related && <span class="chip" title="these sessions have no common origin; a page is taken for one of the other side by role, type and tokens, in the order they were made">paired by likeness</span>}
+      {told.turned >= 0 && <button class="chip link" title="the same pages in another order" onClick={() => toShared(told.turned)}>other order from call {told.calls[told.turned]}</button>}
       <span class="grow" />
       <label class="check" title="each side keeps a call of its own (y); , and . move the other side">
         <input type="checkbox" checked={!unlocked.value} onChange={toggleLock} /> scrub together
@@ -145,11 +170,31 @@ function Parting({ a, b }: { a: Film; b: Film }) {
   );
 }
 
+/** How much both sides have in common from the start, and what each says next. */
+function Shared({ a, b }: { a: Film; b: Film }) {
+  const at = pairing.value!.shared;
+  const next = (side: "a" | "b", shown: Film, of: Which) => (
+    <div class="half">
+      <RoleBar of={shown.role(at)} />
+      <span class={`side side-${side}`}>{side === "a" ? "left" : "right"}</span>
+      {at < shown.pages ? <Preview position={shown.data.pages.number[at]!} of={of} /> : <small>ends</small>}
+    </div>
+  );
+  if (at >= a.pages && at >= b.pages) return <p class="mute">All {count(at)} pages are the same.</p>;
+  return (
+    <div class="shared" data-shared={at}>
+      <p>{at ? <>The same up to <b>page {count(at)}</b>, then:</> : <b>They differ from the first page on:</b>}</p>
+      {next("a", a, which.value)}
+      {next("b", b, otherWhich.value!)}
+    </div>
+  );
+}
+
 /** The event that made the first difference, in the words of its side. */
 function Because({ a, b }: { a: Film; b: Film }) {
   const told = parted.value?.because;
   const changed = parted.value?.changed ?? [];
-  if (!told) return <span class="mute">{count(changed.length)} pages differ</span>;
+  if (!told) return <small>{count(changed.length)} pages differ</small>;
   const shown = told.side === "a" ? a : b;
   const page = shown.data.events.page[told.event]!;
   const kind = shown.eventKind(told.event);
@@ -158,13 +203,13 @@ function Because({ a, b }: { a: Film; b: Film }) {
     <span class="because-line">
       <span class={`side side-${told.side}`}>{told.side === "a" ? "left" : "right"}</span>
       <i class={`glyph kind-${kind}`}>{glyph(kind)}</i> {kind.replaceAll("_", " ")} {page >= 0 && <b>{shown.pageName(page)}</b>}
-      {page >= 0 && shown.hint(page) && <em> {shown.hint(page)}</em>} {why && <span class="mute">{why}</span>}
+      {page >= 0 && shown.hint(page) && <em> {shown.hint(page)}</em>} {why && <small>{why}</small>}
     </span>
   );
 }
 
 function nextTurn(forward = true): void {
-  if (!toTurn(forward)) say(`they neither part nor meet ${forward ? "after" : "before"} this call`);
+  if (!toTurn(forward)) say(`no change ${forward ? "after" : "before"} this call`);
 }
 
 /** Both timelines on one scale, and between them how much is on one side alone. */
@@ -216,10 +261,10 @@ function Heads({ a, b }: { a: Film; b: Film }) {
       <Head side="a" shown={a} at={cursor.value} of={which.value} />
       <div class="side-sum">
         {CHANGES.filter((one) => one !== "same" && told[one].pages).map((one) => (
-          <span key={one} title={`${one}: ${count(told[one].pages)} pages`}><i class={`change-${one}`}>{SIGNS[one]}</i> {count(told[one].pages)} <span class="mute">{told[one].tokens ? signed(told[one].tokens) : ""}</span></span>
+          <span key={one} title={`${one}: ${count(told[one].pages)} pages`}><i class={`change-${one}`}>{SIGNS[one]}</i> {count(told[one].pages)} <small>{told[one].tokens ? signed(told[one].tokens) : ""}</small></span>
         ))}
-        {all.value.every((one) => one.change === "same") && <span class="mute">the same</span>}
-        <label class="check"><input type="checkbox" checked={!onlyChanges.value} onChange={(event) => go({ all: event.currentTarget.checked ? 1 : null })} /> all pages</label>
+        {all.value.every((one) => one.change === "same") && <small>the same</small>}
+        <Check name="all" does="all pages" />
       </div>
       <Head side="b" shown={b} at={otherCursor.value} of={otherWhich.value!} />
     </div>
@@ -238,10 +283,18 @@ function Head({ side, shown, at, of }: { side: "a" | "b"; shown: Film; at: numbe
       {of.policy || of.budget ? <span class="chip whatif">what-if: {[of.policy, of.budget && tokens(Number(of.budget))].filter(Boolean).join(", ")}</span> : <Fidelity word={shown.data.fidelity} />}
       {shown.calls > 0 && <span data-testid={`side-${side}-call`}>call {shown.callNumber[at]}</span>}
       {missing && <span class="went">no call {wanted}</span>}
-      <span class="mute">{count(calls.tokens[at] ?? 0)}{budget ? ` of ${tokens(budget)}` : " tokens, no budget"}{shown.data.policy ? `, ${shown.data.policy}` : ""}</span>
+      <Total of={of} shown={shown} />
+      <small>{count(calls.tokens[at] ?? 0)}{budget ? ` of ${tokens(budget)}` : " tokens, no budget"}{shown.data.policy ? `, ${shown.data.policy}` : ""}</small>
       <a class="link" href={alone(shown, at, of)} title="this side on its own">open alone</a>
     </div>
   );
+}
+
+/** How a side ended, and what it took in all. */
+function Total({ of, shown }: { of: Which; shown: Film }) {
+  const row = of.policy || of.budget ? undefined : store.value?.sessions.find((one) => one.session === of.session);
+  const told = [row?.outcome, `${count(shown.calls)} calls`, row?.tokens ? `${short(row.tokens)} tokens` : "", row?.cost ? dollars(row.cost) : ""];
+  return <span class="total">{told.filter(Boolean).join(" · ")}</span>;
 }
 
 /** Where a side is seen on its own, at the call it shows. */
@@ -263,21 +316,21 @@ function Pages({ a, b }: { a: Film; b: Film }) {
     <Rows
       label="pages of both sides" class="side-rows" count={rows.length} height={23} loose={isOpen}
       keyOf={(at) => nameOf(a, b, rows[at]!)} reveal={chosen} revealKey={`${cursor.value} ${otherCursor.value} ${chosen}`}
-      empty={<p class="empty">{a.calls && b.calls ? "both sides were sent the same here" : "a side has no call yet"}</p>}
+      empty={a.calls && b.calls ? "Both sides were sent the same here." : "One side has no calls yet."}
     >
       {(at) => <Row a={a} b={b} row={rows[at]!} open={isOpen(at)} chosen={at === chosen} />}
     </Rows>
   );
 }
 
-function Row({ a, b, row, open, chosen }: { a: Film; b: Film; row: Changed; open: boolean; chosen: boolean }) {
+function Row({ a, b, row, open, chosen }: { a: Film; b: Film; row: Beside; open: boolean; chosen: boolean }) {
   const name = nameOf(a, b, row);
   const choose = (): void => go({ row: name, ...(row.before >= 0 ? { page: name } : {}) });
   return (
     <div class={`change ${chosen ? "chosen" : ""}`} data-row={name} data-change={row.change} role="listitem">
       <div class="side-line" onClick={choose} onDblClick={() => toggleOpen(name)}>
         <Half shown={a} stay={row.before} of={which.value} />
-        <button class={`change-sign change-${row.change}`} aria-expanded={open} aria-label={`texts of ${name}`} title={`${said(row)}: show the text`} onClick={(event) => { event.stopPropagation(); toggleOpen(name); }}>{SIGNS[row.change] || <Equal a={a} b={b} row={row} />}</button>
+        <button class={`change-sign change-${row.change}`} aria-expanded={open} aria-label={`texts of ${name}`} title={`${said(row)}: show the text`} onClick={(event) => { event.stopPropagation(); toggleOpen(name); }}>{row.replaced ? "≠" : SIGNS[row.change] || "="}</button>
         <Half shown={b} stay={row.after} of={otherWhich.value!} />
       </div>
       {open && <div class="change-body"><Body a={a} b={b} row={row} /></div>}
@@ -285,15 +338,8 @@ function Row({ a, b, row, open, chosen }: { a: Film; b: Film; row: Changed; open
   );
 }
 
-/** Pages that were paired by likeness may be as long and say another thing: the texts tell, once they are there. */
-function Equal({ a, b, row }: { a: Film; b: Film; row: Changed }) {
-  if (pairing.value?.related !== false) return <>=</>;
-  const [left, right] = [textAt(a.stay.content[row.before]!, which.value).value, textAt(b.stay.content[row.after]!, otherWhich.value!).value];
-  const told = left && right && "text" in left && "text" in right;
-  return told && left.text !== right.text ? <span class="change-edited" title="as long, but another text">≠</span> : <>=</>;
-}
-
-function said({ change }: Changed): string {
+function said({ change, replaced }: Beside): string {
+  if (replaced) return "another page on each side";
   return change === "entered" ? "only on the right" : change === "left" ? "only on the left" : change;
 }
 
@@ -303,7 +349,7 @@ function Half({ shown, stay, of }: { shown: Film; stay: number; of: Which }) {
   const level = shown.stay.level[stay]!;
   return (
     <span class="half">
-      <i class="role" style={{ background: colour("role", shown.role(page)) }} title={shown.role(page)} />
+      <RoleBar of={shown.role(page)} />
       <span class="page-id">{shown.pageName(page)}</span>
       <span title={LEVELS[level]}>{level > 0 && <LevelMeter level={level} />}</span>
       <span class="num">{count(shown.stay.tokens[stay]!)}</span>
@@ -323,7 +369,7 @@ export const sides: Pane = {
   id: "sides",
   title: "Side by side",
   key: "s",
-  hint: "two sessions, forks or what-ifs side by side",
+  hint: "compare two sessions, forks or what-ifs",
   wide: true,
   View: Sides,
   step,
@@ -332,8 +378,8 @@ export const sides: Pane = {
     toOtherCall(otherCursor.peek() + by, { step: true });
   },
   keys: [
-    { keys: ["v"], does: "side by side: where they first part", act: () => { const first = parted.peek()?.first ?? -1; if (first >= 0) toShared(first); else say(source.peek() && other.peek() ? "they never part" : "nothing is set beside this session (s)"); } },
-    { keys: ["V"], does: "where they next part or meet", act: () => nextTurn() },
-    { keys: ["y"], does: "scrub together, or each side by itself", act: toggleLock },
+    { keys: ["v"], does: "side by side: where they diverge", act: () => { const first = parted.peek()?.first ?? -1; if (first >= 0) toShared(first); else say(source.peek() && other.peek() ? "They never diverge." : "Choose what to compare this session with (s)."); } },
+    { keys: ["V"], does: "where they next diverge or agree", act: () => nextTurn() },
+    { keys: ["y"], does: "scrub both sides together, or each alone", act: toggleLock },
   ],
 };

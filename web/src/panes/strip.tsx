@@ -62,7 +62,7 @@ export function Strip({ label, calls, high, at, first, paint, version, scrub }: 
       onPointerMove={(event) => event.buttons & 1 && move(event, true)}
     >
       <canvas ref={canvas} />
-      {first >= 0 && <i class="parting" title="here they part" style={{ left: `${first * slot}px` }} />}
+      {first >= 0 && <i class="parting" title="they diverge here" style={{ left: `${first * slot}px` }} />}
       {at >= 0 && <i class="strip-cursor" style={{ left: `${at * slot}px`, width: `${Math.max(EDGE, slot)}px` }} />}
     </div>
   );

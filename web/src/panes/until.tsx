@@ -71,7 +71,7 @@ function stopAt(shown: Film, found: Until): void {
 }
 
 function Found({ told, shown }: { told: Until; shown: Film }) {
-  if (told.none !== undefined || told.position === undefined) return <p class="mute">{told.none ?? "it never holds after this call"}</p>;
+  if (told.none !== undefined || told.position === undefined) return <p class="mute">{told.none ?? "It never holds after this call."}</p>;
   return (
     <p class="because">
       It holds at position {told.position}: {told.event && <b>{told.event} </b>}
@@ -85,4 +85,4 @@ function examples(shown: Film): string[] {
   return [`${name} LEAVES L0`, `${name} ENTERS L0`, "kind = evict AND tokens > 100", "kind = compress"];
 }
 
-export const until: Pane = { id: "until", title: "Stop when", key: "b", hint: "a breakpoint: the next moment at which something holds", View: UntilPane };
+export const until: Pane = { id: "until", title: "Stop when", key: "b", hint: "breakpoint: the next moment at which a condition holds", View: UntilPane };

@@ -139,7 +139,7 @@ function Box({ query }: { query: string }) {
           <ul class="offer" role="listbox">
             {offer.map((item, at) => (
               <li key={item.text} role="option" aria-selected={at === picked} class={at === picked ? "on" : ""} onMouseDown={(event) => { event.preventDefault(); take(at); }}>
-                {item.text} <span class="mute">{item.about}</span>
+                {item.text} <small>{item.about}</small>
               </li>
             ))}
           </ul>
@@ -174,9 +174,9 @@ function Table({ answer, shown }: { answer: Answer; shown: Film }) {
     <>
       <div class="pane-head">
         <b>{count(rows.length)} row{rows.length === 1 ? "" : "s"}</b>
-        {(answer.limited ?? answer.next) !== undefined && <span class="mute">and more</span>}
-        {basis?.position !== undefined && <span class="mute">as of position {basis.position}, turn {basis.turn}, call {basis.call}</span>}
-        <span class="mute">{answer.elapsed_ms} ms</span>
+        {(answer.limited ?? answer.next) !== undefined && <small>and more</small>}
+        {basis?.position !== undefined && <small>as of position {basis.position}, turn {basis.turn}, call {basis.call}</small>}
+        <small>{answer.elapsed_ms} ms</small>
         <span class="grow" />
         <button class="tool" onClick={() => void copy(JSON.stringify(answer, null, 2), "the answer as JSON")}>copy JSON</button>
       </div>
@@ -189,7 +189,7 @@ function Table({ answer, shown }: { answer: Answer; shown: Film }) {
           <div class="table-head" style={{ gridTemplateColumns: template }}>
             {columns.map((one) => <span key={one.name} class={isNumber(one.type) ? "num" : ""}>{one.name}</span>)}
           </div>
-          <Rows label="answer" class="table-rows" count={rows.length} height={21} keyOf={(at) => at} empty={<p class="empty">no row</p>}>
+          <Rows label="answer" class="table-rows" count={rows.length} height={21} keyOf={(at) => at} empty="No rows.">
             {(at) => (
               <div class="table-row" style={{ gridTemplateColumns: template }}>
                 {columns.map((one) => (
@@ -255,4 +255,4 @@ function Example({ query }: { query: string }) {
   return <li><button class="link" onClick={() => go({ q: query })}><code>{query}</code></button></li>;
 }
 
-export const vmql: Pane = { id: "vmql", title: "VMQL", key: ":", hint: "ask anything in VMQL", View: Vmql };
+export const vmql: Pane = { id: "vmql", title: "VMQL", key: ":", hint: "query in VMQL", View: Vmql };

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAsked } from "../asked";
 import { copy } from "../copy";
-import { count, dollars, short } from "../format";
+import { clamp, count, dollars, short } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
 import { Problem } from "../parts/content";
@@ -45,17 +45,18 @@ interface Column {
   more?: boolean;
 }
 
+const LOOK_MS = 300;
 const COLUMNS: Column[] = [
-  { name: "faults", title: "uses of a page that was not in the prompt, or not at the level asked for", value: (run) => run.faults, show: count },
-  { name: "fault rate", title: "faults of all references", value: (run) => run.fault_rate, show: (value) => `${(100 * value).toFixed(1)} %` },
-  { name: "above optimum", title: "faults more than Belady's choice, which knows the future", value: (run) => run.optimum?.above ?? null, show: (value) => (value > 0 ? `+${count(value)}` : count(value)) },
-  { name: "thrash", title: "faults of a page that was missed before within five turns, over five turns: the mean", value: (run) => run.thrash_index, show: (value) => value.toFixed(2) },
+  { name: "faults", title: "uses of a page that was not in the prompt, or not at the requested level", value: (run) => run.faults, show: count },
+  { name: "fault rate", title: "faults per reference", value: (run) => run.fault_rate, show: (value) => `${(100 * value).toFixed(1)} %` },
+  { name: "above optimum", title: "faults above the optimum of Belady, who knows the future", value: (run) => run.optimum?.above ?? null, show: (value) => (value > 0 ? `+${count(value)}` : count(value)) },
+  { name: "thrash", title: "repeated faults of a page within five turns, on average", value: (run) => run.thrash_index, show: (value) => value.toFixed(2) },
   { name: "evictions", title: "pages that left the prompt", value: (run) => run.evictions, show: count },
   { name: "shortened", title: "pages shown at a shorter level instead", value: (run) => run.compressions, show: count },
   { name: "tokens brought in", title: "tokens brought in for faults", value: (run) => run.fault_tokens, show: short },
-  { name: "prompt full", title: "of the budget, at calls: the mean", value: (run) => run.utilisation, show: (value) => `${(100 * value).toFixed(0)} %`, more: true },
-  { name: "cache lost", title: "tokens a provider's prefix cache loses: behind the first place that changed", value: (run) => run.prefix_voided, show: short },
-  { name: "cost", title: "what the lost cache costs more, where a price is known", value: (run) => run.prefix_cost, show: dollars },
+  { name: "prompt full", title: "average share of the budget in use", value: (run) => run.utilisation, show: (value) => `${(100 * value).toFixed(0)} %`, more: true },
+  { name: "cache lost", title: "tokens that fall out of a provider's prefix cache", value: (run) => run.prefix_voided, show: short },
+  { name: "cost", title: "extra cost of the lost cache", value: (run) => run.prefix_cost, show: dollars },
 ];
 
 /** The names of the policies, as the store completes them. */
@@ -69,7 +70,7 @@ function usePolicies(): string[] {
 export function PolicyField({ value, set }: { value: string; set: (value: string) => void }) {
   return (
     <select aria-label="policy" value={value} onChange={(event) => set(event.currentTarget.value)}>
-      <option value="">policy as it was</option>
+      <option value="">same policy</option>
       {usePolicies().map((one) => <option key={one} value={one}>{one}</option>)}
     </select>
   );
@@ -87,10 +88,25 @@ function WhatIf() {
     <div class="whatif-pane">
       <Form shown={shown} policies={policies} budgets={budgets} busy={asked.busy} />
       {key && asked.error && <Problem trouble={asked.error} />}
-      {key && asked.busy && <p class="mute">deciding {session} again, once for each policy and budget…</p>}
+      {key && asked.busy && <Deciding session={session} />}
       {key && !asked.busy && asked.value && <Table sweep={asked.value} />}
-      {!key && <p class="mute">All is given the same references: what the model would have asked otherwise, no replay can know. Nothing is written to the store.</p>}
+      {!key && <p class="mute">Every run gets the same references; what the model would have asked for instead cannot be known. Nothing is written to the store.</p>}
     </div>
+  );
+}
+
+/** How far it is: each policy with each budget is one replay. */
+function Deciding({ session }: { session: string }) {
+  const [{ done, of }, set] = useState({ done: 0, of: 0 });
+  useEffect(() => {
+    const timer = setInterval(() => source.value!.progress(session).then(set, () => undefined), LOOK_MS);
+    return () => clearInterval(timer);
+  }, [session]);
+  return (
+    <p class="row">
+      <progress value={of ? done : undefined} max={of || 1} />
+      <small>{of ? `replaying ${session}: ${done} of ${of} done` : `replaying ${session}…`}</small>
+    </p>
   );
 }
 
@@ -132,10 +148,10 @@ function Form({ shown, policies, budgets, busy }: { shown: Film; policies: strin
         ))}
       </fieldset>
       <label>
-        Budgets <input aria-label="budgets" value={typed} placeholder={had ? "as it was" : "8000, 16000"} onInput={(event) => setTyped(event.currentTarget.value)} />
+        Budgets <input aria-label="budgets" value={typed} placeholder={had ? "unchanged" : "8000, 16000"} onInput={(event) => setTyped(event.currentTarget.value)} />
       </label>
       <button class="act" disabled={busy || (!chosen.length && !typed.trim())}>Run</button>
-      {!had && <span class="mute">This session never had a budget: it is told anew to a memory that has one.</span>}
+      {!had && <small>This session ran without a token budget. vmstore replays it as if it had one.</small>}
     </form>
   );
 }
@@ -178,7 +194,7 @@ function Table({ sweep }: { sweep: Sweep }) {
               <th>policy</th>
               <th class="num">budget</th>
               {columns.map((column) => <th key={column.name} class="num" title={column.title}>{column.name}</th>)}
-              <th title={sweep.redriven ? "the first decision that is another than the first run's, which stands for what was recorded" : "the first decision that is another than the recorded one"}>{sweep.redriven ? "first other than the first run" : "first other decision"}</th>
+              <th title={sweep.redriven ? "first decision that differs from the first run" : "first decision that differs from the recorded one"}>{sweep.redriven ? "first difference from the first run" : "first different decision"}</th>
             </tr>
           </thead>
           <tbody>
@@ -189,7 +205,7 @@ function Table({ sweep }: { sweep: Sweep }) {
         </table>
       </div>
       <div class="pane-head">
-        <span class="mute">A click opens a run beside what happened. ★ has the fewest faults, then the least cache lost; bold is best of its column.</span>
+        <small>Click a run to compare it with what happened. ★ fewest faults, then least cache lost; bold: best in its column.</small>
         <span class="grow" />
         <button class="tool" onClick={() => void copy(JSON.stringify(sweep, null, 2), "the sweep as JSON")}>copy JSON</button>
       </div>
@@ -209,8 +225,8 @@ function Row({ run, columns, tops, best, recorded }: { run: Run; columns: Column
     <tr class={`${best ? "best" : ""} ${recorded ? "recorded" : ""}`} data-run={`${run.policy} ${run.budget}`} onClick={() => open(run, recorded)}>
       <td>
         <button class="link run" data-run-button title={recorded ? "what happened" : "side by side with what happened"}>{run.policy}</button>
-        {best && <b class="star" title="the best"> ★</b>}
-        {recorded && <span class="mute"> as it was</span>}
+        {best && <b class="star" title="best run"> ★</b>}
+        {recorded && <small> as it was</small>}
       </td>
       <td class="num">{count(run.budget)}</td>
       {columns.map((column, k) => {
@@ -227,7 +243,7 @@ function Row({ run, columns, tops, best, recorded }: { run: Run; columns: Column
 function step(by: number): void {
   const buttons = [...document.querySelectorAll<HTMLElement>("[data-run-button]")];
   const now = buttons.indexOf(document.activeElement as HTMLElement);
-  buttons[Math.max(0, Math.min(buttons.length - 1, now < 0 ? 0 : now + by))]?.focus();
+  buttons[clamp(buttons.length - 1, now < 0 ? 0 : now + by)]?.focus();
 }
 
-export const whatif: Pane = { id: "whatif", title: "What if", key: "i", hint: "what other policies and budgets would have done", wide: true, View: WhatIf, step };
+export const whatif: Pane = { id: "whatif", title: "What if", key: "i", hint: "replay under other policies and budgets", wide: true, View: WhatIf, step };

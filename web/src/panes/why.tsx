@@ -1,10 +1,9 @@
 // Why a page is in the context of the call at the cursor, or why it is not: the answer of VMQL's WHY,
 // with the contest it came from, winner and losers and their scores.
-import { colour } from "../colours";
 import { count, glyph, tokens } from "../format";
 import { LEVELS, type Film } from "../film";
 import { go, param } from "../place";
-import { CallName, Dot, LevelMeter, PageName } from "../parts/badges";
+import { CallName, Dot, LevelMeter, PageName, RoleBar } from "../parts/badges";
 import { Content, Problem } from "../parts/content";
 import { useAsked } from "../asked";
 import { whyQuery, type Answer } from "../source";
@@ -31,8 +30,8 @@ function Why() {
     const named = param("page").value;
     return (
       <div class="empty">
-        <b>{named ? `This session has no page ${named}.` : "Take a page in hand to ask why."}</b>
-        <span>A click on a page, or ↓ and ↑. “out of it” above the pages lists those that were left out.</span>
+        <b>{named ? `This session has no page ${named}.` : "Select a page to see why it is, or isn’t, in the context."}</b>
+        <span>Click a page, or press ↓ and ↑. “Left out” lists the pages this call did not have.</span>
       </div>
     );
   }
@@ -57,7 +56,7 @@ function Asked({ shown, at }: { shown: Film; at: number }) {
       {asked.error && <Problem trouble={asked.error} />}
       {asked.value && <Told answer={asked.value} name={name} />}
       {asked.busy && !asked.value && <p class="mute">asking…</p>}
-      <h3>Its text {stay < 0 && <span class="mute">as it was last</span>}</h3>
+      <h3>Text {stay < 0 && <small>when it was last in the context</small>}</h3>
       <Content position={content} />
     </div>
   );
@@ -70,7 +69,7 @@ function PageHead({ shown, at, stay }: { shown: Film; at: number; stay: number }
   return (
     <div class="page-head">
       <div class="page-head-name">
-        <i class="role" style={{ background: colour("role", shown.role(at)) }} />
+        <RoleBar of={shown.role(at)} />
         <b>{shown.pageName(at)}</b>
         {shown.hint(at) && <em>{shown.hint(at)}</em>}
         <span class={`verdict ${stay < 0 ? "out" : "in"}`}>{stay < 0 ? `not in call ${callNumber.value}` : `in call ${callNumber.value}`}</span>
@@ -92,7 +91,7 @@ function PageHead({ shown, at, stay }: { shown: Film; at: number; stay: number }
 function Told({ answer, name }: { answer: Answer; name: string }) {
   const rows = answer.rows;
   const last = rows.at(-1);
-  if (!last) return <p class="mute">nothing is known of {name} up to this call</p>;
+  if (!last) return <p class="mute">The log says nothing about {name} up to this call.</p>;
   const contest = parsed(last.contest);
   return (
     <>
@@ -179,4 +178,4 @@ export function ContestTable({ contest, name }: { contest: Contest; name: string
   );
 }
 
-export const why: Pane = { id: "why", title: "Why", key: "w", hint: "why the page in hand is in the context, or not", View: Why };
+export const why: Pane = { id: "why", title: "Why", key: "w", hint: "why the selected page is in the context, or isn’t", View: Why };

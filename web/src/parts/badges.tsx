@@ -1,10 +1,26 @@
 // How pages, levels, roles and calls look wherever they are named.
+import { go, param } from "../place";
 import { colour } from "../colours";
 import { LEVELS, type Film, type StackBy } from "../film";
 import { film, inspect, pageName, toCall } from "../state";
 
 export function Dot({ by, of }: { by: StackBy; of: string }) {
   return <i class={`dot dot-${by}`} style={{ background: colour(by, of) }} title={`${by} ${of}`} />;
+}
+
+/** A box to tick that stands in the URL as a value of a name. */
+export function Check({ name, value = "1", does, title }: { name: string; value?: string; does: string; title?: string }) {
+  return (
+    <label class="check" title={title}>
+      <input type="checkbox" checked={param(name).value === value} onChange={(event) => go({ [name]: event.currentTarget.checked ? value : null })} />
+      {does}
+    </label>
+  );
+}
+
+/** Who speaks, as a bar of the colour of the role. */
+export function RoleBar({ of }: { of: string }) {
+  return <i class="role" style={{ background: colour("role", of) }} title={of} />;
 }
 
 /** Four steps, as many filled as is shown of the page. */
@@ -61,16 +77,16 @@ export function about(shown: Film, page: number): string {
 }
 
 const FIDELITIES: Record<string, string> = {
-  recorded: "the request was in the source, and is shown equal in every field",
-  derived: "rebuilt by a rule from what the source holds; the request itself was not in it",
-  "what-if": "decided again under other settings from the same references: this is not what happened",
+  recorded: "Recorded: shown exactly as it was sent, in every field.",
+  derived: "Reconstructed: this file doesn't contain the raw request, so the context was rebuilt from the transcript.",
+  "what-if": "Replayed under other settings from the same references: this is not what happened.",
 };
 
-/** 'derived' is never silent: such a call was rebuilt by a rule. */
+/** Which calls were rebuilt by a rule is never silent. */
 export function Fidelity({ word }: { word: string }) {
   return (
-    <span class={`fidelity ${word === "recorded" ? "" : "derived"}`} title={FIDELITIES[word] ?? "some calls are recorded, some derived"}>
-      {word}
+    <span class={`fidelity ${word === "recorded" ? "" : "derived"}`} title={FIDELITIES[word] ?? "Some calls are recorded, some reconstructed."}>
+      {word === "derived" ? "reconstructed" : word}
     </span>
   );
 }

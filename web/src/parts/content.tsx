@@ -35,8 +35,8 @@ export function Content({ position, of = which.value }: { position: number; of?:
   const all = (): void => void wholeText(position, of).then(setWhole, (error: unknown) => say(String(error)));
   return (
     <div class="content" tabIndex={0}>
-      {shown.text === "" && !shown.cut ? <span class="mute">empty</span> : pieces(shown.text).map((piece, at) => <pre key={at}>{piece}</pre>)}
-      {shown.cut && !source.value?.server && <span class="mute">the first {bytes(shown.text.length)} of {bytes(shown.bytes)}; no more was exported</span>}
+      {shown.text === "" && !shown.cut ? <small>empty</small> : pieces(shown.text).map((piece, at) => <pre key={at}>{piece}</pre>)}
+      {shown.cut && !source.value?.server && <small>the first {bytes(shown.text.length)} of {bytes(shown.bytes)}; no more was exported</small>}
       {shown.cut && source.value?.server && (
         <button class="more" onClick={all}>
           {shown.text ? `the first ${bytes(Math.min(shown.bytes, 65536))} of ` : ""}{bytes(shown.bytes)}: show all

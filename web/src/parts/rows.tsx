@@ -1,5 +1,7 @@
 // A list of any length of which only what is in view is in the document. Rows are as high as `height`
-// says until they are seen; those that say they are `loose` are measured.
+// says until they are seen; those that say they are `loose` are measured. Where heights are estimated,
+// the row at the top of the view, or the one that was brought into it, stays put as others are measured.
+import { clamp } from "../format";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
@@ -9,12 +11,16 @@ interface RowsProps {
   keyOf: (at: number) => string | number;
   children: (at: number) => ComponentChildren;
   loose?: (at: number) => boolean;
+  /** How high a loose row is likely to be, in pixels, before it is measured. */
+  estimate?: (at: number) => number;
   /** The row to bring into view whenever `revealKey` changes. */
   reveal?: number;
   revealKey?: string | number;
+  /** Where in the view the revealed row goes: 0 at the top, 1 at the foot. */
+  revealAt?: number;
   class?: string;
   label: string;
-  empty?: ComponentChildren;
+  empty?: string;
 }
 
 const MARGIN = 88; // pixels kept above and below the view
@@ -50,8 +56,13 @@ class Slots {
   }
 }
 
+function indexOf(key: string | number, count: number, keyOf: (at: number) => string | number): number {
+  for (let at = 0; at < count; at++) if (keyOf(at) === key) return at;
+  return -1;
+}
+
 export function Rows(props: RowsProps) {
-  const { count, height, keyOf, loose } = props;
+  const { count, height, keyOf, loose, estimate } = props;
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const measured = useRef(new Map<string | number, number>());
@@ -59,6 +70,8 @@ export function Rows(props: RowsProps) {
   const open = useRef(new Set<number>());
   const revealed = useRef<string | number | undefined>(undefined);
   const top = useRef(0);
+  const byReader = useRef(false); // a scroll that no wheel, key or pointer made is the browser's own
+  const anchor = useRef<{ key: string | number; at: number; below: number } | null>(null);
   const [view, setView] = useState(0); // pixels; 0 until the list was laid out once
   const [, again] = useState(0);
 
@@ -66,7 +79,7 @@ export function Rows(props: RowsProps) {
   if (loose) {
     offsets = new Float64Array(count + 1);
     for (let at = 0; at < count; at++) {
-      const high = loose(at) ? (measured.current.get(keyOf(at)) ?? height * 5) : height;
+      const high = loose(at) ? (measured.current.get(keyOf(at)) ?? estimate?.(at) ?? height * 5) : height;
       offsets[at + 1] = offsets[at]! + high;
     }
   }
@@ -92,7 +105,17 @@ export function Rows(props: RowsProps) {
     const at = Math.min(props.reveal ?? -1, count - 1);
     const from = offsetOf(Math.max(0, at));
     moved = at >= 0 && (from < seen || from + height > seen + view);
-    if (moved) top.current = seen = Math.round(Math.max(0, Math.min(lowest, from - view / 3)));
+    if (moved) top.current = seen = Math.round(clamp(lowest, from - view * (props.revealAt ?? 1 / 3)));
+    byReader.current = false;
+    if (at >= 0) anchor.current = { key: keyOf(at), at, below: from - seen };
+  } else if (estimate && anchor.current) {
+    const { key, at, below } = anchor.current;
+    const now = at < count && keyOf(at) === key ? at : indexOf(key, count, keyOf);
+    const kept = now < 0 ? seen : Math.round(clamp(lowest, offsetOf(now) - below));
+    if (Math.abs(kept - seen) > 1) {
+      moved = true;
+      top.current = seen = kept;
+    }
   }
   const first = Math.max(0, rowAt(seen - MARGIN));
   const last = Math.min(count, rowAt(seen + view + MARGIN) + 1);
@@ -130,6 +153,7 @@ export function Rows(props: RowsProps) {
     return () => watch.disconnect();
   });
 
+  const reads = (): void => void (byReader.current = true);
   const focused = box.current?.contains(document.activeElement) ? document.activeElement!.closest<HTMLElement>(".rows-row") : null;
   const inView = Array.from({ length: Math.max(0, last - first) }, (_, n) => first + n);
   const given = slots.current.give(inView.map(keyOf), (slot) => open.current.has(slot) || focused?.dataset.slot === String(slot));
@@ -145,14 +169,22 @@ export function Rows(props: RowsProps) {
       class={`rows ${props.class ?? ""}`}
       role="list"
       aria-label={props.label}
+      onWheel={reads}
+      onPointerDown={reads}
+      onTouchStart={reads}
+      onKeyDown={reads}
       onScroll={(event) => {
         const now = event.currentTarget.scrollTop;
         if (now === top.current || moves.has(event.currentTarget)) return;
         top.current = now;
+        if (estimate && byReader.current) {
+          const at = Math.min(rowAt(now), count - 1);
+          anchor.current = at < 0 ? null : { key: keyOf(at), at, below: offsetOf(at) - now };
+        }
         again((n) => n + 1);
       }}
     >
-      {count === 0 && props.empty}
+      {count === 0 && <p class="empty">{props.empty}</p>}
       <div style={{ height: `${total}px` }}>
         <div ref={inner} style={{ transform: `translateY(${offsetOf(first)}px)` }}>
           {rows}

@@ -1,0 +1,235 @@
+// The session as it is read: who spoke, what was said, what tools were asked and answered. Beside each
+// page stands whether the call at the cursor had it, and what came and went with that call.
+import { computed } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { LEVELS, type Film } from "./film";
+import { count, many, tokens } from "./format";
+import { callLine, toolCall } from "./lib/tool";
+import { transcript, type Compaction, type TranscriptRow } from "./lib/transcript";
+import { opened, toggleOpen } from "./opened";
+import { about, RoleBar } from "./parts/badges";
+import { Content } from "./parts/content";
+import { kept } from "./parts/kept";
+import { Markdown } from "./parts/markdown";
+import { Rows } from "./parts/rows";
+import { go, param } from "./place";
+import { Trouble, type Text } from "./source";
+import { context, cursor, film, page, which } from "./state";
+import { textAt } from "./texts";
+
+type Stand = "in" | "new" | "changed" | "left" | "out" | "later";
+
+const FOLD = { tool: { lines: 8, chars: 900 }, system: { lines: 10, chars: 1200 }, other: { lines: 40, chars: 5000 } };
+const EMPTY = /^(\{"role":"\w+","content":(\[\]|""|null)\})?$/; // a message in which nothing was said
+const LINE_PX = 18;
+const LINE_CHARS = 92;
+const TOKEN_CHARS = 4;
+
+const shownRows = computed(() => (film.value ? transcript(film.value, cursor.value) : { rows: [], cursor: -1 }));
+
+/** The pages in the order they are read, for the keys that step through them. */
+export const readingOrder = computed(() => shownRows.value.rows.filter((row) => row.page >= 0).map((row) => row.page));
+
+/** The stay that shows each page at the cursor, by its index. */
+const stays = computed(() => {
+  const shown = film.value;
+  return new Map(shown ? Array.from(context.value, (stay) => [shown.stay.page[stay]!, stay]) : []);
+});
+const fresh = computed(() => new Set(film.value && cursor.value > 0 ? film.value.entered(cursor.value) : []));
+const gone = computed(() => {
+  const shown = film.value;
+  return new Set(shown && cursor.value > 0 ? [...shown.left(cursor.value)].map((stay) => shown.stay.page[stay]!) : []);
+});
+
+function standOf(shown: Film, row: TranscriptRow, stay: number): Stand {
+  if (stay >= 0) return fresh.value.has(stay) ? (shown.isNew(stay) ? "new" : "changed") : "in";
+  if (!shown.calls || row.step > cursor.value) return "later";
+  return gone.value.has(row.page) ? "left" : "out";
+}
+
+function foldOf(role: string): { lines: number; chars: number } {
+  return role === "tool" ? FOLD.tool : role === "system" || role === "developer" ? FOLD.system : FOLD.other;
+}
+
+export function Conversation({ shown }: { shown: Film }) {
+  const { rows, cursor: here } = shownRows.value;
+  const name = param("page").value;
+  const followed = useRef({ name: "", call: -1 });
+  const chosen = name ? rows.findIndex((row) => row.page === page.value && row.page >= 0) : -1;
+  // Whatever moved last is brought into view: the page in hand, or the cursor; a view that opens shows the page.
+  const moved = followed.current.name !== name ? chosen : followed.current.call !== cursor.value ? here : chosen;
+  followed.current = { name, call: cursor.value };
+  // A call that a compaction comes before shows what it replaced rather than the end of its summary.
+  const broken = rows.findIndex((row) => row.compaction?.at === cursor.value);
+  const target = moved === here && broken >= 0 ? broken : moved >= 0 ? moved : here;
+  const toPage = target === chosen && chosen >= 0;
+  const isOpen = opened.value;
+  const height = (at: number): number => {
+    const row = rows[at]!;
+    if (row.page < 0) return 34;
+    const role = shown.role(row.page);
+    const chars = shown.data.pages.tokens[row.page]! * TOKEN_CHARS;
+    const most = isOpen.has(shown.pageName(row.page)) ? 2000 : foldOf(role).lines;
+    const isCall = role === "assistant" && shown.modality(row.page) === "structured";
+    return 34 + (isCall ? 0 : Math.min(most, Math.ceil(chars / LINE_CHARS)) * LINE_PX);
+  };
+  return (
+    <Rows
+      label="conversation"
+      class="talk"
+      count={rows.length}
+      height={34}
+      keyOf={(at) => rows[at]!.key}
+      loose={() => true}
+      estimate={height}
+      reveal={target}
+      revealAt={toPage || target === broken ? 0.25 : 0.6}
+      revealKey={`${cursor.value} ${name}`}
+      empty="Nothing was said in this session yet."
+    >
+      {(at) => {
+        const row = rows[at]!;
+        if (row.compaction) return <Break shown={shown} told={row.compaction} />;
+        if (row.page < 0) return <Here shown={shown} />;
+        const stay = stays.value.get(row.page) ?? -1;
+        const content = stay >= 0 ? shown.stay.content[stay]! : shown.calls ? shown.contentOf(row.page, cursor.value) : shown.data.pages.number[row.page]!;
+        const stand = standOf(shown, row, stay);
+        return (
+          <Said
+            shown={shown} page={row.page} content={content} level={stay >= 0 ? shown.stay.level[stay]! : 0}
+            stand={stand} open={isOpen.has(shown.pageName(row.page))} chosen={at === chosen}
+          />
+        );
+      }}
+    </Rows>
+  );
+}
+
+/** Where the call at the cursor was made: above it what it could be sent, below it what came of it. */
+function Here({ shown }: { shown: Film }) {
+  const at = cursor.value;
+  const [came, went] = [[...fresh.value].filter((stay) => shown.isNew(stay)).length, gone.value.size];
+  return (
+    <div class="here-line" data-call={shown.callNumber[at]}>
+      <b>Call {shown.callNumber[at]}</b>
+      <span>was sent {many(context.value.length, "page")}, {tokens(shown.data.calls.tokens[at] ?? 0)}</span>
+      {came > 0 && <span class="came">{count(came)} new</span>}
+      {went > 0 && <button class="link went" onClick={() => go({ pane: "taken" })}>{count(went)} dropped</button>}
+      <button class="link" onClick={() => go({ pane: "request" })}>request</button>
+    </div>
+  );
+}
+
+export function compactionLine(told: Compaction): string {
+  const summary = told.summaries.length === 0 ? "dropped" : `replaced by ${told.summaries.length === 1 ? "a summary" : `${told.summaries.length} summaries`} of ${count(told.summaryTokens)}`;
+  return `${many(told.pages, "page")}, ${tokens(told.tokens)} ${summary}`;
+}
+
+function Break({ shown, told }: { shown: Film; told: Compaction }) {
+  const call = shown.callNumber[told.at]!;
+  return (
+    <div class="break" data-compaction={call}>
+      <span><b>■ Compaction</b> before call {call}: {compactionLine(told)}</span>
+      <button class="link" onClick={() => go({ pane: "taken", call })}>what it took away</button>
+    </div>
+  );
+}
+
+interface SaidProps {
+  shown: Film;
+  page: number;
+  content: number;
+  level: number;
+  stand: Stand;
+  open: boolean;
+  chosen: boolean;
+}
+
+/** What is said beside a page; how it stands otherwise shows in its look. */
+const STANDS: Partial<Record<Stand, string>> = { new: "+ new", changed: "~ changed", left: "− dropped" };
+
+const Said = kept(({ shown, page: index, content, level, stand, open, chosen }: SaidProps) => {
+  const name = shown.pageName(index);
+  const role = shown.role(index);
+  const slot = textAt(content, which.peek()).value;
+  const text = slot && !(slot instanceof Trouble) ? slot : null;
+  const call = text && role === "assistant" ? toolCall(text.text) : null;
+  const mark = STANDS[stand];
+  const last = stand === "out" || stand === "left" ? lastSeen(shown, index) : "";
+  const tool = shown.tool(index);
+  return (
+    <article
+      class={`say ${stand} ${chosen ? "chosen" : ""}`}
+      data-page={name}
+      onClick={(event) => {
+        if ((event.target as HTMLElement).closest("a, button, pre, summary") || !getSelection()?.isCollapsed) return;
+        go({ page: name });
+      }}
+      onDblClick={(event) => !(event.target as HTMLElement).closest("button, a") && getSelection()?.isCollapsed && toggleOpen(name)}
+    >
+      <RoleBar of={role} />
+      <header title={about(shown, index)}>
+        {call ? (
+          <button class="asked" aria-expanded={open} onClick={() => { go({ page: name }); toggleOpen(name); }}>{callLine(call)}</button>
+        ) : (
+          <b>{role === "tool" && tool ? tool : shown.type(index) === "summary" ? "summary" : role}</b>
+        )}
+        {role === "tool" && !call && <small>{tool ? "result" : ""}</small>}
+        {shown.hint(index) && <em>{shown.hint(index)}</em>}
+        {level > 0 && <span class="chip">{LEVELS[level]}</span>}
+        <span class="grow" />
+        {mark && <span class={`stand ${stand}`}>{mark}</span>}
+        {last && <small>{last}</small>}
+        <span class="mute say-id">{name} · {count(shown.data.pages.tokens[index]!)}</span>
+      </header>
+      {call ? open && <pre class="code">{JSON.stringify(call.given, null, 2)}</pre> : <Body slot={slot} text={text} content={content} role={role} open={open} name={name} />}
+    </article>
+  );
+});
+
+/** When a page that is out of the context was in it last. */
+function lastSeen(shown: Film, index: number): string {
+  const stay = shown.lastStay(index, cursor.value);
+  const to = stay < 0 ? shown.calls : shown.stay.to[stay]!;
+  return to < shown.calls ? `left at call ${shown.callNumber[to]}` : stay < 0 ? "never sent" : "";
+}
+
+interface BodyProps {
+  slot: Text | Trouble | null;
+  text: Text | null;
+  content: number;
+  role: string;
+  open: boolean;
+  name: string;
+}
+
+function Body({ slot, text, content, role, open, name }: BodyProps) {
+  if (!slot) return <div class="say-wait">…</div>;
+  if (!text || text.missing || text.mime?.startsWith("image/") || (open && text.cut)) return <Content position={content} />;
+  const fold = foldOf(role);
+  const short = folded(text.text, fold);
+  const cut = open ? text.text : short;
+  const rest = text.text.slice(short.length);
+  const lines = rest.split("\n").length;
+  if (EMPTY.test(text.text)) return <small>empty</small>;
+  const plain = role === "tool" || /^[[{]/.test(cut);
+  return (
+    <>
+      {plain ? <pre class="code">{cut}</pre> : <Markdown text={cut} />}
+      {rest && (
+        <button class="more" onClick={() => toggleOpen(name)}>{open ? "show less" : lines > 1 ? `show ${count(lines)} more lines` : `show ${count(rest.length)} more characters`}</button>
+      )}
+    </>
+  );
+}
+
+/** The beginning of a text, so many lines and characters of it; a few more are not worth a fold. */
+function folded(text: string, { lines, chars }: { lines: number; chars: number }): string {
+  let end = -1;
+  for (let line = 0; line < lines; line++) {
+    end = text.indexOf("\n", end + 1);
+    if (end < 0) break;
+  }
+  const most = Math.min(end < 0 ? text.length : end, chars);
+  return most > text.length * 0.8 ? text : text.slice(0, most);
+}
