@@ -39,6 +39,7 @@ def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any
         "title": info.title,
         "first": None if asked is None else previews(lane, ns.log, [asked]).get(asked),
         "tokens": tokens,
+        "outcome": info.outcome,
         "cost": None if cost is None else cost / NANO,
         "fidelity": info.fidelity,
         "turns": info.turns,

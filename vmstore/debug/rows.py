@@ -100,6 +100,11 @@ class SessionRows:
         return found
 
     @cached_property
+    def tools(self) -> dict[int, str]:
+        """The tool that a page calls, or whose answer it is."""
+        return dict(self._each(_TOOLS))
+
+    @cached_property
     def marks(self) -> list[MarkRow]:
         """The moments that were named."""
         found = list(self._each(_MARKS))
@@ -148,6 +153,7 @@ def _pages_of(note: bytes | None) -> str | None:
 _TURNS = "SELECT turn, position, at FROM turns WHERE session = ? AND position <= ? ORDER BY position"
 _PAGES = """SELECT page, hint, type, role, modality, turn, call, tokens, labels FROM pages
   WHERE session = ? AND page <= ? ORDER BY page"""
+_TOOLS = "SELECT page, tool FROM tools WHERE session = ? AND page <= ? AND tool IS NOT NULL"
 _CHANGES = """SELECT position, page, version, level, tokens, method FROM changes
   WHERE session = ? AND position <= ? ORDER BY position"""
 _PACKS = "SELECT position, call FROM calls WHERE session = ? AND position <= ? ORDER BY position"

@@ -59,7 +59,7 @@ class CallColumns(msgspec.Struct):
 
 
 class PageColumns(msgspec.Struct):
-    """Every page, by the position that made it; `tokens` are its last full version's."""
+    """Every page, by the position that made it; `tokens` are its last full version's, `tool` what it calls or answers."""
 
     page: list[str] = []
     number: list[int] = []
@@ -72,6 +72,7 @@ class PageColumns(msgspec.Struct):
     tokens: list[int] = []
     versions: list[int] = []
     pinned: list[int] = []
+    tool: list[int] = []
 
 
 class StayColumns(msgspec.Struct):
@@ -235,6 +236,7 @@ def _pages(lane: Branch, rows: SessionRows, words: TextColumn) -> PageColumns:
         [full[row.page][0] for row in rows.pages],
         [full[row.page][1] for row in rows.pages],
         [int(row.page in resident) for row in rows.pages],
+        [words(rows.tools.get(row.page)) for row in rows.pages],
     )
 
 
