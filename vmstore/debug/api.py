@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from vmstore.debug.contents import CUT_BYTES, digests, texts
+from vmstore.debug.contents import CUT_BYTES, digests, line_of_masked, texts
 from vmstore.debug.export import File, exported
 from vmstore.debug.json_bytes import Redact, encoded
 from vmstore.debug.overview import overview
@@ -139,7 +139,12 @@ class DebugApi:
         found = texts(store, session, positions, whole=whole or self._redact is not None)
         if self._redact is None:
             return {"texts": found}
+        for entry in found.values():
+            entry.line = entry.asked = None
         shown = self.shown(found)
+        for entry in shown.values():
+            if line := line_of_masked(entry["text"]):
+                entry["line"] = line
         for entry in () if whole else shown.values():  # cut once it is masked: half a secret would not be known for one
             if len(entry["text"]) > CUT_BYTES:
                 entry |= {"text": entry["text"][:CUT_BYTES], "cut": True}

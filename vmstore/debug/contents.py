@@ -13,10 +13,12 @@ import msgspec
 
 from vmstore.core.erasure import gone
 from vmstore.core.page import Level, Mime, Modality
+from vmstore.core.text.page_line import LINE_CHARS, about, page_line
 from vmstore.errors import UnknownError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.views.branch import Branch
+from vmstore.views.reads.page_lines import requests
 from vmstore.views.stored_cells import read_cells
 
 CUT_BYTES = 64 << 10
@@ -26,7 +28,8 @@ DIGEST_BYTES = 8
 class ContentText(msgspec.Struct, omit_defaults=True):
     """One content: its text, or an image's as a data URL; `bytes` is its length, `cut` says there is more of it.
 
-    `missing` says why there is none: its source never held it, or it was erased.
+    `missing` says why there is none: its source never held it, or it was erased. `line` is what it is read by in
+    lists, where that is not its beginning; `asked` what the tool was asked whose answer it is.
     """
 
     text: str
@@ -34,6 +37,8 @@ class ContentText(msgspec.Struct, omit_defaults=True):
     cut: bool
     mime: str | None = None
     missing: str | None = None
+    line: str | None = None
+    asked: str | None = None
 
 
 class _Sealed(NamedTuple):
@@ -54,11 +59,13 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
         for position in positions:
             if position not in known:
                 raise UnknownError(_nothing_at(lane, session.name, position, end))
-        kinds = dict(lane.rows(_KINDS, {place.page for place in known.values()}))
+        pages = {place.page for place in known.values()}
+        kinds = {page: (modality, mime) for page, modality, mime in lane.rows(_KINDS, pages)}
+        asked = requests(lane, ns.log, pages)
         found = {}
         for position in dict.fromkeys(positions):
             sealed = known[position]
-            modality = kinds[sealed.page]
+            modality, mime = kinds[sealed.page]
             if sealed.cell is None:
                 found[str(position)] = ContentText("", 0, False, missing="its source never held it")
                 continue
@@ -69,8 +76,24 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
                 continue
             # A shorter form of an image is text, unless it is a thumbnail.
             picture = modality == Modality.IMAGE and (sealed.level == Level.FULL or _kind(content) is not None)
-            found[str(position)] = _image(content, whole) if picture else _text(content, whole)
+            found[str(position)] = made = _image(content, whole) if picture else _text(content, whole)
+            if made.mime is None:
+                request = asked.get(sealed.page)
+                made.asked = None if request is None else about(request)
+                made.line = _line(page_line(content, modality, mime, request), made.text)
         return found
+
+
+def _line(line: str, text: str) -> str | None:
+    """The line of a content; None where its text begins so."""
+    begins = " ".join(text[: 2 * LINE_CHARS].split())
+    return None if begins.startswith(line.removesuffix("…")) else line
+
+
+def line_of_masked(text: str) -> str | None:
+    """The line of a text that was masked: one that is cut first may hold half a secret, which nobody would know."""
+    kind = Modality.STRUCTURED if text[:1] in ("{", "[") else Modality.TEXT
+    return _line(page_line(text.encode("utf-8", "replace"), kind), text)
 
 
 def digests(store: Store, session: Session, key: bytes) -> list[str]:
@@ -153,7 +176,7 @@ _BEGINNINGS = {
 }
 _CONTENTS = """SELECT position, page, level, size, cell, commitment FROM versions
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
-_KINDS = """SELECT page, modality FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
+_KINDS = """SELECT page, modality, mime FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
 _NEAREST = (
     "SELECT max(page) FROM pages WHERE session = ? AND page <= ?",
     "SELECT max(position) FROM changes WHERE session = ? AND position <= ?",

@@ -9,7 +9,7 @@ import msgspec
 
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, Modality
-from vmstore.debug.contents import CUT_BYTES, ContentText, texts
+from vmstore.debug.contents import CUT_BYTES, ContentText, line_of_masked, texts
 from vmstore.debug.json_bytes import strings
 from vmstore.debug.request import request
 from vmstore.debug.session_data import SessionData, film
@@ -85,7 +85,9 @@ def _masked(found: SharedSession, unreadable: set[str]) -> SharedSession:
         mask.learn(value)
     names = _names(found.film)
     for at, text in found.texts.items():
+        text.asked = None
         text.text = mask.text(text.text, names.get(at, f"content {at}"))
+        text.line = line_of_masked(text.text)
     found.film = mask.value(found.film, "names, hints and marks")
     found.requests = {call: mask.value(request, f"request of call {call}") for call, request in found.requests.items()}
     found.redacted = Report(True, mask.counts, mask.record, unseen=len(unreadable))

@@ -7,11 +7,11 @@ from typing import Any
 from vmstore import __version__
 from vmstore.core.page import Origin, Role
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.page_rows import previews
 from vmstore.namespace.results import SessionInfo
 from vmstore.store.store import Store
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import settings_at
+from vmstore.views.reads.page_lines import page_lines
 
 NANO = 1e9  # of a dollar: costs are whole numbers of it
 
@@ -37,7 +37,7 @@ def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any
     return {
         "session": info.session,
         "title": info.title,
-        "first": None if asked is None else previews(lane, ns.log, [asked]).get(asked),
+        "first": None if asked is None else page_lines(lane, ns.log, [asked]).get(asked),
         "tokens": tokens,
         "outcome": info.outcome,
         "cost": None if cost is None else cost / NANO,

@@ -59,7 +59,7 @@ class CallColumns(msgspec.Struct):
 
 
 class PageColumns(msgspec.Struct):
-    """Every page, by the position that made it; `tokens` are its last full version's, `tool` what it calls or answers."""
+    """Every page, by the position that made it: `tokens` of its last full version, `tool` that it calls or answers."""
 
     page: list[str] = []
     number: list[int] = []

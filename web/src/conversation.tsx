@@ -4,7 +4,6 @@ import { computed } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { LEVELS, type Film } from "./film";
 import { count, many, tokens } from "./format";
-import { callLine, toolCall } from "./lib/tool";
 import { transcript, type Compaction, type TranscriptRow } from "./lib/transcript";
 import { opened, toggleOpen } from "./opened";
 import { about, RoleBar } from "./parts/badges";
@@ -153,10 +152,10 @@ const Said = kept(({ shown, page: index, content, level, stand, open, chosen }: 
   const role = shown.role(index);
   const slot = textAt(content, which.peek()).value;
   const text = slot && !(slot instanceof Trouble) ? slot : null;
-  const call = text && role === "assistant" ? toolCall(text.text) : null;
+  const line = shown.modality(index) === "structured" ? text?.line : undefined;
   const mark = STANDS[stand];
   const last = stand === "out" || stand === "left" ? lastSeen(shown, index) : "";
-  const tool = shown.tool(index);
+  const tool = text?.asked ?? shown.tool(index);
   return (
     <article
       class={`say ${stand} ${chosen ? "chosen" : ""}`}
@@ -169,12 +168,11 @@ const Said = kept(({ shown, page: index, content, level, stand, open, chosen }: 
     >
       <RoleBar of={role} />
       <header title={about(shown, index)}>
-        {call ? (
-          <button class="asked" aria-expanded={open} onClick={() => { go({ page: name }); toggleOpen(name); }}>{callLine(call)}</button>
+        {line ? (
+          <button class="asked" aria-expanded={open} onClick={() => { go({ page: name }); toggleOpen(name); }}>{line}</button>
         ) : (
-          <b>{role === "tool" && tool ? tool : shown.type(index) === "summary" ? "summary" : role}</b>
+          <b>{role === "tool" && tool ? `${tool} →` : shown.type(index) === "summary" ? "summary" : role}</b>
         )}
-        {role === "tool" && !call && <small>{tool ? "result" : ""}</small>}
         {shown.hint(index) && <em>{shown.hint(index)}</em>}
         {level > 0 && <span class="chip">{LEVELS[level]}</span>}
         <span class="grow" />
@@ -182,10 +180,19 @@ const Said = kept(({ shown, page: index, content, level, stand, open, chosen }: 
         {last && <small>{last}</small>}
         <span class="mute say-id">{name} · {count(shown.data.pages.tokens[index]!)}</span>
       </header>
-      {call ? open && <pre class="code">{JSON.stringify(call.given, null, 2)}</pre> : <Body slot={slot} text={text} content={content} role={role} open={open} name={name} />}
+      {line ? open && <pre class="code">{pretty(text!.text)}</pre> : <Body slot={slot} text={text} content={content} role={role} open={open} name={name} />}
     </article>
   );
 });
+
+/** JSON with a line for each value; a text that is none, or was cut, as it is. */
+function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
 
 /** When a page that is out of the context was in it last. */
 function lastSeen(shown: Film, index: number): string {

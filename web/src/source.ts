@@ -52,6 +52,10 @@ export interface Text {
   mime?: string;
   /** Why there is none: its source never held it, or it was erased. */
   missing?: string;
+  /** What it is read by in lists, where that is not its beginning. */
+  line?: string;
+  /** What the tool was asked whose answer it is. */
+  asked?: string;
 }
 
 export interface Answer {

@@ -40,7 +40,7 @@ def test_a_session_reads_as_a_conversation(chromium: Any, tmp_path: Path) -> Non
         reader.open(show="", events="")
         reader.until(lambda: reader.page.locator(".say .md table td code").count() == 1)
         talked = reader.page.locator(".talk")
-        assert [row.inner_text() for row in talked.locator(".asked").all()] == ['→ read({"path":"theme.md"})']
+        assert [row.inner_text() for row in talked.locator(".asked").all()] == ['→ read({"path": "theme.md"})']
         assert talked.locator(".md-heading").inner_text() == "Plan"
         assert talked.locator(".md b").first.inner_text() == TALK
         assert talked.locator("img, script, svg").count() == 0
@@ -53,7 +53,7 @@ def test_a_session_reads_as_a_conversation(chromium: Any, tmp_path: Path) -> Non
 
 
 def test_a_compaction_is_a_break_in_the_conversation(reader: Reader) -> None:
-    """Where a compaction was, the conversation says what it replaced; a click shows what that was, and `t` the prompt."""
+    """The conversation says what a compaction replaced; a click shows what that was, and `t` the prompt."""
     reader.open(session="planning-220", call=COMPACTION, show="", events="")
     reader.until(lambda: reader.page.locator(".break").count() == 1)
     told = reader.text(".break")

@@ -53,7 +53,7 @@ export function Preview({ position, of = which.value }: { position: number; of?:
   if (slot instanceof Trouble) return <span class="preview mute">{slot.reason}</span>;
   if (slot.missing) return <span class="preview mute">{slot.missing}</span>;
   if (slot.text.startsWith("data:image/") || (slot.mime?.startsWith("image/") && !slot.text)) return <span class="preview mute">{slot.mime}, {bytes(slot.bytes)}</span>;
-  return <span class="preview">{oneLine(slot.text)}</span>;
+  return <span class="preview">{slot.line ?? oneLine(slot.text)}</span>;
 }
 
 /** An error and what can be done about it. */
