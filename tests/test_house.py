@@ -106,7 +106,7 @@ PLANTED = [
 # Ratchets: how far the house is. Make them tighter when a change allows it, never looser.
 RECORD_FILES_MAX = 41
 PACK_FILES_MAX = 50
-MATCHED_MAX = 215  # errors that tests know by their wording; `refused(code)` of tests/refusals.py is better
+MATCHED_MAX = 185  # errors that tests know by their wording; `refused(code)` of tests/refusals.py is better
 ASSERTS_MIN = 10  # per 1,000 lines, in each of the rooms that state what holds
 ALLOWED = [
     ("vmstore/core/clock.py", "import time\nx = time.time_ns()\n"),

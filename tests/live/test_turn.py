@@ -13,6 +13,7 @@ import pytest
 
 import vmstore
 import vmstore.aio
+from tests import refusals
 from tests.live.small import FEW
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import RefusedError, StoreError, UnknownError, VmstoreError
@@ -104,7 +105,7 @@ def test_an_act_that_fails_half_way_takes_the_turn_with_it(monkeypatch: pytest.M
                 patch.setattr("vmstore.vm.kernel.kernel.Kernel.react", lambda kernel: 1 / 0)
                 with pytest.raises(ZeroDivisionError):
                     session.user("Second.")
-            with pytest.raises(RefusedError, match="failed half-way"):
+            with refusals.refused("turn-failed"):
                 session.user("Third.")
         assert bodies(store) == before
         session.user("Fourth.")
@@ -146,7 +147,7 @@ def test_a_turn_is_one_threads_own() -> None:
 
         with session.turn():
             session.user("Hello.")
-            with pytest.raises(RefusedError, match="under way"), session.turn():
+            with refusals.refused("turn-under-way"), session.turn():
                 pass
             thread = threading.Thread(target=other)
             thread.start()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import refusals
 from tests.capture.words import answer, kinds, request, said, spelled, user
 from tests.store.kept import CALLS, FULL, HEAD, told_at, told_in_memory
 from vmstore.core.asof import Call, Position, Turn
@@ -52,7 +53,7 @@ def test_a_fork_shows_the_past_it_shares(store: Store) -> None:
     end = fork.info().fork_position
     assert fork.pages(position=end) == parent.pages(position=end)
     assert [t.turn for t in fork.turns()] == [1] and len(fork.calls()) == 2
-    with pytest.raises(UnknownError, match="nearest is call 2"):
+    with refusals.refused("no-call", UnknownError, "nearest is call 2"):
         fork.context(call=3)
 
 
@@ -156,7 +157,7 @@ def test_only_commit_ends_can_be_forked_at(store: Store) -> None:
 def test_a_moment_that_is_not_is_no_fork(store: Store) -> None:
     """Forking at an unknown call, turn or future position is an error that names the nearest."""
     for moment in (Call(9), Turn(9), Position(9999)):
-        with pytest.raises(UnknownError, match="nearest"):
+        with refusals.refused("no-call", UnknownError):
             store.session("s").fork("f", moment)
     assert len(store.sessions()) == 1
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import vmstore
+from tests import refusals
 from tests.engine.stories import answer, chat
 from tests.refusals import refused
 from tests.store.doors import Handle, Words, reads, writes
@@ -286,9 +287,9 @@ def test_what_is_no_principal_is_refused(store_path: Path) -> None:
     """Nobody is meant by a misspelt scope or an empty name, and an unknown verb is named with those there are."""
     with kept(store_path) as keeper:
         for wrong in ("usr:ann", "user:", "", "global:x", "user:a\nb"):
-            with pytest.raises(InputError, match="names nobody"):
+            with refusals.refused("not-a-principal", InputError):
                 share(keeper, wrong)
-        with pytest.raises(InputError, match="there are read, write, grant"):
+        with refusals.refused("no-verb", InputError):
             share(keeper, "user:ann", "own")
         assert grants(keeper) == [] and keeper.sessions(hidden=True) == keeper.sessions()
 

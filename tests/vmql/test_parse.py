@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from tests import refusals
 from tests.growing import grows_at_most
 from vmstore.testing import queries
 from vmstore.vmql.diagnostics.parse_errors import TEXT_CHARS_MAX
@@ -53,7 +54,7 @@ def test_a_semicolon_before_a_clause_is_told() -> None:
     """In a script a clause that begins a statement is told of the semicolon before it."""
     script = statements("PAGES;\nWHERE type = claim")
     next(script)
-    with pytest.raises(QueryError, match="the ; before `WHERE` ends the statement; take it out") as refused:
+    with refusals.refused("stray-semicolon", QueryError) as refused:
         next(script)
     assert refused.value.span == (5, 6)
 

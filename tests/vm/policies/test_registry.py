@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import refusals
 from vmstore.core.decision import POLICY_NAMES
 from vmstore.errors import InputError
 from vmstore.vm.policies import registry
@@ -49,7 +50,7 @@ def test_default_names_a_policy_that_is_shipped() -> None:
 )
 def test_an_unknown_name_is_told_the_names(name: str, near: str) -> None:
     """What is no policy is refused with the list of those there are, and the near one."""
-    with pytest.raises(InputError, match="there is no policy") as refused:
+    with refusals.refused("no-policy", InputError) as refused:
         policy(name, 1_000)
     assert near in str(refused.value)
     assert all(one in str(refused.value) for one in names())
@@ -82,7 +83,7 @@ def test_a_wrong_parameter_is_refused(name: str, given: dict[str, int], words: s
 
 def test_a_number_of_a_later_version_is_said() -> None:
     """A number nobody knows yet is an error that says where it comes from."""
-    with pytest.raises(InputError, match="a later version of vmstore"):
+    with refusals.refused("no-policy", InputError):
         numbered(98)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import vmstore
+from tests import refusals
 from tests.vm.protocol.leaves import PNG, texts
 from tests.vm.protocol.providers import REFUSES
 from tests.vm.protocol.script import Script
@@ -284,7 +285,7 @@ def test_a_run_within_a_run_is_refused() -> None:
     inner = Script("chat", "Inner.")
 
     def model(request: dict[str, Any]) -> Any:
-        with pytest.raises(RefusedError, match="'s' is being run already"):
+        with refusals.refused("running-already", RefusedError, "'s'"):
             session.run(inner)
         return inner(request)
 
