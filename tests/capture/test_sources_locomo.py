@@ -83,7 +83,9 @@ def test_evidence_can_be_asked_by_name(tmp_path: Path) -> None:
     file.write_text(json.dumps(sample()))
     with memory_store() as store:
         found = store.import_file(file)
-        assert [problem.reason for problem in found.problems] == ["names 'D9:9', which no message before it is called"]
+        assert [problem.reason for problem in found.problems] == [
+            "refers to 'D9:9', but no earlier message has that ID"
+        ]
         session = store.session("conv-0")
         assert {link.text for link in session.lineage.ancestors("Q1")} == {"Look. [shows a deer]", "Back?"}
         assert {link.kind for link in session.lineage.ancestors("Q1")} == {"references"}

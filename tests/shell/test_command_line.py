@@ -70,7 +70,10 @@ def test_overview_names_every_command(run: Run) -> None:
     ("words", "said"),
     [
         (["contxt", "x"], "there is no command 'contxt'; the nearest is 'context'"),
-        (["search", "x", "kyoto"], "there is no command 'search'; vmql STORE -c \"SEARCH 'some words'\" finds them"),
+        (
+            ["search", "x", "kyoto"],
+            "there is no command 'search'; vmql STORE -c \"SEARCH 'some words' ACROSS SESSIONS\" finds them",
+        ),
         (["--jsn", "info"], "there is no option '--jsn'"),
         (["info", "x", "--jsn"], "there is no option --jsn; the nearest is --json"),
         (["info"], "the following arguments are required: STORE"),

@@ -49,7 +49,7 @@ def test_import_as_text(run: Run, store_path: Path, chat: Path) -> None:
     """As text the totals are a table on stdout, and how much was new is a remark on stderr."""
     found = run("import", store_path, chat)
     assert found.out.splitlines()[1].split()[:5] == ["plan", "chat-completions", "derived", "2", "2"]
-    assert found.err == "5 records taken in\n"
+    assert found.err == "imported 5 records\n"
     again = run("import", store_path, chat)
     assert again.out == found.out and again.err == "nothing new: every record was there already\n"
     assert run("import", store_path, chat, "--quiet")[1:] == ("", "")
@@ -62,7 +62,7 @@ def test_a_grown_file_adds_its_new_part(run: Run, store_path: Path, chat: Path) 
         file.write(message("user", "Which version?") + message("assistant", "18."))
     found = run("import", store_path, chat, "--json")
     assert [(one["session"], one["calls"]) for one in found.json["sessions"]] == [("plan", 3)]
-    assert found.err == "2 records taken in\n"
+    assert found.err == "imported 2 records\n"
 
 
 def test_unreadable_lines_are_named(run: Run, store_path: Path, tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_unreadable_lines_are_named(run: Run, store_path: Path, tmp_path: Path) 
     found = run("import", store_path, path, "--json")
     assert found.code == 0 and found.json["sessions"][0]["raw"] == 1
     said = found.err.splitlines()
-    assert said[0].startswith(f"vmstore: {path}:2: not JSON") and said[0].endswith("; kept as it stands")
+    assert said[0].startswith(f"vmstore: {path}:2: not JSON") and said[0].endswith("; kept as is")
     assert said[1] == f"vmstore: {path}:4: the last line is torn; it is left for the next import"
     with path.open("a") as file:
         file.write('er", "content": "more"}\n')
-    assert run("import", store_path, path).err == "1 record taken in\n"
+    assert run("import", store_path, path).err == "imported 1 record\n"
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,11 @@ def test_a_refused_option_leaves_no_store(run: Run, store_path: Path, chat: Path
 
 
 def test_a_file_that_is_not_there(run: Run, store_path: Path, tmp_path: Path) -> None:
-    """A missing file and a folder are named with the reason, in an existing store as well."""
-    for path in (tmp_path / "gone.jsonl", tmp_path):
-        assert f"{path} cannot be read" in run("import", store_path, path).err
+    """A missing file and a folder without sessions are named with the reason, in an existing store as well."""
+    gone, empty = tmp_path / "gone.jsonl", tmp_path / "empty"
+    empty.mkdir()
+    assert f"{gone} cannot be read" in run("import", store_path, gone).err
+    assert f"{empty} holds no session file" in run("import", store_path, empty).err
     vmstore.open(store_path).close()
     before = log_bytes(store_path)
     assert run("import", store_path, tmp_path / "gone.jsonl").code == 1 and log_bytes(store_path) == before

@@ -13,6 +13,7 @@ from vmstore.shell.commands.registry import COMMANDS, nearest, overview
 from vmstore.shell.terminal.exit_codes import leaving, refusal
 from vmstore.shell.terminal.render import Screen
 
+MEANT = {"ls": "sessions", "list": "sessions", "show": "context", "cost": "calls", "log": "history", "rm": "erase"}
 ASKS = "query"  # the group of the commands that answer questions
 ASKED_IN_VMQL = ("search", "find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
 
@@ -37,9 +38,10 @@ def _dispatch(words: list[str]) -> int:
         return _run_words("vmstore.shell.commands.completion", "complete", common, words[1:])
     command = COMMANDS.get(words[0])
     if command is None:
-        hint = f"the nearest is {nearest(words[0])!r}; `vmstore --help` lists them all"
+        meant = MEANT.get(words[0].lower()) or nearest(words[0])
+        hint = f"the nearest is {meant!r}; `vmstore --help` lists them all" if meant else "`vmstore --help` lists them"
         if words[0].lower() in ASKED_IN_VMQL:
-            hint = "vmql STORE -c \"SEARCH 'some words'\" finds them, and `vmql --help` says what else is asked there"
+            hint = "vmql STORE -c \"SEARCH 'some words' ACROSS SESSIONS\" finds them; `vmql --help` says what else"
         kind = "option" if words[0].startswith("-") else "command"
         print(f"vmstore: there is no {kind} {words[0]!r}; {hint}", file=sys.stderr)
         return USAGE

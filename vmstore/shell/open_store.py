@@ -147,11 +147,22 @@ def moment_of(arguments: argparse.Namespace) -> vmstore.AsOf:
 
     reference: Address | None = parse(arguments.page) if getattr(arguments, "page", None) else None
     moment = {word: getattr(arguments, word, None) for word in ("turn", "call", "position", "time")}
+    if moment["time"] is not None:
+        moment["time"] = _time_of(moment["time"])
     if reference is not None and any(value is not None for value in moment.values()):
         inside = [word for word in ("turn", "call", "position") if getattr(reference, word) is not None]
         if inside:
             raise InputError(f"{arguments.page} names its {inside[0]} already; leave one of the two moments out")
     return as_of(**moment)
+
+
+def _time_of(text: str) -> int:
+    """Microseconds since 1970 of a time as people write it, like 2026-11-21T22:55:01Z, yesterday or 2 hours ago."""
+    from vmstore.core.clock import SystemClock
+    from vmstore.vmql.planner.times import instant
+    from vmstore.vmql.syntax.nodes import NOWHERE
+
+    return instant(text, SystemClock().now(), NOWHERE)
 
 
 def _store_key(arguments: argparse.Namespace) -> str | None:

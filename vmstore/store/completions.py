@@ -19,6 +19,34 @@ from vmstore.vmql.syntax.printer import quoted
 MOST = 50  # names of one kind
 BARE = re.compile(r"\d*[^\W\d]\w*([.-]\w+)*")
 
+KEYWORDS = {
+    "SEARCH": "pages by their words, best first",
+    "CONTEXT": "what a call was sent",
+    "DIFF": "what came, went and changed between two contexts or sessions",
+    "HISTORY": "what happened to a page",
+    "SOURCES": "what a page was made from",
+    "DERIVED": "what was made from a page",
+    "WHY": "why a page is, or is not, in a context",
+    "VERIFY": "whether what is stored matches its hashes",
+    "FORK": "a session that goes on from a moment of another",
+    "REPLAY": "what another policy or budget would have done",
+    "WATCH": "mutations as they come",
+    "EXPLAIN": "how a statement is answered",
+    "DESCRIBE": "the columns of a relation",
+    "SHOW": "the relations, the functions or the settings",
+    "SET": "a setting of the shell",
+    "WHERE": "only rows that meet a condition",
+    "ORDER BY": "in which order",
+    "LIMIT": "at most so many rows",
+    "AS OF": "as it stood at a moment",
+    "IN SESSION": "of one session",
+    "ACROSS SESSIONS": "of all sessions",
+    "BY": "one row a group",
+    "SINCE": "after a moment",
+    "UNTIL": "up to a moment",
+}
+"""What keywords are for, where a menu shows them."""
+
 Ask = Callable[[str, str], Iterable[tuple[Any, ...]]]
 """Answers a statement in which `$begins` stands for a pattern of LIKE."""
 
@@ -57,7 +85,8 @@ class Candidates:
         if "text" in expect.values and expect.quoted and "value" not in expect.names:
             yield from self._values(expect)
         for keyword in expect.keywords:
-            yield keyword, "keyword"
+            relation = RELATIONS.get(keyword)
+            yield keyword, KEYWORDS.get(keyword, "keyword") if relation is None else relation.meaning
 
     def _named(self, kind: str, expect: Expect) -> Iterator[tuple[str, str]]:
         """The names of one kind, with what they are."""

@@ -29,7 +29,7 @@ def test_inputs_keep_their_order() -> None:
         (["a.vms", "-c"], "-c needs a value: -c TEXT"),
         (["a.vms", "--session="], "--session needs a value"),
         (["a.vms", "--json=1"], "--json takes no value"),
-        (["a.vms", "PAGES"], "one store, please, not a.vms and PAGES; a question stands after -c"),
+        (["a.vms", "PAGES"], "unexpected argument 'PAGES'; put the query after -c"),
         ([], "no store is named"),
         (["a.vms", "--turn", "last"], "'last' is no turn"),
         (["a.vms", "--param", "x"], "'x' is no parameter; write NAME=VALUE"),

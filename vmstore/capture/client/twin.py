@@ -39,7 +39,7 @@ def provider_of(client: object) -> str:
             return SDK_PACKAGES[package]
         if kind.__module__.startswith("google.genai") and _is_http(getattr(_api(client), "_httpx_client", None)):
             return "google"
-    raise InputError(f"a {type(client).__name__} cannot be recorded; pass {RECORDABLE}", code="not-a-client")
+    raise InputError(f"can't wrap {type(client).__name__}: pass {RECORDABLE}", code="not-a-client")
 
 
 def twin_of_client(client: Any, recorder: Recorder) -> Any:

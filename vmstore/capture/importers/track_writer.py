@@ -107,7 +107,7 @@ class TrackWriter:
     def _unnamed(self, step: Step) -> None:
         """Notes links to messages that the source does not hold."""
         for name in {hint for draft in _drafts(step) for _, hint in draft.links if hint not in self.conversation.hints}:
-            self.problems.append((step.line, f"names {name!r}, which no message before it is called"))
+            self.problems.append((step.line, f"refers to {name!r}, but no earlier message has that ID"))
 
     def _answer(self, index: int, step: CallStep, at: int) -> None:
         conversation = self.conversation

@@ -111,7 +111,7 @@ def add_moment(parser: Parser) -> None:
     group.add_argument("--turn", type=int, metavar="N", help="the end of turn N")
     group.add_argument("--call", type=int, metavar="N", help="the moment of call N, before its answer")
     group.add_argument("--position", type=int, metavar="N", help="the session's mutation N")
-    group.add_argument("--time", metavar="T", help="a time like 2026-11-21T22:55:01Z")
+    group.add_argument("--time", metavar="T", help="a time like 2026-11-21T22:55:01Z, or yesterday")
 
 
 def positive_number(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 
-from vmstore.core.text.suggest import ANY, suggest
+from vmstore.core.text.suggest import suggest
 from vmstore.shell.commands.arguments import Command
 
 # The order is that of the help. Each module has a tuple COMMANDS, and imports the store only inside functions.
@@ -119,6 +119,6 @@ def overview() -> str:
     return "\n".join(lines)
 
 
-def nearest(name: str) -> str:
-    """The command that a wrong one was most likely meant to be."""
-    return str(suggest(name, COMMANDS, ANY))
+def nearest(name: str) -> str | None:
+    """The command that a wrong one was likely meant to be; None where none is like it."""
+    return suggest(name, COMMANDS)

@@ -132,11 +132,9 @@ def imported(reports: Sequence[ImportedSession]) -> TextTable:
         TableColumn("calls", right=True): lambda report: number(report.calls),
         TableColumn("messages", right=True): lambda report: number(report.messages),
         TableColumn("pages", right=True): lambda report: number(report.pages),
-        TableColumn("mutations", right=True): lambda report: number(report.mutations),
-        TableColumn("kept raw", right=True): lambda report: StyledText(
-            number(report.raw), "warn" if report.raw else "dim"
+        TableColumn("unread lines", right=True): lambda report: StyledText(
+            number(report.raw) if report.raw else "", "warn"
         ),
-        TableColumn("position", right=True): lambda report: str(report.position),
     }
     return table(reports, cells)
 

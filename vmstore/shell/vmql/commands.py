@@ -45,9 +45,12 @@ def run(desk: Repl, piece: ScriptPiece) -> None:
     named(name).run(desk, argument.strip())
 
 
+ALIASES = {"?": "help", "exit": "quit", "timer": "timing", "dt": "tables", "d": "schema"}
+
+
 def named(name: str) -> ShellCommand:
     """The command of a name or of its beginning; raises InputError naming the nearest."""
-    word = {"?": "help", "exit": "quit", "timer": "timing"}.get(name.lower(), name.lower())
+    word = ALIASES.get(name.lower(), name.lower())
     matches = (
         [COMMANDS[word]] if word in COMMANDS else [c for c in COMMANDS.values() if word and c.name.startswith(word)]
     )
@@ -169,6 +172,14 @@ def _explain(desk: Repl, argument: str) -> None:
     desk.explain(argument)
 
 
+def _tables(desk: Repl, _: str) -> None:
+    desk.ask("SHOW RELATIONS", remember=False)
+
+
+def _schema(desk: Repl, argument: str) -> None:
+    desk.ask(f"DESCRIBE {_required(argument, '.schema pages')}", remember=False)
+
+
 def _sql(desk: Repl, argument: str) -> None:
     desk.sql(argument)
 
@@ -199,8 +210,11 @@ def _fav(desk: Repl, argument: str) -> None:
     if argument:
         desk.run(favourites.text(argument) + "\n;", run)
         return
+    rows = [(name, " ".join(text.split())) for name, text in favourites.every()]
+    if not rows:
+        desk.outputs.note("no statement is kept yet; \\save NAME keeps the last one")
+        return
     with desk.outputs.screen(desk.settings.pager) as screen:
-        rows = [(name, " ".join(text.split())) for name, text in favourites.every()]
         screen.show(TextTable((TableColumn("name", style="name"), TableColumn("statement")), rows))
 
 
@@ -235,6 +249,8 @@ COMMANDS: dict[str, ShellCommand] = {
         ("once", "FILE", "write the next answer to a file, or send it to a program: \\once | COMMAND", _once),
         ("last", "[MODE]", "show the last answer again", _last),
         ("explain", "[STATEMENT]", "how the last statement, or this one, is answered, with times", _explain),
+        ("tables", "", "what can be asked: the relations", _tables),
+        ("schema", "RELATION", "the columns of a relation", _schema),
         ("sql", "STATEMENT", "ask in SQL over the relations: \\sql SELECT type, count(*) FROM pages GROUP BY 1", _sql),
         ("watch", "[SECONDS]", "ask the last statement again and again, until Ctrl-C", _watch),
         ("read", "FILE", "run the statements and commands of a file", _read),

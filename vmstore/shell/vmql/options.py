@@ -109,7 +109,7 @@ def read(words: list[str]) -> CommandLine:
                 earlier = values.pop(option.names[-1], [])  # the last of several modes is the last one here
                 values[option.names[-1]] = [*earlier, value]
     if len(plain) > 1:
-        raise UsageError(f"one store, please, not {' and '.join(plain)}; a question stands after -c")
+        raise UsageError(f"unexpected argument {plain[1]!r}; put the query after -c")
     return CommandLine(tuple(inputs), values, plain[0] if plain else None)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any
 
+from vmstore.shell.terminal.format import cut
 from vmstore.shell.vmql.completer import Completer
 from vmstore.shell.vmql.repl import Repl
 from vmstore.shell.vmql.script import is_whole, open_quote, pieces, stretches
@@ -51,6 +52,7 @@ def _kind(kind: str, text: str, keywords: Container[str]) -> str:
     return "keyword" if kind == "word" and text.upper() in keywords else kind
 
 
+LABEL_COLUMNS = 20  # of a session's name
 Lines = Callable[[], str]
 
 
@@ -77,7 +79,7 @@ def label(desk: Repl) -> str:
     """What stands before the cursor: the session asked and the moment, where they are set."""
     settings = desk.settings
     moment = "" if settings.moment is None else f" {shown_moment(settings.moment).lower()}"
-    return f"{settings.session or 'vmql'}{moment}> "
+    return f"{cut(settings.session or 'vmql', LABEL_COLUMNS)}{moment}> "
 
 
 def more(text: str, width: int) -> str:
@@ -169,6 +171,7 @@ def _completer(completer: Completer) -> Any:
     class Candidates(Base):
         def get_completions(self, document: Any, event: Any) -> Iterable[Completion]:
             for found in completer.candidates(document.text_before_cursor):
-                yield Completion(found.text, start_position=-found.replaces, display_meta=found.about)
+                text = f"{found.text} " if found.text.isupper() else found.text  # a word of the language ends there
+                yield Completion(text, -found.replaces, display=found.text, display_meta=found.about)
 
     return Candidates()

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from vmstore.errors import InputError
 
 MARKS = ("\\", ".")  # what a shell command begins with
-PLAIN = ("help", "quit", "exit")  # commands without a mark, alone on their line: what everybody tries first
+PLAIN = ("help", "quit", "exit", "?")  # commands without a mark, alone on their line: what everybody tries first
 
 STRETCH = re.compile(
     r"""

@@ -77,8 +77,8 @@ def packed(lane: Branch, as_of: AsOf) -> CallRow:
     if call is None:
         first = _first_call(lane)
         raise UnknownError(
-            f"nothing was packed at or before position {position}; "
-            + (f"the first call is at position {first}" if first else "the session has no call yet"),
+            f"there was no model call at or before position {position}, so there is no context; "
+            + (f"the first call is at position {first}" if first else "`vmstore pages` lists the session's messages"),
             code="no-call-yet",
         )
     return call

@@ -145,10 +145,10 @@ def _said(token: Token, here: Continuations) -> tuple[str, str]:
     if token.kind == "BAD" and token.text == "'":
         return "the quote opened here is never closed; a ' within a text is written ''", "open-quote"
     if token.kind == "BAD":
-        return f"{_quoted(token)} has no meaning here; expected {wanted}", "bad-character"
+        return f"unexpected {_quoted(token)}; expected {wanted}", "bad-character"
     if here.words == ("the end",):
         return f"{_quoted(token)} follows a statement that is complete; end it with ;", "unexpected"
-    return f"{_quoted(token)} cannot stand here; expected {wanted}", "unexpected"
+    return f"unexpected {_quoted(token)}; expected {wanted}", "unexpected"
 
 
 def _listed(words: tuple[str, ...]) -> str:

@@ -230,7 +230,7 @@ def _reason(lane: Branch, page: int, event: Any, history: PageDecisions) -> str:
         made = f"made by {Role(role).word} in turn {event.turn}, {event.tokens} tokens"
         return f"{made}; {event.detail}" if event.detail else made
     if event.event == "compress":
-        return f"a form of {event.tokens} tokens was made of it: {event.method}, level {Level(event.level).word}"
+        return f"shortened to {event.tokens} tokens ({event.method}), level {Level(event.level).word}"
     if event.event == "update":
         return f"its content changed: version {event.version}, {event.tokens} tokens"
     decision = history.decisions.get(event.position)

@@ -358,13 +358,15 @@ def _only(world: Host, where: SourceSpan | None) -> str:
     names = names_of(world)
     if len(names) == 1:
         return names[0]
-    some = ", ".join(f"'{name}'" for name in names[:5])
+    some = "" if not names else f"'{names[0]}'" if len(names) < 3 else "'name'"
     raise QueryError(
-        f"which of {len(names)} sessions is not said" if names else "there is no session yet",
+        f"which session? this store has {len(names):,}" if names else "there is no session yet",
         code="which-session",
         span=where or SourceSpan(0, 0),
         expected=tuple(names[:20]),
-        hint=f"write IN SESSION and one of {some}{' …' if len(names) > 5 else ''}" if names else "record or import one",
+        hint=f"add IN SESSION {some}, or ACROSS SESSIONS; in the shell \\session NAME; SESSIONS lists them"
+        if names
+        else "record or import one",
     )
 
 

@@ -104,7 +104,7 @@ class ChatSteps:
         if name is None:
             return None
         if not isinstance(name, str) or name not in self._named:
-            raise InputError(f"keeps_from names {name!r}, which no message before it is called")
+            raise InputError(f"keeps_from refers to {name!r}, but no earlier message has that ID")
         return self._named[name]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 NOTHING = "nothing is masked in it"
 EXPORTS = ("jsonl", "parquet", "sqlite")
+ENDINGS = {".jsonl": "jsonl", ".parquet": "parquet", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
 
 
 def export(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -27,6 +28,7 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.namespace.results import to_json
 
     piped = arguments.out == STDOUT
+    arguments.export_format = _format_of(arguments)
     if piped and arguments.json:
         raise InputError("stdout cannot hold both the bundle and the answer; name a file with --out, or drop --json")
     if piped and arguments.export_format != "jsonl":
@@ -50,13 +52,25 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+def _format_of(arguments: argparse.Namespace) -> str:
+    """The format that is named, or that the path's ending says; raises InputError where the two differ."""
+    said: str | None = arguments.export_format
+    ending = ENDINGS.get(Path(arguments.out).suffix.lower())
+    if said is not None and ending is not None and said != ending:
+        raise InputError(
+            f"--format {said} and the ending of {arguments.out} differ; leave --format out, or end the path otherwise",
+            code="unlike-ending",
+        )
+    return said or ending or "jsonl"
+
+
 def _masked_summary(report: ExportReport) -> str:
     """Summarises the redaction: a count for each kind, never a value."""
     if not report.redacted:
         return f"nothing is masked in it, as {listing(report.approved)} approved" if report.approved else NOTHING
-    kinds = ", ".join(f"{kind} {times}" for kind, times in report.masked.items()) or "nothing was found that had to be"
+    kinds = ", ".join(f"{kind} {times}" for kind, times in report.masked.items())
     unread = f"; {count(report.unseen, 'content')} left out that cannot be read" if report.unseen else ""
-    return f"masked: {kinds}{unread}"
+    return f"masked: {kinds}{unread}" if kinds else f"nothing needed masking{unread}"
 
 
 def _summary(report: ExportReport, place: str) -> Line:
@@ -71,9 +85,8 @@ def _add_export(parser: Parser) -> None:
         "--format",
         dest="export_format",
         choices=EXPORTS,
-        default="jsonl",
         metavar="F",
-        help="jsonl (default), parquet, sqlite",
+        help="jsonl, parquet, sqlite (default: by the ending of the path, else jsonl)",
     )
     parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
     hidden = parser.add_argument_group("what is secret, or says who somebody is, is masked")

@@ -18,6 +18,7 @@ from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import exists, open_to_import
 from vmstore.shell.terminal import format_session
 from vmstore.shell.terminal.confirm import asker
+from vmstore.shell.terminal.exit_codes import INTERRUPTED
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.render import Screen
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from vmstore.namespace.reports import ImportReport
 
 POLL_S = 0.5
+SUFFIXES = (".jsonl", ".json", ".traj", ".af", ".zst")  # what is looked for in a folder
 PROBLEMS_SHOWN = 20  # on a terminal; a pipe gets them all
 
 Stamp = tuple[int, int] | None
@@ -47,7 +49,7 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.session is not None:
         session_name(arguments.session)
     settings = None if arguments.vm is None else settings_of(arguments.vm)
-    files = [Path(file) for file in arguments.files]
+    files = [file for word in arguments.files for file in _files_in(Path(word))]
     stamps = {file: _stamp(file) for file in files}
     readable = files
     if not exists(arguments):  # no store is made for files that none can be taken from
@@ -55,7 +57,7 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
     if not readable:
         return 1
     with open_to_import(arguments) as store:
-        reports = [report for file in readable if (report := _import(store, file, arguments, screen)) is not None]
+        reports, stopped = _import_all(store, readable, arguments, screen)
         if reports:
             _show_reports(reports, arguments, screen)
         redriven_all = settings is None or redriven(
@@ -63,7 +65,38 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
         )
         if arguments.follow and reports:
             _follow(store, stamps, arguments, screen)
+    if stopped:
+        return INTERRUPTED
     return 0 if redriven_all and len(reports) == len(files) else 1
+
+
+def _import_all(
+    store: vmstore.Store, files: Sequence[Path], arguments: argparse.Namespace, screen: Screen
+) -> tuple[list[ImportReport], bool]:
+    """Imports files in order; what was imported, and whether somebody stopped it."""
+    reports: list[ImportReport] = []
+    for number, file in enumerate(files):
+        try:
+            report = _import(store, file, arguments, screen)
+        except KeyboardInterrupt:
+            rest = f"; {count(len(files) - number - 1, 'file')} after it not begun" if number + 1 < len(files) else ""
+            screen.warn(f"stopped in {file}, which is half in{rest}; run the same command again to go on")
+            return reports, True
+        if report is not None:
+            reports.append(report)
+    return reports, False
+
+
+def _files_in(path: Path) -> list[Path]:
+    """A file, or the session files of a folder by name; raises InputError where a folder has none."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    if not found:
+        raise InputError(
+            f"{path} holds no session file ({', '.join(SUFFIXES)}); name a file, or another folder", code="empty-folder"
+        )
+    return found
 
 
 def _is_readable(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
@@ -100,7 +133,7 @@ def _import(store: vmstore.Store, file: Path, arguments: argparse.Namespace, scr
         return None
     problems = report.problems[:PROBLEMS_SHOWN] if sys.stderr.isatty() else report.problems
     for problem in problems:
-        screen.warn(f"{file}:{problem.line}: {problem.reason}; kept as it stands")
+        screen.warn(f"{file}:{problem.line}: {problem.reason}; kept as is")
     if len(problems) < len(report.problems):
         screen.warn(f"{file}: {len(report.problems) - len(problems)} more lines could not be read and are kept")
     if report.torn is not None and not arguments.follow:
@@ -123,7 +156,7 @@ def _show_reports(reports: Sequence[ImportReport], arguments: argparse.Namespace
     elif not screen.quiet:
         screen.show(format_session.imported(sessions))
     new = sum(report.new for report in reports)
-    screen.note(f"{count(new, 'record')} taken in" if new else "nothing new: every record was there already")
+    screen.note(f"imported {count(new, 'record')}" if new else "nothing new: every record was there already")
     for effect in (effect for report in reports for effect in report.effects):
         screen.note(f"done here: {effect}")
     for line in _redaction_notes(reports, arguments):
@@ -149,10 +182,9 @@ def _redaction_notes(reports: Sequence[ImportReport], arguments: argparse.Namesp
         pages = [page for report in reports for page in report.suspect_pages]
         listed = ", ".join(count(number, kind.replace("_", " ")) for kind, number in suspects.items())
         session, _, page = pages[0].rpartition("/")
-        query = f"HISTORY OF {page} IN SESSION '{session}'"
-        argument = shlex.quote(query) if set(query) & set('"$`\\!') else f'"{query}"'
-        look = f"vmql {shlex.quote(str(arguments.store))} {argument}"
-        yield f"suspects: {listed} in {count(len(pages), 'page')}; import with --redact mask, or look: {look}"
+        look = f"vmstore page {shlex.quote(str(arguments.store))} {shlex.quote(session)} {page}"
+        yield f"possible secrets: {listed}, in {count(len(pages), 'page')}; look: {look}"
+        yield "import with --redact mask to keep them out of a store"
 
 
 def _follow(store: vmstore.Store, stamps: dict[Path, Stamp], arguments: argparse.Namespace, screen: Screen) -> None:
@@ -196,7 +228,7 @@ def _stamp(file: Path) -> Stamp:
 
 def _add_import(parser: Parser) -> None:
     parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
-    parser.add_argument("files", metavar="FILE", nargs="*", help="a session file")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="a session file, or a folder of them")
     found = parser.add_argument_group("sessions on this machine")
     found.add_argument(
         "--discover", action="store_true", help="list those of Claude Code, Codex and pi, newest first; needs no STORE"
@@ -208,7 +240,7 @@ def _add_import(parser: Parser) -> None:
         "--format",
         metavar="F",
         help="pi, claude-code, codex, swe-agent, tau-bench, letta, locomo, responses, anthropic, gemini, "
-        "chat-completions, bundle (default: seen)",
+        "chat-completions, bundle (default: auto-detect)",
     )
     parser.add_argument(
         "--exact", action="store_true", help="of a bundle: the very same commits, salts and hashes, under their names"
@@ -219,7 +251,7 @@ def _add_import(parser: Parser) -> None:
     parser.add_argument(
         "--vm",
         metavar="budget=N,…",
-        help="say each session again to one that manages its memory, NAME-vm: budget=8000,policy=lru,pinned_turns=2",
+        help="also replay each session as NAME-vm, with vmstore managing the context: budget=8000,policy=lru",
     )
     parser.add_argument(
         "--redact",

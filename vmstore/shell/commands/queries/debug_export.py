@@ -23,6 +23,8 @@ def share(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes the file; it appears when it is whole."""
     if arguments.open or arguments.port is not None:
         raise InputError("--export writes a file, and --open and --port are of a server; leave one of them out")
+    if Path(arguments.export).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--export writes a page of HTML; name it {arguments.export}.html", code="unlike-ending")
     with open_to_ask(arguments) as store, screen.progress("exporting"):
         session = session_of(store, arguments)
         approvals = lifted(store._ns, [stretch.session for stretch in session._lane().stretches], "html")
@@ -52,7 +54,7 @@ def _file_blocks(file: File, out: str) -> list[Block]:
     if not file.report.redacted:
         return blocks
     kinds = ", ".join(f"{kind} {number(times)}" for kind, times in file.report.counts.items())
-    blocks.append(("masked: ", kinds or StyledText("nothing was found that had to be", "dim")))
+    blocks.append(("masked: ", kinds) if kinds else StyledText("nothing needed masking", "dim"))
     if file.report.unseen:
         blocks.append(StyledText(f"{count(file.report.unseen, 'content')} {UNSEEN}", "warn"))
     if file.report.masked:

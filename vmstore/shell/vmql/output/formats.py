@@ -8,11 +8,12 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.text.visible import visible
-from vmstore.shell.terminal.format import cut, wide
+from vmstore.shell.terminal.format import cut, dollars, wide
 from vmstore.shell.terminal.format import level as level_word
 from vmstore.shell.terminal.layout import GAP, Line, StyledText, TableColumn, row_of
 from vmstore.shell.terminal.render import Screen
@@ -233,7 +234,7 @@ def text_of(value: Any, name: str = "") -> str:
     if isinstance(value, int):
         return _word(value, name)
     if isinstance(value, float):
-        return f"{value:.10g}"
+        return dollars(value) if name == "cost" or re.fullmatch(r"\w+\(cost\)", name) else f"{value:.10g}"
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     return value if isinstance(value, str) else to_json(value)
