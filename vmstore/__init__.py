@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from vmstore import aio
     from vmstore.columns.page_table import PageTable
     from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Moment, Position, Time, Turn
+    from vmstore.core.text.explanation import AskedWord, FeatureShare, MatchedWord, SearchExplanation
     from vmstore.embedders.embedder import Embedder, FunctionEmbedder
     from vmstore.embedders.hash_grams import HashGrams
     from vmstore.embedders.http import HttpEmbedder
@@ -107,7 +108,6 @@ if TYPE_CHECKING:
     from vmstore.retraction.retract import retract
     from vmstore.seals.seal import Seal
     from vmstore.seals.seals import read_seal, seal
-    from vmstore.search.explanation import AskedWord, FeatureShare, MatchedWord, SearchExplanation
     from vmstore.shares.regions import GrantInfo, Region, grants, regions, revoke, share
     from vmstore.store.admin import Admin
     from vmstore.store.approvals import ApprovalInfo, approvals, approve
@@ -446,7 +446,7 @@ _HOMES = {
     "vmstore.embedders.embedder": "Embedder FunctionEmbedder",
     "vmstore.maintenance.embedding_worker": "EmbeddingWorker",
     "vmstore.maintenance.embeddings": "embedded",
-    "vmstore.search.explanation": "SearchExplanation AskedWord MatchedWord FeatureShare",
+    "vmstore.core.text.explanation": "SearchExplanation AskedWord MatchedWord FeatureShare",
     "vmstore.store.wire": "Wire",
     "vmstore.store.debug": "Debug",
     "vmstore.store.recall.memory": "SessionMemory",

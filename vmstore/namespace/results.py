@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from vmstore.search.explanation import FeatureShare, MatchedWord, SearchExplanation
+from vmstore.core.text.explanation import FeatureShare, MatchedWord, SearchExplanation
 
 
 class Basis(msgspec.Struct, frozen=True):

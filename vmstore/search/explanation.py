@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import msgspec
-
 from vmstore.core.address import page_name
+from vmstore.core.text.explanation import AskedWord, FeatureShare, MatchedWord, SearchExplanation
 from vmstore.errors import InputError
 from vmstore.relevance.measures import NEAR
 from vmstore.relevance.naive import sitting
@@ -33,58 +32,6 @@ HOW = {
     AskedKind.EITHER: "either",
 }
 PART, TYPO, ALIKE = "part", "typo", "alike"
-
-
-class FeatureShare(msgspec.Struct, frozen=True):
-    """What a feature adds to a score: its value times its weight."""
-
-    value: float
-    weight: float
-    adds: float
-
-
-class MatchedWord(msgspec.Struct, frozen=True):
-    """An asked word that a text has, or that one `away` texts before (less than 0) or after it has: `page` is that one.
-
-    `how` is stem, whole, part, prefix, either, signs, stop word, typo or alike; `term` is what stands there.
-    """
-
-    word: str
-    how: str
-    term: str
-    page: str
-    away: int = 0
-
-
-class AskedWord(msgspec.Struct, frozen=True):
-    """A word as it was looked for: by which terms, how many texts of the moment have it, what it weighs among them.
-
-    `alike` are other spellings, each with how alike it is.
-    """
-
-    word: str
-    how: str
-    terms: list[str]
-    texts: int
-    weight: float
-    alike: dict[str, float] = {}
-
-
-class SearchExplanation(msgspec.Struct, frozen=True):
-    """What a search went by: the score's name, how many texts there were, how many terms they have on average.
-
-    `required` and `excluded` are what a text must have and must not have; `speakers` those named, whose texts
-    count more and whose names are not looked for; `vectors` how much has vectors, where an embedder was asked.
-    """
-
-    score: str
-    texts: int
-    mean_length: float
-    words: list[AskedWord]
-    required: list[str] = []
-    excluded: list[str] = []
-    speakers: list[str] = []
-    vectors: str | None = None
 
 
 class HitReasons(NamedTuple):

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from vmstore.capture.facts import FactAnswer
 from vmstore.core.asof import AsOf
 from vmstore.core.decision import Recaller
-from vmstore.facts.addition import Addition
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import SessionInfo
@@ -17,6 +15,8 @@ from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import ResolvedMoment
 
 if TYPE_CHECKING:
+    from vmstore.capture.facts import FactAnswer
+    from vmstore.facts.addition import Addition
     from vmstore.store.reads.context import Context
     from vmstore.store.recorder import CallRecorder
     from vmstore.views.reads.spoken_turns import SpokenMessage

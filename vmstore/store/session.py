@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
-from vmstore.capture.facts import FactAnswer
 from vmstore.core.address import MOMENTS, page_name, parse
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Call, Head, Moment, Position, When, one_moment
@@ -16,7 +15,6 @@ from vmstore.core.page import Origin
 from vmstore.engine.batch import Batch, HandBatch
 from vmstore.engine.head import NewSession
 from vmstore.errors import InputError, UnknownError
-from vmstore.facts.addition import Addition
 from vmstore.log.commit import Commit
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.namespace.namespace import Namespace, session_name
@@ -38,9 +36,6 @@ from vmstore.store.reads.calls import calls_in, turns_in
 from vmstore.store.reads.context import Context
 from vmstore.store.reads.diff import diff
 from vmstore.store.reads.page_query import PageQuery, chosen
-from vmstore.store.reads.search import question_of, search
-from vmstore.store.recall.fact_reads import write_recorded
-from vmstore.store.recall.memory import SessionMemory
 from vmstore.store.wire import Wire
 from vmstore.views.branch import Branch
 from vmstore.views.reads.context import SealedCell
@@ -49,8 +44,11 @@ from vmstore.views.reads.resolve_asof import ResolvedMoment, basis, packed
 from vmstore.views.stored_cells import open_cell, read_cells
 
 if TYPE_CHECKING:
+    from vmstore.capture.facts import FactAnswer
+    from vmstore.facts.addition import Addition
     from vmstore.seals.seal import Seal
     from vmstore.store.reads.proofs import Proof
+    from vmstore.store.recall.memory import SessionMemory
     from vmstore.store.recorder import CallRecorder
     from vmstore.views.reads.spoken_turns import SpokenMessage
 
@@ -113,6 +111,8 @@ class Session(Aliased):
     @property
     def memory(self) -> SessionMemory:
         """The memory of the session, by words, by time and as a whole, within a token budget."""
+        from vmstore.store.recall.memory import SessionMemory
+
         return SessionMemory(self)
 
     @property
@@ -127,6 +127,8 @@ class Session(Aliased):
         self, added: Sequence[Addition], at: int | None = None, answer: FactAnswer | None = None
     ) -> list[int]:
         """Writes facts, and what a model answered from which they came; their pages."""
+        from vmstore.store.recall.fact_reads import write_recorded
+
         return write_recorded(self._ns, self._key, self.name, added, at, answer)
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
@@ -251,6 +253,8 @@ class Session(Aliased):
         By `score@4`, and where the store has an embedder by closeness too; by another `score` where one is named. If
         `explain`, each hit says what its score is made of, and the answer what was looked for among how many texts.
         """
+        from vmstore.store.reads.search import question_of, search
+
         question = question_of(self._ns, query)
         with self._ns.asking():
             lane = self._lane()

@@ -18,7 +18,6 @@ from vmstore.core.system.file_descriptors import named
 from vmstore.core.system.waits import WAIT_S
 from vmstore.erasure.resume import open_namespace
 from vmstore.errors import InputError
-from vmstore.maintenance.backup import backup
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.maintenance.usage import info
 from vmstore.maintenance.verify import verdict_on
@@ -30,13 +29,9 @@ from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionIn
 from vmstore.store.admin import Admin
 from vmstore.store.reads.page_query import PageQuery
 from vmstore.store.reads.pages_across import SessionFilter, pages_across, sessions_of
-from vmstore.store.reads.search import everywhere, question_of, search
 from vmstore.store.reads.tail import tail
-from vmstore.store.recall.store_memory import StoreMemory
-from vmstore.store.regions import Sharing
 from vmstore.store.session import Session
 from vmstore.store.sessions import Sessions
-from vmstore.store.trust import Trust
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
@@ -45,7 +40,10 @@ if TYPE_CHECKING:
     from vmstore.seals.seal import Seal
     from vmstore.store.live.live_session import Live
     from vmstore.store.live.options import LiveOptions
+    from vmstore.store.recall.store_memory import StoreMemory
     from vmstore.store.recorder import CallRecorder
+    from vmstore.store.regions import Sharing
+    from vmstore.store.trust import Trust
     from vmstore.vm.kernel.keywords import LiveSettings
     from vmstore.vm.kernel.settings import KernelSettings
     from vmstore.vmql.execution.engine import QueryEngine
@@ -104,16 +102,22 @@ class Store(Aliased):
     @property
     def trust(self) -> Trust:
         """Erasure, retention, retraction, seals, proofs and approvals."""
+        from vmstore.store.trust import Trust
+
         return Trust(self)
 
     @property
     def sharing(self) -> Sharing[Store]:
         """Whom this namespace is shared with, and the regions others share with it."""
+        from vmstore.store.regions import Sharing
+
         return Sharing(self, Store)
 
     @property
     def memory(self) -> StoreMemory:
         """Memory across sessions: facts of a user, or of all."""
+        from vmstore.store.recall.store_memory import StoreMemory
+
         return StoreMemory(self._ns)
 
     @property
@@ -155,6 +159,8 @@ class Store(Aliased):
 
         An embedder at hand adds closeness to the words; `score` and `explain` are as in a session's search.
         """
+        from vmstore.store.reads.search import everywhere, question_of, search
+
         question = question_of(self._ns, query)
         with self._ns.asking():
             return search(self._ns, everywhere(self._ns), query, limit, question, score, explain)
@@ -375,6 +381,8 @@ class Store(Aliased):
         """Copies this namespace as it stood at one moment to a new folder, verified, while others may write."""
         if (folder := self._ns.let.folder) is None:
             raise InputError("a store in memory has no files to back up; export it")
+        from vmstore.maintenance.backup import backup
+
         return backup(folder.parent, to, namespace=self._ns.name, key=self._ns.store_key, progress=progress)
 
     # ---- columns and tails

@@ -14,7 +14,8 @@ from typing import Any
 from msgspec import convert
 from msgspec.structs import replace
 
-from vmstore.search.explanation import AskedWord, MatchedWord, in_words
+from vmstore.core.text.explanation import AskedWord, MatchedWord
+from vmstore.search.explanation import in_words
 from vmstore.views.branch import Branch, BranchRange
 from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.query import PlannedStatement, Query, Row, names_in

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import apsw
 from msgspec.structs import replace
 
+from vmstore.core.text.explanation import SearchExplanation
 from vmstore.errors import VmstoreError
-from vmstore.search.explanation import SearchExplanation
 from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.executor import Runner, Wrong
 from vmstore.vmql.execution.result import Cancellation, Column, Result

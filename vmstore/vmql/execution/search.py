@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from vmstore.core.text.explanation import SearchExplanation
 from vmstore.core.text.tokenizer import readable
 from vmstore.search.blend import answers
-from vmstore.search.explanation import SearchExplanation, explained
+from vmstore.search.explanation import explained
 from vmstore.search.passages import passages, ranked_texts
 from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import erased_at, seen
