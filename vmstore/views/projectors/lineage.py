@@ -152,6 +152,32 @@ def _step(up: bool, stretches: int) -> str:
         CROSS JOIN links l ON l.session = stretch.session AND l.{near} = front.value AND l.position <= stretch.high"""
 
 
+def depths(lane: Branch, position: int) -> dict[int, int]:
+    """How many steps of derivation lead from each page to the farthest it was made from; none that was made from none.
+
+    The longest way counts; one that leads back to where it came from ends there.
+    """
+    sources: dict[int, list[int]] = {}
+    for source, target, kind in held(lane, position):
+        if kind == LinkKind.DERIVES:
+            sources.setdefault(source, []).append(target)
+    found: dict[int, int] = {}
+    begun: set[int] = set()
+    for page, made_of in sources.items():
+        path = [(page, iter(made_of))] if page not in begun else []
+        begun.add(page)
+        while path:
+            at, left = path[-1]
+            below = next((each for each in left if each in sources and each not in begun), None)
+            if below is None:
+                found[at] = 1 + max(found.get(each, 0) for each in sources[at])
+                path.pop()
+            else:
+                begun.add(below)
+                path.append((below, iter(sources[below])))
+    return found
+
+
 def outdated(lane: Branch, position: int) -> set[int]:
     """The derived pages that are older than what they were made from: a source changed since, they did not."""
     changed: dict[int, int] = {}  # page -> position of its last version

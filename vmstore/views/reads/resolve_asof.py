@@ -175,6 +175,12 @@ def _at_time(lane: Branch, column: str, at: int, word: str) -> int:
     return max(found)
 
 
+def happened_at(lane: Branch, position: int) -> int:
+    """When what stands at a position happened."""
+    found: int = lane.db.execute(_HAPPENED, (lane.owner(position), position)).get
+    return found
+
+
 def logged_at(lane: Branch, position: int) -> int:
     """The time of logging of a position, in microseconds; 0 where nothing was logged."""
     at: int | None = lane.db.execute(_LOGGED, (lane.at(position).session, position)).get
@@ -188,3 +194,4 @@ _PACKED = "SELECT position FROM calls WHERE session = ? AND call = ?"
 _BEGIN = "SELECT first FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"
 _END = "SELECT last FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"
 _LOGGED = "SELECT logged_max FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"
+_HAPPENED = "SELECT at FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

@@ -12,8 +12,12 @@ import msgspec
 from vmstore.core.address import page_position
 from vmstore.core.asof import AsOf, Position
 from vmstore.core.text.json_text import shown
+from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.times import iso
 from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.views.reads.reasons import word_of
+from vmstore.views.reads.resolve_asof import happened_at
+from vmstore.views.reads.tools import NO_TOOL, PageTool, tools_at
 from vmstore.vmql.execution.explain import WHY_FOUND, explain
 from vmstore.vmql.execution.query import Query, Row
 from vmstore.vmql.execution.result import Result
@@ -126,9 +130,10 @@ def context(query: Query, statement: ContextAt) -> Result:
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
             pages: Iterable[Row] = map(msgspec.structs.astuple, seen.pages)
-            if "text" in found.wanted:
-                contents = seen.contents()
-                pages = ((*page, _text(contents.get(page[1]))) for page in pages)
+            if found.wanted and not {"tool", "tool_call", "outcome", "text"}.isdisjoint(found.wanted):
+                contents = seen.contents() if "text" in found.wanted else {}
+                tools = tools_at(scope.lane, scope.at.position)
+                pages = ((*page, *_tool(tools, page[1]), _text(contents.get(page[1]))) for page in pages)
             if found.plain is None:
                 pages = ((page[0], _number(page[1]), _number(page[2]), *page[3:]) for page in pages)
             return lambda: pages
@@ -147,6 +152,12 @@ def _seen(query: Query, scope: OneSession, moment: MomentNode | None, span: Sour
 
 def _text(content: bytes | None) -> str | None:
     return None if content is None else as_text(content)
+
+
+def _tool(tools: dict[int, PageTool], page: str) -> tuple[str | None, str | None, str | None]:
+    """The tool of a page, the id of the call, the word of its outcome."""
+    tool, name, outcome = tools.get(page_position(page) or 0, NO_TOOL)
+    return tool, name, word_of(ToolOutcome, outcome)
 
 
 def _number(name: str | None) -> int | None:
@@ -226,7 +237,11 @@ def history(query: Query, statement: OfPage) -> Result:
         name = str(given(statement.page, query.params))
         with faults_at(statement.page.span, "unknown-page"):
             events = query.world.session(scope.name).lineage.history(name, Position(scope.at.position))
-        listed = [msgspec.structs.astuple(event) for event in events if scope.since < event.position <= scope.until]
+        listed = [
+            (*msgspec.structs.astuple(event), happened_at(scope.lane, event.position))
+            for event in events
+            if scope.since < event.position <= scope.until
+        ]
         return query.select(python_rows.HISTORY, (), statement.tail, scope, make=rows_of(listed), kind="history")
 
 

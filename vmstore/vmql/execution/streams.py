@@ -113,19 +113,24 @@ def _kinds(words: Iterable[Any]) -> set[str] | None:
 
 def faults(query: Query, scope: Scope, tail: Tail) -> Make:
     """Every return to the prompt."""
-    return rows_of(list(faults_of(scope.lanes())))
+    return _listed(lambda wanted: faults_of(scope.lanes(), wanted))
 
 
 def moves(query: Query, scope: Scope, tail: Tail) -> Make:
     """Every change of the prompt."""
-    return rows_of(list(moves_of(scope.lanes())))
+    return _listed(lambda wanted: moves_of(scope.lanes(), wanted))
 
 
 def recalls(query: Query, scope: Scope, tail: Tail) -> Make:
     """Every recall, a row for each page it gave."""
+    return _listed(lambda wanted: recalls_of(query.world.log, scope.lanes(), wanted))
+
+
+def _listed(rows: Callable[[Collection[str]], Iterable[Row]]) -> Make:
+    """Rows that are made at once, by the values that are wanted of them."""
 
     def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        listed = list(recalls_of(query.world.log, scope.lanes(), found.wanted))
+        listed = list(rows(found.wanted))
         return lambda: listed
 
     return make

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from vmstore.views.projectors.lineage import depths
 from vmstore.views.reads.faults import kept, moves_of
 from vmstore.views.reads.page_calls import seen, turns_of
 from vmstore.views.reads.prefix_cache import invalidated
@@ -59,11 +60,17 @@ def _kept(own: FaultScope) -> Iterator[Row]:
         yield from kept(own.lane, own.high)
 
 
+def _derived(own: FaultScope) -> Iterator[Row]:
+    """How many steps of derivation each page is from the farthest it was made from."""
+    yield from depths(own.lane, own.high).items()
+
+
 _MAKERS: dict[str, Callable[[FaultScope], Iterator[Row]]] = {
     "seen": _seen,
     "moved": _moved,
     "voided": _voided,
     "kept": _kept,
+    "derived": _derived,
     "tiers": _tiers,
     "session_tiers": _session_tiers,
 }

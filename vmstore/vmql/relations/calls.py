@@ -5,10 +5,11 @@ from __future__ import annotations
 from vmstore.core.decision import Load
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Standing, Status
 from vmstore.core.redaction import Redaction
+from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.views.reads.turn_tiers import MemoryTier
-from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, ColumnType, word
+from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, REAL, TEXT, TIME, ColumnType, word
 from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
-from vmstore.vmql.relations.shared_columns import SESSION, WRITER, beside, scan
+from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, beside, scan
 
 
 def _seen(column: str, otherwise: str = "NULL") -> str:
@@ -39,6 +40,7 @@ CALLS = Relation(
     "every request to the model, how it ended and what it cost",
     fields(
         SESSION,
+        USER._replace(asked=True),
         Field("call", INTEGER, "its number", "c.call"),
         Field("turn", INTEGER, "the turn it was made in", "c.turn"),
         Field("position", INTEGER, "the position of its pack", "c.position"),
@@ -62,6 +64,7 @@ CALLS = Relation(
             ("voided",),
             True,
         ),
+        Field("tools", LIST, "the tools its answer asked for", "coalesce(q.tools, '[]')", ("asked_tools",), True),
         _ended("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
         _ended("error", TEXT, "what failed", _aside("error")),
         Field(
@@ -81,7 +84,12 @@ CALLS = Relation(
         ),
     ),
     scan("calls", "c", "c.position"),
-    {"writer": WRITER, "voided": beside("voided z", "c", "position"), "others": beside("others o", "c", "call")},
+    {
+        "writer": WRITER,
+        "voided": beside("voided z", "c", "position"),
+        "others": beside("others o", "c", "call"),
+        "asked_tools": beside("asked_tools q", "c", "call"),
+    },
     (OrderKey("c.position"),),
     moment="c.position",
     brief=("session", "call", "turn", "pages", "tokens", "tokens_cached", "tokens_out", "cost", "status", "model"),
@@ -334,6 +342,15 @@ MESSAGES = Relation(
             "how the call it answers ended; null where it answers none",
             f"iif(m.reply_to IS NULL, NULL, coalesce(({_ANSWERED}), 0))",
         ),
+        Field("tool", TEXT, "the first tool it calls or answers for", "q.tool", ("message_tools",), True),
+        Field(
+            "outcome",
+            word(ToolOutcome),
+            "how the answers in it ended, error where one did",
+            "q.outcome",
+            ("message_tools",),
+            True,
+        ),
         Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)", ("parts",)),
         Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)", ("parts",)),
         Field(
@@ -352,7 +369,11 @@ MESSAGES = Relation(
         ),
     ),
     scan("messages", "m", "m.message"),
-    {"writer": WRITER, "parts": beside("parts n", "m", "message")},
+    {
+        "writer": WRITER,
+        "parts": beside("parts n", "m", "message"),
+        "message_tools": beside("message_tools q", "m", "message"),
+    },
     (OrderKey("m.message"),),
     moment="m.message",
     brief=("session", "message", "turn", "role", "tokens", "line"),

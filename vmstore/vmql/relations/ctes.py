@@ -7,7 +7,9 @@ each shape of it: one session's own stretch, a chain of stretches, or every sess
 
 from __future__ import annotations
 
+from vmstore.core.decision import Cite, Reference
 from vmstore.core.page import LinkKind, Role
+from vmstore.core.recalls import USES
 from vmstore.vmql.relations import facts, tools
 from vmstore.vmql.relations.relation import Shape, by
 from vmstore.vmql.relations.shared_columns import holds
@@ -106,6 +108,18 @@ def _chained(stays: str) -> str:
  FROM ({stays}) x GROUP BY x.page, x.f"""
 
 
+_STAYS_BEFORE = """stays_before(session, page, f, left) AS MATERIALIZED (
+ SELECT session, page, f, lag(t) OVER (PARTITION BY session, page ORDER BY f) FROM ({stays}))"""
+_CHAINED_BEFORE = f"SELECT 0 AS session, x.page AS page, x.f AS f, max(x.t) AS t FROM ({_STAYS}) x GROUP BY x.page, x.f"
+_USES = f"""x.kind = {Cite.NUMBER}
+  OR (x.kind = {Reference.NUMBER} AND x.word IN ({", ".join(map(str, sorted(USES)))}))"""
+_USED = f"""used(session, page, uses) AS MATERIALIZED (SELECT session, page, sum(n) FROM (
+ SELECT {{of}} AS session, x.page AS page, count(*) AS n FROM lane CROSS JOIN decisions x ON x.session = lane.session
+  AND x.position > lane.low AND x.position <= lane.high WHERE {_USES} GROUP BY 1, 2
+ UNION ALL SELECT {{of}}, k.target, count(*) FROM lane CROSS JOIN links k ON k.session = lane.session
+  AND k.position > lane.low AND k.position <= lane.high
+  WHERE k.kind IN ({int(LinkKind.DERIVES)}, {int(LinkKind.REFERENCES)}) AND {{holds}} GROUP BY 1, 2) GROUP BY 1, 2)"""
+
 _SPOKEN = f"""sum(p.tokens) FILTER (WHERE p.role = {int(Role.USER)}),
    sum(p.tokens) FILTER (WHERE p.role = {int(Role.ASSISTANT)})"""
 _ITS_PAGES = """FROM lane CROSS JOIN pages p ON p.session = lane.session
@@ -177,6 +191,14 @@ TABLES: dict[str, dict[Shape, str]] = {
     "sources": _last_said(facts.SOURCES),
     "answered": tools.ANSWERED,
     "shown": tools.SHOWN,
+    "asked_tools": tools.ASKED,
+    "message_tools": tools.SAID,
+    "used": _last_said(_USED),
+    "stays_before": by(_STAYS_BEFORE.format(stays=_STAYS), chain=_STAYS_BEFORE.format(stays=_CHAINED_BEFORE)),
+    "derived": by(
+        """derived(session, page, depth) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:derived))"""
+    ),
     "hits": by(
         """hits(session, page, score, place, features, words) AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:hits))"""

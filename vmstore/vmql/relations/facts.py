@@ -28,10 +28,12 @@ _STATED = """told AS (SELECT {of} AS key, x.*, max(x.position) AS last, w.name A
    LEFT JOIN valid_to e ON e.key = t.key AND e.page = t.page)"""
 # Values at one address in the order they began, plans in one of their own; a value said again goes on.
 _KNOWN = """known AS MATERIALIZED (WITH {status}, {valid_from}, {valid_to}, {stated},
-  ordered AS (SELECT key, page, session, wrote, since, lower(what) AS said,
+  ordered AS (SELECT key, page, session, wrote, since, what, lower(what) AS said,
     row_number() OVER (ORDER BY who, lower(subject), lower(attribute), stands = {planned}, since, at, position) AS n,
     dense_rank() OVER (ORDER BY who, lower(subject), lower(attribute), stands = {planned}) AS address
    FROM stated WHERE one AND NOT retired AND stands NOT IN ({completed}, {abandoned})),
+  turned AS (SELECT key, page, iif(lag(said) OVER w <> said, lag(what) OVER w, NULL) AS was
+   FROM ordered WINDOW w AS (PARTITION BY address ORDER BY n)),
   changed AS (SELECT *, iif(lead(said) OVER (PARTITION BY address ORDER BY n) <> said, n, NULL) AS stop FROM ordered),
   stopped AS (SELECT *, min(stop) OVER (PARTITION BY address ORDER BY n
     ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS final FROM changed),
@@ -40,11 +42,12 @@ _KNOWN = """known AS MATERIALIZED (WITH {status}, {valid_from}, {valid_to}, {sta
   replaced AS (SELECT {of} AS key, k.target AS page, k.source AS next, min(k.position) AS position
    FROM lane CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
    WHERE k.kind = {supersedes} AND {holds} GROUP BY 1, 2)
- SELECT t.*, coalesce(iif(r.next IS NULL, NULL, 'p' || r.next),
+ SELECT t.*, u.was AS was, coalesce(iif(r.next IS NULL, NULL, 'p' || r.next),
    iif(f.session = t.session, 'p' || f.next, f.wrote || '/p' || f.next)) AS superseded_by,
   nullif(min(coalesce(t.until, {never}), coalesce(f.since, {never}), coalesce(o.since, iif(r.next IS NULL, {never},
    t.since))), {never}) AS ends
- FROM stated t LEFT JOIN followed f ON f.key = t.key AND f.page = t.page
+ FROM stated t LEFT JOIN turned u ON u.key = t.key AND u.page = t.page
+  LEFT JOIN followed f ON f.key = t.key AND f.page = t.page
   LEFT JOIN replaced r ON r.key = t.key AND r.page = t.page
   LEFT JOIN stated o ON o.key = t.key AND o.page = r.next)"""
 _NEVER = (1 << 63) - 1
@@ -97,6 +100,7 @@ FACTS = Relation(
         Field("method", TEXT, "what found it, with its version", "k.method"),
         Field("one", BOOLEAN, "whether the attribute has one value at a time", "k.one"),
         Field("superseded_by", TEXT, "the page that states what replaced it", "k.superseded_by"),
+        Field("was", TEXT, "the value that the attribute had before, where that is another", "k.was", (), True),
         Field("sources", LIST, "the pages it was found on", "coalesce(d.pages, '[]')", ("sources",)),
         Field("turn", INTEGER, "the turn in which it was stated", "k.turn"),
         Field("position", INTEGER, "the position that states it", "k.position"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from vmstore.core.decision import Denial
@@ -12,6 +12,7 @@ from vmstore.views.reads.context_changes import moves_at
 from vmstore.views.reads.faults import faults_at
 from vmstore.views.reads.reasons import use_of, word_of
 from vmstore.views.reads.resolve_asof import moment_at
+from vmstore.views.reads.tools import NO_TOOL, tools_at
 
 
 class FaultScope(NamedTuple):
@@ -43,10 +44,10 @@ def named(own: FaultScope) -> Callable[[int], str]:
     return name
 
 
-def faults_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
+def faults_of(lanes: Iterable[FaultScope], wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
     """The rows of FAULTS: each page asked for, or come back, by the session in which it was."""
     for own in lanes:
-        name = named(own)
+        name, tools = named(own), tools_at(own.lane, own.until) if "tool" in wanted else {}
         for fault in faults_at(own.lane, own.until):
             if fault.position > max(own.low, own.since):
                 asked = fault.asked
@@ -61,18 +62,31 @@ def faults_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
                     fault.page or None,
                     *fields,
                     *denied,
+                    tools.get(fault.page, NO_TOOL).tool,
+                    _calls_since(own.lane, fault.out_since, fault.position) if "away_calls" in wanted else None,
                 )
 
 
-def moves_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
+def _calls_since(lane: Branch, since: int | None, position: int) -> int | None:
+    """How many calls passed since a position."""
+    return None if since is None else moment_at(lane, position)[1] - moment_at(lane, since)[1]
+
+
+def moves_of(lanes: Iterable[FaultScope], wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
     """The rows of MOVES: each change of the prompt, by the session whose pack says it."""
     for own in lanes:
-        name = named(own)
+        name, tools = named(own), tools_at(own.lane, own.until) if "tool" in wanted else {}
         moments: dict[int, tuple[str, int, int]] = {}  # of packs, which move many pages
+        left: dict[int, int] = {}  # the pack that a page left with last
         for move in moves_at(own.lane, own.until):
+            since = left.pop(move.page, None) if move.came else None
+            if move.left:
+                left[move.page] = move.position
             if move.position > max(own.low, own.since):
                 if move.position not in moments:
                     moments[move.position] = name(move.position), *moment_at(own.lane, move.position)
                 tiers = int(Tier.L2 if move.came else Tier.L0), int(Tier.L2 if move.left else Tier.L0)
                 shown = (move.level_before, move.level_after, move.tokens, move.cause, move.reason)
-                yield (move.position, *moments[move.position], move.page, *tiers, *shown)
+                away = _calls_since(own.lane, since, move.position) if "away_calls" in wanted else None
+                of = tools.get(move.page, NO_TOOL).tool
+                yield (move.position, *moments[move.position], move.page, *tiers, *shown, of, away)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from vmstore.core.page import Level, LinkKind, Method, Role, Tier
+from vmstore.core.decision import Cite, Reference
+from vmstore.core.page import Level, LinkKind, Method, PageType, Role, Tier
+from vmstore.core.recalls import USES
+from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.vectors import Quantisation
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
 from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
@@ -29,6 +32,35 @@ def _content(owner: str) -> str:
     )
 
 
+_ENDS = ("source", "target")
+
+
+def _end(end: str) -> tuple[Field, ...]:
+    """What the page at an end of a link is."""
+    page, tool = (f"{end}_pages",), (f"{end}_tools",)
+    return (
+        Field(f"{end}_type", word(PageType), f"what the {end} is for", f"{end}_p.type", page, True),
+        Field(f"{end}_role", word(Role), f"who speaks in the {end}'s message", f"{end}_p.role", page, True),
+        Field(f"{end}_tool", TEXT, f"the tool that the {end} calls or answers for", f"{end}_t.tool", tool, True),
+        Field(
+            f"{end}_outcome",
+            word(ToolOutcome),
+            f"how the {end} ended as a tool's answer",
+            f"{end}_t.outcome",
+            tool,
+            True,
+        ),
+    )
+
+
+def _joined(end: str, table: str) -> Join:
+    """The row of a view for the page at an end of a link."""
+    alias = f"{end}_{table[0]}"
+    return Join(
+        by(f"LEFT JOIN {table} {alias} ON {alias}.session = vm_owner(k.session, k.{end}) AND {alias}.page = k.{end}")
+    )
+
+
 _EVERY = rows("links", "k", "k.position")
 
 LINKS = Relation(
@@ -42,6 +74,7 @@ LINKS = Relation(
         Field("position", INTEGER, "the position that said so", "k.position"),
         Field("valid_from", TIME, "since when it holds in the world", "k.valid_from"),
         Field("valid_to", TIME, "until when it holds in the world", "k.valid_to"),
+        *(field for end in ("source", "target") for field in _end(end)),
     ),
     {
         "scan": Path(
@@ -49,10 +82,15 @@ LINKS = Relation(
             by(f"{_EVERY} AND {holds()}", across=f"{_EVERY} AND {holds(across=True)}"),
         )
     },
-    {"writer": WRITER},
+    {"writer": WRITER, **{f"{end}_{table}": _joined(end, table) for end in _ENDS for table in ("pages", "tools")}},
     (OrderKey("k.position"), OrderKey("k.source"), OrderKey("k.target"), OrderKey("k.kind")),
     moment="k.position",
 )
+
+_TURN_AT = """coalesce((SELECT t.turn FROM turns t INDEXED BY turns_position WHERE t.session = v.session
+  AND t.position <= v.position ORDER BY t.position DESC LIMIT 1), w.turn_before)"""
+_TIME_AT = """(SELECT x.at FROM commits x WHERE x.session = v.session AND x.last >= v.position
+  ORDER BY x.last LIMIT 1)"""
 
 VERSIONS = Relation(
     "VERSIONS",
@@ -70,6 +108,8 @@ VERSIONS = Relation(
         Field("tokens", INTEGER, "its estimated tokens", "v.tokens"),
         Field("actor", TEXT, "who made the page", maker(_ROLE), ("page",)),
         Field("method", word(Method), "how a shorter form was made", "v.method"),
+        Field("turn", INTEGER, "the turn in which it came", _TURN_AT, ("writer",), True),
+        Field("at", TIME, "when it came", _TIME_AT, (), True),
         Field("text", TEXT, "the content as text; null where it is none", "vm_text(v.cell, v.commitment)", (), True),
     ),
     {
@@ -108,6 +148,13 @@ VECTORS = Relation(
     moment="x.position",
 )
 
+_USES_THEN = f"""(SELECT count(*) FROM decisions d INDEXED BY decisions_page WHERE d.session = r.session
+  AND d.page = r.page AND d.position >= r.f AND (r.t IS NULL OR d.position < r.t) AND d.position <= r.hi
+  AND (d.kind = {Cite.NUMBER} OR (d.kind = {Reference.NUMBER} AND d.word IN ({", ".join(map(str, sorted(USES)))}))))
+ + (SELECT count(*) FROM links k INDEXED BY links_target WHERE k.session = r.session AND k.target = r.page
+  AND k.position >= r.f AND (r.t IS NULL OR k.position < r.t) AND k.position <= r.hi
+  AND k.kind = {int(LinkKind.REFERENCES)})"""
+
 RESIDENCIES = Relation(
     "RESIDENCIES",
     "which pages were in the prompt from when to when",
@@ -121,6 +168,15 @@ RESIDENCIES = Relation(
         Field("from_call", INTEGER, "since this call", "cf.call", ("from",)),
         Field("to_call", INTEGER, "until this call, which no longer had it", "ct.call", ("to",)),
         Field("since_position", INTEGER, "since when it is there, whatever was shown of it", "r.since"),
+        Field(
+            "away_calls",
+            INTEGER,
+            "how many calls it had been away; null where it was not there before, or had not left",
+            "iif(sb.left < r.f, cf.call - cl.call, NULL)",
+            ("from", "left_at"),
+            True,
+        ),
+        Field("uses", INTEGER, "how often it was cited, quoted or reused meanwhile", _USES_THEN, (), True),
         Field("tokens", INTEGER, "estimated tokens of what was shown", "coalesce(v.tokens, x.tokens)", ("content",)),
         Field("pinned", BOOLEAN, "whether somebody held it meanwhile", "coalesce(e.pinned, 0)", ("kept",)),
         Field(
@@ -139,6 +195,19 @@ RESIDENCIES = Relation(
                 "LEFT JOIN calls ct ON ct.session = r.session AND ct.position = r.t",
                 chain="LEFT JOIN calls ct ON ct.session = vm_owner(:head, r.t) AND ct.position = r.t",
             )
+        ),
+        "left": Join(
+            by(
+                "LEFT JOIN stays_before sb ON sb.page = r.page AND sb.f = r.f",
+                across="LEFT JOIN stays_before sb ON sb.page = r.page AND sb.f = r.f AND sb.session = r.session",
+            )
+        ),
+        "left_at": Join(
+            by(
+                "LEFT JOIN calls cl ON cl.session = r.session AND cl.position = sb.left",
+                chain="LEFT JOIN calls cl ON cl.session = vm_owner(:head, sb.left) AND cl.position = sb.left",
+            ),
+            needs=("left",),
         ),
         "kept": Join(
             by(

@@ -6,6 +6,7 @@ from vmstore.core.decision import Recaller
 from vmstore.core.metric import Metric
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, LinkKind, PageType, Role, Standing, Tier, WordEnum
+from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.vmql.column_types import (
     BOOLEAN,
     INTEGER,
@@ -69,6 +70,9 @@ CONTEXT = made(
     _field("pinned", BOOLEAN, "whether somebody held it"),
     _field("since_turn", INTEGER, "the turn since when it is there, unbroken"),
     _field("since_call", INTEGER, "the call since when it is there, unbroken"),
+    _field("tool", TEXT, "the tool it calls or answers for", asked=True),
+    _field("tool_call", TEXT, "the provider's id of that call", asked=True),
+    _field("outcome", said(ToolOutcome), "how a tool's answer ended, where its source says so", asked=True),
     _field("text", TEXT, "what it showed as text; null where it is none", asked=True),
 )
 
@@ -105,6 +109,8 @@ FAULTS = made(
     _field("tokens", INTEGER, "estimated tokens of what is shown"),
     _field("granted", BOOLEAN, "whether it was brought in"),
     _field("denied_because", TEXT, "why it was not"),
+    _field("tool", TEXT, "the tool that the page calls or answers for", asked=True),
+    _field("away_calls", INTEGER, "how many calls it had been out; null where it was in or had never been", asked=True),
 )
 
 MOVES = made(
@@ -122,6 +128,8 @@ MOVES = made(
     _field("tokens", INTEGER, "estimated tokens of what is shown, or was"),
     _field("cause", INTEGER, "the position of the decision that the pack shows; null without one"),
     _field("reason", TEXT, "what was decided there, and why"),
+    _field("tool", TEXT, "the tool that the page calls or answers for", asked=True),
+    _field("away_calls", INTEGER, "of a page that came back, how many calls it had been out", asked=True),
 )
 
 RECALLS = made(
@@ -140,6 +148,7 @@ RECALLS = made(
     _field("used_at", INTEGER, "the position of the first use"),
     _field("given", INTEGER, "tokens of the whole answer, the same in each of its rows"),
     _field("total", INTEGER, "how many pages there were to give"),
+    _field("entered", BOOLEAN, "whether it came into the prompt after that, in the same turn", asked=True),
 )
 
 METRICS = made(
@@ -203,6 +212,7 @@ HISTORY = made(
     _field("tokens", INTEGER, "estimated tokens of the content"),
     _field("method", TEXT, "how a shorter form was made"),
     _field("detail", TEXT, "what else is known of it"),
+    _field("at", TIME, "when it happened"),
 )
 
 LINEAGE = made(

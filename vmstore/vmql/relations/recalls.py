@@ -11,6 +11,7 @@ from vmstore.core.recalls import TalliedRecall
 from vmstore.log.port import Log
 from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.log_reader import LogReader
+from vmstore.views.projectors.residency import stays
 from vmstore.views.reads.reasons import word_of
 from vmstore.views.reads.recalls import recalls_at
 from vmstore.views.reads.resolve_asof import moment_at
@@ -29,8 +30,9 @@ def recalls_of(log: Log, lanes: Iterable[FaultScope], wanted: Collection[str]) -
                 query, total = _asked(log, own, cellar, recall.position) if ASKED & {*wanted} else (None, None)
                 place = (recall.position, name(recall.position), *moment_at(own.lane, recall.position))
                 asked = (word_of(Recaller, recall.recaller), query)
+                entered = _entered(own, recall) if "entered" in wanted else set()
                 for page in _pages(own, recall):
-                    yield (*place, *asked, *page, recall.tokens, total)
+                    yield (*place, *asked, *page, recall.tokens, total, int(page[0] in entered))
 
 
 def _pages(own: FaultScope, recall: TalliedRecall) -> Iterator[tuple[int | None, ...]]:
@@ -40,6 +42,13 @@ def _pages(own: FaultScope, recall: TalliedRecall) -> Iterator[tuple[int | None,
         yield page, rank, tokens.get(page), int(page in recall.used), recall.used.get(page)
     if not recall.pages:
         yield None, None, None, 0, None
+
+
+def _entered(own: FaultScope, recall: TalliedRecall) -> set[int]:
+    """The pages of a recall that came into the prompt after it, before its turn was over."""
+    stayed = stays(own.lane, own.until, recall.pages) if recall.pages else {}
+    came = {(f, page) for (f, page), (_, _, since, _) in stayed.items() if f == since and f > recall.position}
+    return {page for f, page in came if moment_at(own.lane, f)[0] == recall.turn}
 
 
 def _asked(log: Log, own: FaultScope, cellar: CellResolver, position: int) -> tuple[str | None, int | None]:

@@ -33,6 +33,18 @@ _SHOWN = """shown(session, page, f) AS MATERIALIZED (SELECT {of}, page, min(f) F
 SHOWN: dict[Shape, str] = by(_SHOWN.format(of="0"), across=_SHOWN.format(of="session"))
 """Since when each page was in the prompt for the first time."""
 
+_TOOLS = """FROM lane CROSS JOIN tools t ON t.session = lane.session AND t.page > lane.low AND t.page <= lane.high
+ CROSS JOIN pages p ON p.session = t.session AND p.page = t.page"""
+_ASKED = f"""asked_tools(session, call, tools) AS MATERIALIZED (
+ SELECT {{of}}, m.reply_to, json_group_array(t.tool ORDER BY t.page) {_TOOLS}
+ CROSS JOIN messages m ON m.session = t.session AND m.message = p.message
+ WHERE t.call = t.page AND m.reply_to IS NOT NULL GROUP BY 1, 2)"""
+ASKED: dict[Shape, str] = by(_ASKED.format(of="0"), across=_ASKED.format(of="lane.session"))
+"""The tools that the answer to each call asked for."""
+_SAID = f"""message_tools(session, message, tool, outcome) AS MATERIALIZED (
+ SELECT {{of}}, p.message, vm_first(t.tool ORDER BY t.page), max(t.outcome) {_TOOLS} GROUP BY 1, 2)"""
+SAID: dict[Shape, str] = by(_SAID.format(of="0"), across=_SAID.format(of="lane.session"))
+"""The first tool that each message calls or answers for, and the worst outcome in it."""
 _OUTCOME = "coalesce(t.outcome, a.outcome)"
 _RULE = "iif(t.outcome IS NULL, a.rule, t.rule)"
 _STATUS = f"CASE WHEN {_OUTCOME} = {int(ToolOutcome.ERROR)} THEN {int(ToolStatus.FAILED)}"
