@@ -20,6 +20,7 @@ MODULES = {
     "diff": "vmstore.shell.commands.queries.inspect",
     "pages": "vmstore.shell.commands.queries.pages",
     "faults": "vmstore.shell.commands.queries.pages",
+    "tools": "vmstore.shell.commands.queries.tools",
     "page": "vmstore.shell.commands.queries.inspect",
     "history": "vmstore.shell.commands.queries.inspect",
     "versions": "vmstore.shell.commands.queries.pages",

@@ -107,7 +107,7 @@ PAGES = Relation(
             True,
         ),
         Field(
-            "depth",
+            "derivation",
             INTEGER,
             "how many steps of derivation lead to the farthest page it was made from, 0 where it was made from none",
             "coalesce(y.depth, 0)",
