@@ -10,7 +10,7 @@ from tests.shell.conftest import Run
 
 
 def test_tool_calls_are_listed_and_chosen(run: Run, store_path: Path) -> None:
-    """Calls come with how they ended and what they were given, and are chosen by tool, file, status, time and moment."""
+    """Calls come with how they ended and what they were given, and are chosen by tool, file, status and moment."""
     calls = [
         {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": json.dumps({"path": path})}}
         for n, (name, path) in enumerate([("read", "a.py"), ("write", "b.py")])

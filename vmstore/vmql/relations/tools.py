@@ -176,4 +176,5 @@ TOOLS = Relation(
     },
     (OrderKey("t.page"),),
     moment="t.page",
+    brief=("session", "call", "tool", "status", "tokens", "duration_ms", "result", "arguments"),
 )

@@ -71,8 +71,8 @@ def _add_tools(parser: Parser) -> None:
 COMMANDS = (
     Command(
         "tools",
-        "ask",
-        "tool calls: what they were given, how they ended, how long they took",
+        "query",
+        "tool calls: what they were given, how they ended",
         "Lists the tool calls of a session in their order, each with the call of the model that asked for it, whether\n"
         "its answer is an error, and what it was given. `vmql` asks for more of them, and for sums: TOOLS count(*) BY\n"
         "tool, status.",
