@@ -65,11 +65,12 @@ def test_calls_and_turns_are_the_sessions(store: Store, name: str) -> None:
 def test_sessions_are_the_stores(store: Store) -> None:
     """SESSIONS tells what Store.sessions does, whatever session is asked otherwise."""
     got = store.query("SESSIONS", session=NAME).to_dicts()
-    hidden = list(store.query("SESSIONS redaction, redactions", session=NAME))
-    assert hidden == [(one.redaction, one.redactions) for one in store.sessions()]
+    hidden = list(store.query("SESSIONS redaction, redactions, outcome, reward", session=NAME))
+    assert hidden == [(one.redaction, one.redactions, one.outcome, one.reward) for one in store.sessions()]
     for row, one in zip(got, to_json(store.sessions()), strict=True):
         told = {**one, "opened_at": iso(one["opened_at"])}
-        del told["raw"], told["redaction"], told["redactions"]
+        for name in ("raw", "redaction", "redactions", "outcome", "reward"):
+            del told[name]
         assert {key: row[key] for key in told} == told
 
 
@@ -172,6 +173,9 @@ def test_sessions_are_compared_by_who_wrote_a_page(store: Store) -> None:
 def test_a_history_is_the_sessions(store: Store, trip: Session, page: str) -> None:
     """HISTORY OF tells what Session.history does, and BETWEEN bounds it on both ends."""
     wanted = to_json(trip.lineage.history(page))
+    times = dict(store.query("MUTATIONS position, at"))
+    for event in wanted:
+        event["at"] = times[event["position"]]
     assert dicts(store, f"HISTORY OF {page}") == wanted
     end = trip.context(turn=149).basis.position
     between = dicts(store, f"HISTORY OF {page} BETWEEN TURN 1 AND CALL 366")

@@ -1,4 +1,4 @@
-"""Contents a fold reads to tell a tool's calls and answers: it keeps only names and outcomes of them."""
+"""The contents that a fold reads to tell the calls and answers of tools: of them it keeps names and outcomes alone."""
 
 from __future__ import annotations
 

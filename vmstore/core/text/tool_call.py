@@ -1,4 +1,4 @@
-"""Reads the JSON of a tool call in any provider's form: the tool, its arguments, the file they name."""
+"""A tool call as the JSON of any provider says it: the tool, its arguments, the file they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a tool's answer ended, by what its source says of it: each rule has a name, and none of them guesses.
+"""The outcome of a tool call, by what its source says of it: each rule has a name, and none of them guesses.
 
 A rule reads what stands around an answer in its message, what the source keeps beside the message, or
 the answer itself where the source has no other place for it. Where no rule says anything nothing is known.

@@ -1,4 +1,4 @@
-"""Which pages of a lane call a tool or answer for one, for rows that Python makes."""
+"""Tools of pages: those of a lane that call a tool or answer for one, for rows that Python makes."""
 
 from __future__ import annotations
 
