@@ -173,7 +173,7 @@ def test_sessions_are_compared_by_who_wrote_a_page(store: Store) -> None:
 def test_a_history_is_the_sessions(store: Store, trip: Session, page: str) -> None:
     """HISTORY OF tells what Session.history does, and BETWEEN bounds it on both ends."""
     wanted = to_json(trip.lineage.history(page))
-    times = dict(store.query("MUTATIONS position, at"))
+    times = dict(store.query("MUTATIONS position, at", session=NAME))
     for event in wanted:
         event["at"] = times[event["position"]]
     assert dicts(store, f"HISTORY OF {page}") == wanted
