@@ -1,7 +1,7 @@
 """Takes the README's pictures of the debugger: `.venv/bin/python tools/pictures.py` (after `tools/check.py`).
 
-Serves the session that ships, said again to a memory of 12,000 tokens, opens it in a headless
-Chromium, and writes `specs/pictures/debug-light.png` and `debug-dark.png`.
+Serves the session that ships, opens it in a headless Chromium at its compaction, and writes
+`specs/pictures/debug-light.png` and `debug-dark.png`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from serving import chromium, served
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "specs" / "pictures"
-SHOWN = "#session=planning-managed&call=294&page=p3064"
+SHOWN = "#session=planning-220&call=366&pane=taken"  # its compaction, and what that took away
 WIDTH, HEIGHT = 1440, 900
+ABOVE = 330  # pixels of the conversation before the compaction
 COLOURS = 128  # of a picture: a quarter of its size
 
 
@@ -32,7 +33,6 @@ def shown() -> Iterator[str]:
         path = Path(folder) / "agent.vms"
         with vmstore.open(path) as store:
             store.import_file(SHIPPED)
-            store.admin.redrive("planning-220", "planning-managed", l0_tokens_max=12_000)
         with served(path) as url:
             yield url
 
@@ -50,7 +50,11 @@ def main() -> int:
         for scheme in ("light", "dark"):
             page = headless.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
             page.goto(url.partition("#")[0] + SHOWN)
-            page.get_by_text("What happened to it").wait_for()
+            page.get_by_text("Uncompact").wait_for()
+            page.locator(".break, .here-line").first.wait_for()
+            page.mouse.move(WIDTH / 4, HEIGHT / 2)
+            page.mouse.wheel(0, -ABOVE)
+            page.wait_for_load_state("networkidle")
             file = PICTURES / f"debug-{scheme}.png"
             page.screenshot(path=file)
             Image.open(file).convert("RGB").quantize(COLOURS).save(file, optimize=True)

@@ -39,7 +39,7 @@ window.painted = (then) => requestAnimationFrame(() => {
 });
 window.opened = new Promise((told) => {
   new MutationObserver((_, watch) => {
-    if (!document.querySelector(".page")) return;
+    if (!document.querySelector(".say")) return;
     watch.disconnect();
     painted(told);
   }).observe(document, { childList: true, subtree: true });
