@@ -13,6 +13,7 @@ import vmstore
 from vmstore.core.clock import ManualClock
 from vmstore.core.decision import Recaller
 from vmstore.core.times import microseconds
+from vmstore.errors import InputError
 
 NOW = microseconds(datetime(2026, 11, 23, 9, tzinfo=UTC))
 DAY = 86_400_000_000
@@ -223,3 +224,23 @@ def test_what_recall_was_worth() -> None:
     late.pack()
     late.assistant(f"It was 30 seconds [ref: {quote.page}].")
     assert [one.used for one in late.memory.worth()] == [0]
+
+
+def test_days_are_those_of_the_session() -> None:
+    """What was said late in the evening in Tokyo was said yesterday for a model there, and today by UTC."""
+    late = NOW // DAY * DAY - 3_600_000_000  # 08:00 of that day in Tokyo, and 23:00 of the day before by UTC
+    found = {}
+    for zone in ("UTC", "Asia/Tokyo"):
+        store = vmstore.memory_store(clock=ManualClock(late + 2 * 3_600_000_000, 0))
+        STORES.append(store)
+        live = store.live_session("talk", l0_tokens_max=8_000, recall_tools=True, zone=zone)
+        live.user("The archive timed out.", at_us=late)
+        requests: list[Any] = []
+        live.run(calling([("remember_when", {"preset": "today"})], requests))
+        (answer,) = answers(requests[-1])
+        found[zone] = "timed out" in json.dumps(answer), live.memory.remember_when(preset="today").zone
+        assert live.memory.remember_when(preset="today", zone="UTC").zone == "UTC"
+    assert found == {"UTC": (False, "UTC"), "Asia/Tokyo": (True, "Asia/Tokyo")}
+    with pytest.raises(InputError):
+        live.configure(zone="Asia/Tokio")
+    assert live.settings.zone == "Asia/Tokyo"

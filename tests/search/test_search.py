@@ -165,11 +165,18 @@ def test_a_changed_page_is_found_by_its_last_words(path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize(("query", "why"), [("", "no word"), ("?! -", "no word"), (5, "is none")])
-def test_a_search_for_nothing_is_refused(path: Path, query: Any, why: str) -> None:
-    """A query without a word, or that is no text, is an error rather than an empty answer."""
-    with vmstore.open(path) as store, pytest.raises(InputError, match=why):
-        store.session("trip").search(query)
+@pytest.mark.parametrize("query", ["", "  ", "?! -", '"""', "*", "\u200b", "- + OR"])
+def test_whatever_a_person_typed_is_answered(path: Path, query: str) -> None:
+    """A query without a word finds nothing and says so, explained or not, of a session or of all."""
+    with vmstore.open(path) as store:
+        for answer in (store.session("trip").search(query, explain=True), store.search(query)):
+            assert answer == [] and any("nothing is found by it" in note for note in answer.notes)
+
+
+def test_what_is_no_search_is_refused(path: Path) -> None:
+    """A query that is no text, and a limit that is no number of pages, are errors."""
+    with vmstore.open(path) as store, refused("not-a-text", InputError, "is none"):
+        store.session("trip").search(5)  # type: ignore[arg-type]
     with vmstore.open(path) as store, refused("not-a-limit", InputError, "limit 0"):
         store.search("kyoto", limit=0)
 

@@ -8,9 +8,9 @@ import pytest
 
 import vmstore
 from vmstore.core.clock import ManualClock
-from vmstore.core.times import iso, microseconds
+from vmstore.core.times import iso, microseconds, zone_of
 from vmstore.errors import InputError
-from vmstore.store.recall.periods import period, zone_of
+from vmstore.store.recall.periods import period
 
 BERLIN, HONOLULU = "Europe/Berlin", "Pacific/Honolulu"
 NOW = datetime(2026, 3, 30, 0, 30, tzinfo=UTC)  # Monday 02:30 in Berlin, Sunday 14:30 in Honolulu

@@ -64,7 +64,7 @@ class SessionMemory:
 
     async def remember_when(
         self, query: str | None = None, at: When | None = None, *, preset: str | None = None,
-        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, zone: str = "UTC",
+        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, zone: str | None = None,
         **moment: Unpack[Moment],
     ) -> RecallAnswer:  # fmt: skip
         """See `vmstore.SessionMemory.remember_when`."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+from vmstore.errors import InputError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -22,3 +25,14 @@ def moment_of(at: int) -> datetime:
 def iso(at: int) -> str:
     """Microseconds since 1970 in ISO 8601, in UTC."""
     return moment_of(at).isoformat().replace("+00:00", "Z")
+
+
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name, like Europe/Berlin; InputError where there is none of it."""
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (OSError, TypeError, ValueError, KeyError) as error:  # KeyError: ZoneInfoNotFoundError
+        message = f"{name!r:.60} is no time zone; name one like 'Europe/Berlin', or 'UTC'"
+        raise InputError(f"{message} (on Windows the zones are in `pip install tzdata`)") from error

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from vmstore.core import mutation
+from vmstore.core.times import zone_of
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
 from vmstore.vm.kernel.settings import KernelSettings, changed, encoded
@@ -22,6 +23,8 @@ def configure(act: Act, changes: dict[str, Any]) -> KernelSettings:
     before = act.state.settings
     new = changed(before or KernelSettings(), changes)
     new = msgspec.structs.replace(new, policy=full_name(shipped(new.policy)))  # by its version, which stays
+    if before is None or new.zone != before.zone:
+        zone_of(new.zone)  # refuses what is none; a log of one unknown here is opened all the same
     policy(new.policy, new.l0_tokens_max, **new.parameters)  # refuses what it does not know
     room = max(0, act.state.tokens(new.room) - act.state.beside)
     if act.state.pinned > room:

@@ -75,7 +75,7 @@ def ranked_texts(
 def _total(texts: MomentTexts | NaiveTexts, query: str, found: int) -> int:
     """How many pages have a word of a query; all that were found where none has: by a typo forgiven, by closeness."""
     try:
-        return answering(texts, query) or found
+        return (answering(texts, query) or found) if found else 0
     except InputError:  # it has no word
         return found
 

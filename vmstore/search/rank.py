@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SCORES = ("score@4", "score@3", "score@2", "score@1")
 SCORE, BM25 = SCORES[0], SCORES[-1]
 OF_FEATURES = SCORES[:-1]
+NO_WORDS = "no-words"  # the code of the refusal of a query that asks for nothing
 Parts = dict[str, tuple[float, float]]
 ScoredParts = tuple[int, float, Parts]
 READ = 64  # texts that are looked into at once where a query requires or excludes something
@@ -53,7 +54,7 @@ def asked(query: str, analyzer: Analyzer) -> list[str]:
     forms = analyzer.forms(query)
     terms = [term for form in forms for term in form.terms] or [term for form in forms for term in form.stops]
     if not terms:
-        raise InputError(f"{query!r} has no word to search for; a word has letters or digits")
+        raise InputError(f"{query!r} has no word to search for; a word has letters or digits", code=NO_WORDS)
     return list(dict.fromkeys(terms))
 
 

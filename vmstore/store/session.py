@@ -131,6 +131,10 @@ class Session(Aliased):
 
         return write_recorded(self._ns, self._key, self.name, added, at, answer)
 
+    def _zone(self) -> str:
+        """The time zone of its days."""
+        return "UTC"
+
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody."""
         return frozenset()

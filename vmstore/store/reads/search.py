@@ -15,6 +15,7 @@ from vmstore.relevance.excerpt import excerpts
 from vmstore.relevance.query import parse_query
 from vmstore.search.blend import answers
 from vmstore.search.explanation import explained
+from vmstore.search.rank import NO_WORDS
 from vmstore.views.branch import Branch
 
 if TYPE_CHECKING:
@@ -56,7 +57,12 @@ def search(
         lanes = [(lane, position) for _, lane, position in moments]
         texts = ns.texts(lanes)
         closeness, note = ns.closeness.of(question, lanes, texts) if question is not None else (None, None)
-        hits = answers(texts, lanes, query, limit, closeness=closeness, score=score)
+        try:
+            hits = answers(texts, lanes, query, limit, closeness=closeness, score=score)
+        except InputError as error:
+            if error.code != NO_WORDS:
+                raise
+            hits = []  # what was typed has no word, which the notes say
         asked = parse_query(query, texts.analyzer)
         shown = excerpts(texts.texts([hit.row for hit in hits]), asked, texts.analyzer, SHOWN_CHARS)
         found = [

@@ -12,6 +12,7 @@ from vmstore.core.asof import AsOf, Moment, When, one_moment
 from vmstore.core.clock import within as within_time
 from vmstore.core.decision import Recaller
 from vmstore.core.page import Modality, Tier
+from vmstore.core.times import zone_of
 from vmstore.errors import InputError
 from vmstore.facts.addition import Addition
 from vmstore.facts.fact import StatedFact
@@ -24,7 +25,7 @@ from vmstore.store.recall.cold import others, weighed
 from vmstore.store.recall.fact_finder import find_facts
 from vmstore.store.recall.fact_model import FactExtractor, FactModel
 from vmstore.store.recall.overview import overview
-from vmstore.store.recall.periods import Bound, Period, period, zone_of
+from vmstore.store.recall.periods import Bound, Period, period
 from vmstore.store.recall.quotes import quotes
 from vmstore.store.recall.recall import QUERY_CHARS_MAX, FoundTexts, found, of_time, recalled, within, without
 from vmstore.store.recall.results import (
@@ -108,15 +109,17 @@ class SessionMemory:
 
     def remember_when(
         self, query: str | None = None, at: When | None = None, *, preset: str | None = None,
-        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, zone: str = "UTC",
+        start: Bound | None = None, end: Bound | None = None, tokens: int = TOKENS, zone: str | None = None,
         **moment: Unpack[Moment],
     ) -> RecallAnswer:  # fmt: skip
         """What was said in a time, earliest first: a preset like last_week, bounds, or words like 'in August'.
 
         With a query, of that what answers it, and what speaks of that time. Without a time it is all of it.
-        Days begin and end where a clock of `zone` says so, like 'Europe/Berlin'.
+        Days begin and end where a clock of `zone` says so, like 'Europe/Berlin': by default the setting of a session
+        that manages its memory, else UTC.
         """
         ns = self._session._ns
+        zone = self._session._zone() if zone is None else zone
         asked = period(preset, start, end, ns.clock.now(), zone_of(zone))
         moments = self._moments(at, moment)
         if query is None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
-from zoneinfo import ZoneInfo
 
 from vmstore.core.text.suggest import suggest
 from vmstore.core.times import iso, microseconds, moment_of
@@ -39,17 +38,6 @@ class Period(NamedTuple):
     def named_in(self, text: str, at_us: int) -> bool:
         """Whether a text names a time that has a part of it, as seen from when it was said."""
         return any(self.holds(*span) for span in _spans(text, at_us, self.zone))
-
-
-def zone_of(name: str) -> tzinfo:
-    """A time zone by its name, like Europe/Berlin; InputError where there is none of it."""
-    if name == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (OSError, TypeError, ValueError, KeyError) as error:  # KeyError: ZoneInfoNotFoundError
-        message = f"{name!r:.60} is no time zone; name one like 'Europe/Berlin', or 'UTC'"
-        raise InputError(f"{message} (on Windows the zones are in `pip install tzdata`)") from error
 
 
 def _there(at_us: int, zone: tzinfo) -> int:

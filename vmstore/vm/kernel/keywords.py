@@ -40,6 +40,7 @@ class WhatIf(TypedDict, total=False):
     arrivals_last: bool
     returned_tokens_max: int
     recall_tools: bool
+    zone: str
     tags: Tagging
     compaction: bool
     compact_soft: float

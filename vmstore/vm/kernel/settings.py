@@ -54,6 +54,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     segments are wished for. A segment ends by itself after an answer once more than `segment_tokens_max` were
     said in it; 0 never.
     With `recall_tools` the model is offered find_quote, remember_when and recall_all beside the two it pages with.
+    Days begin and end for them where a clock of `zone` says so.
     With `tags="keyword"` each turn is tagged by its words as its answer ends it.
     With `compaction` a segment ends where the topic changes, and once the prompt is fuller than `compact_soft` of its
     room those that ended are summed up, oldest first; over `compact_hard` the older turns of the one under way, too.
@@ -94,6 +95,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     returned_tokens_max: int = 256
     arrivals_last: bool = True
     recall_tools: bool = False
+    zone: str = "UTC"
     tags: Tagging = "off"
     compaction: bool = False
     compact_soft: float = 0.70
