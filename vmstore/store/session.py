@@ -132,7 +132,7 @@ class Session(Aliased):
         return write_recorded(self._ns, self._key, self.name, added, at, answer)
 
     def _zone(self) -> str:
-        """The time zone of its days."""
+        """The time zone of its days; a session that manages its memory has it as a setting."""
         return "UTC"
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:

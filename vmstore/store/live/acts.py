@@ -249,6 +249,9 @@ class PageActions(Session):
         with stood(self._ns, self._lane(), position) as past:
             return valued(past, spoken)
 
+    def _zone(self) -> str:
+        return self.look(lambda runtime: chosen(runtime.state).zone)
+
     def look(self, see: Callable[[Runtime], T]) -> T:
         """Sees the session as it stands at the log's end; nothing is logged."""
         with self._ns.lock:

@@ -290,10 +290,6 @@ class Live(PageActions):
         if not self._ns.readonly:
             self._act(do)
 
-    def _zone(self) -> str:
-        """The time zone of its days."""
-        return self.settings.zone
-
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody: retracted ones, values, and what the memory itself answered."""
         return self.look(lambda runtime: frozenset(page for page in pages if unfit(runtime, page)))
