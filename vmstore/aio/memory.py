@@ -27,6 +27,7 @@ from vmstore.store.recall.results import (
     RecallWorth,
 )
 from vmstore.store.recall.segments import SegmentInfo
+from vmstore.store.recall.tag_model import TagModel
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo
 from vmstore.store.recall.tiers import COLD_FOUND, ColdPage, NearTurn
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
@@ -126,9 +127,9 @@ class SessionMemory:
         """See `vmstore.SessionMemory.tag`."""
         return await self._worker.do(partial(self._sync.tag, page, *tags, remove=remove))
 
-    async def tag_turns(self) -> int:
+    async def tag_turns(self, tagger: TagModel | None = None, *, timeout_s: float = TIMEOUT_S) -> int:
         """See `vmstore.SessionMemory.tag_turns`."""
-        return await self._worker.do(self._sync.tag_turns)
+        return await self._worker.do(partial(self._sync.tag_turns, tagger, timeout_s=timeout_s))
 
     async def alias(self, name: str, canonical: str | None) -> None:
         """See `vmstore.SessionMemory.alias`."""

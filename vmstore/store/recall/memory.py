@@ -40,6 +40,7 @@ from vmstore.store.recall.results import (
     RecallWorth,
 )
 from vmstore.store.recall.segments import SegmentInfo, ancestors_of, descendants_of, segments_at
+from vmstore.store.recall.tag_model import TagModel, TurnTagger
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, show, suggestions, tags_at
 from vmstore.store.recall.tiers import ColdPage, NearTurn
 from vmstore.store.recall.turn_tags import tag_turns
@@ -285,9 +286,13 @@ class SessionMemory:
         """Gives a page, or each page of a message (`m4`), tags, and takes those to `remove` away: the pages meant."""
         return give(self._session, page, tags, remove)
 
-    def tag_turns(self) -> int:
-        """Tags the turns that have none by their words, without a model: how many. A second time it finds none."""
-        return tag_turns(self._session)
+    def tag_turns(self, tagger: TagModel | None = None, *, timeout_s: float = TIMEOUT_S) -> int:
+        """Tags the turns that have none: how many. A second time it finds none.
+
+        By their words; or by a `tagger`: a function from a prompt to a text, a text model as `vmstore.OpenAIModel`,
+        or an embedder, which takes the closest of the tags there are. Where it fails the words decide.
+        """
+        return tag_turns(self._session, None if tagger is None else TurnTagger(tagger, timeout_s))
 
     def alias(self, name: str, canonical: str | None) -> None:
         """Has a name count as another tag from here on; as itself again where that is None."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from vmstore.capture.facts import FactAnswer
 from vmstore.core.asof import Head
 from vmstore.core.mutation import Alias, Tag
 from vmstore.core.page import Role
@@ -13,10 +14,11 @@ from vmstore.engine.batch import Batch
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.search.passages import texts_of
 from vmstore.store.host import SessionHost
+from vmstore.store.recall.tag_model import TurnMaterial, TurnTagger
 from vmstore.tags.history import TagHistory
 from vmstore.tags.split import TagSplit
-from vmstore.tags.tagger import TurnText
-from vmstore.tags.turns import tag_turn
+from vmstore.tags.tagger import GENERAL, FoundTag, TurnText, tags_of
+from vmstore.tags.turns import Tagger, tag_turn
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.views.reads.tags import aliases, given, narrowed, spoken_turns
@@ -34,8 +36,13 @@ class TagChange(NamedTuple):
     canonical: str = ""
 
 
-def tag_turns(session: SessionHost) -> int:
-    """Tags each turn that has an answer and no tag of its own yet; how many turns were tagged."""
+def tag_turns(session: SessionHost, tagger: TurnTagger | None = None) -> int:
+    """Tags each turn that has an answer and no tag of its own yet; how many turns were tagged.
+
+    By their words, or by a `tagger`, which is asked a turn at a time.
+    """
+    if tagger is not None:
+        return sum(1 for _ in iter(lambda: _asked(session, tagger), False))
     done = 0
     while True:
         changes: list[TagChange] = []
@@ -55,6 +62,35 @@ def tag_turns(session: SessionHost) -> int:
             return done
 
 
+def _asked(session: SessionHost, tagger: TurnTagger) -> bool:
+    """Tags the next turn by what a tagger answers, asked outside of every lock; whether there was one."""
+    met: list[TurnMaterial] = []
+
+    def meet(*turn: Any) -> Sequence[FoundTag]:
+        met.append(TurnMaterial(*turn))
+        return [FoundTag(GENERAL, TagMethod.KEYWORD)]
+
+    with session._ns.asking():
+        lane = session._lane()
+        changes, _ = _found(session, lane, basis(lane, Head()).position, meet, 1)
+    if not met:
+        return False
+    asked = tagger.ask(met[0])
+    pages = tuple(sorted({change.page for change in changes if change.page}))
+    if asked.log is not None:
+        session._add_facts([], None, FactAnswer(asked.log, pages))
+
+    def read() -> None:
+        with session._ns.asking():
+            lane = session._lane()
+            changes[:], _ = _found(session, lane, basis(lane, Head()).position, lambda *turn: asked.found, 1)
+
+    session._ns.group_commit.write(
+        session.name, WriteDecision(lambda: _batch(session, changes), lambda commits: None, read)
+    )
+    return True
+
+
 def _batch(session: SessionHost, changes: Sequence[TagChange]) -> Batch | None:
     if not changes:
         return None
@@ -70,8 +106,10 @@ def _batch(session: SessionHost, changes: Sequence[TagChange]) -> Batch | None:
     return batch
 
 
-def _found(session: SessionHost, lane: Branch, position: int) -> tuple[list[TagChange], int]:
-    """What the next turns without tags are tagged with, and how many these are."""
+def _found(
+    session: SessionHost, lane: Branch, position: int, tagger: Tagger = tags_of, most: int = TURNS_AT_ONCE
+) -> tuple[list[TagChange], int]:
+    """What the next turns without tags are tagged with, so many at most, and how many these are."""
     pages = spoken_turns(lane, position)
     ends, split = dict(aliases(lane, position)), set(narrowed(lane, position))
     has: dict[int, dict[str, None]] = {}
@@ -101,10 +139,10 @@ def _found(session: SessionHost, lane: Branch, position: int) -> tuple[list[TagC
         if named or Role.ASSISTANT not in some.values():
             history.put(turn, named)
             continue
-        if count == TURNS_AT_ONCE:
+        if count == most:
             break
-        outcome = tag_turn(turn, history, ends, split, read)
-        count += 1
+        outcome = tag_turn(turn, history, ends, split, read, tagger)
+        count += bool(outcome.found)  # a turn that was erased says nothing
         names = [found.tag for found in outcome.found]
         history.put(turn, names)
         for found in outcome.found:
