@@ -11,6 +11,8 @@ from vmstore.store.live.live_session import Live
 from vmstore.tags.cover import covering
 from vmstore.tags.history import TagHistory
 from vmstore.tags.segment_cut import SITTING_US, session_date
+from vmstore.views.reads.tags import turns_of_tags
+from vmstore.views.reads.turn_topics import tagged_turns
 
 DAY = 86_400_000_000
 ON = {"l0_tokens_max": 100_000, "tags": "keyword", "compaction": True, "pinned_turns": 1}
@@ -148,3 +150,26 @@ def test_a_rewound_session_counts_as_it_did(store: vmstore.Store) -> None:
     talk(live, [TOPICS[1]], 2)
     assert [(tag.tag, tag.turns) for tag in live.memory.tags() if tag.turns and "fence" in tag.tag] == [("fence", 1)]
     assert live.debug.check().ok
+
+
+def test_the_tags_of_turns_that_are_kept_are_those_that_stand_in_the_views(store: vmstore.Store) -> None:
+    """Asked again after more was tagged, renamed and taken away, of now and of before, they are what the views say."""
+    live = store.live_session("kept", l0_tokens_max=50_000, tags="keyword")
+    lane = live._lane()
+
+    def same(position: int) -> None:
+        history, _ = tagged_turns(lane, position, 0)
+        wanted = {turn: set(tags) for turn, tags in turns_of_tags(lane, position).items()}
+        assert {turn: set(history.of(turn)) for turn in history.last(99)} == wanted
+
+    moments = []
+    for number in range(6):
+        talk(live, [TOPICS[number % 2]], number)
+        moments.append(live.info().position)
+        same(moments[-1])
+    live.memory.alias("piano", "keyboard")
+    live.memory.tag(live.pages(type="transcript")[0].page, "roof", remove=["fence"])
+    same(live.info().position)
+    for position in moments[::-1]:
+        same(position)
+    same(live.info().position)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable
 
 
 class TagHistory:
-    """The tags of each turn that has any, by the names they count as; in how many turns each tag is, and in which."""
+    """The tags of each turn that has any, by the names they count as; where each tag is, beside which."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.beside: dict[str, Counter[str]] = {}  # of each tag those that stand in its turns
         self._names: dict[int, tuple[str, ...]] = {}
         self._turns: dict[str, set[int]] = {}
         self._order: list[int] = []
@@ -38,11 +39,13 @@ class TagHistory:
         if before == now:
             return
         for tag in before:
+            self._beside(tag, before, -1)
             self.counts[tag] -= 1
             self._turns[tag].discard(turn)
             if not self.counts[tag]:
-                del self.counts[tag], self._turns[tag]
+                del self.counts[tag], self._turns[tag], self.beside[tag]
         for tag in now:
+            self._beside(tag, now, 1)
             self.counts[tag] += 1
             self._turns.setdefault(tag, set()).add(turn)
         if not before:
@@ -53,6 +56,18 @@ class TagHistory:
             self._names[turn] = now
         else:
             self._names.pop(turn, None)
+
+    def since(self, turn: int) -> list[int]:
+        """The turns from one on that have tags, in order."""
+        return self._order[bisect_left(self._order, turn) :]
+
+    def _beside(self, tag: str, names: Iterable[str], by: int) -> None:
+        others = self.beside.setdefault(tag, Counter())
+        for other in names:
+            if other != tag:
+                others[other] += by
+                if not others[other]:
+                    del others[other]
 
     def rename(self, ends: dict[str, str]) -> None:
         """Has names count as others from here on."""

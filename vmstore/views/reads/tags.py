@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.core.tags import TOPIC, TagDepth, TagMethod
-from vmstore.views.branch import Branch
+from vmstore.views.branch import Branch, BranchRange
 from vmstore.views.reads.reasons import word_of
 from vmstore.views.reads.resolve_asof import moment_at
 
@@ -92,11 +92,21 @@ def depths(lane: Branch, position: int) -> dict[str, int]:
     return found
 
 
+def tag_changes(lane: Branch, stretch: BranchRange, after: int) -> Iterator[tuple[str, int, int, int | None]]:
+    """The tags that pages of a stretch gained and lost after a position: tag, page, whether held, method."""
+    yield from lane.db.execute(_GIVEN, (stretch.session, after, stretch.high))
+
+
+def turns_of_pages(lane: Branch, pages: set[int]) -> dict[int, int]:
+    """The turn of each page."""
+    return dict(lane.rows(_TURNS, sorted(pages)))
+
+
 def turns_of_tags(lane: Branch, position: int) -> dict[int, set[str]]:
     """The tags of each turn that has any, by the names they count as."""
     ends, found = aliases(lane, position), dict[int, set[str]]()
     by_tag = given(lane, position)
-    turn_of = _turns(lane, {page for pages in by_tag.values() for page in pages})
+    turn_of = turns_of_pages(lane, {page for pages in by_tag.values() for page in pages})
     for tag, pages in by_tag.items():
         for page in pages:
             found.setdefault(turn_of[page], set()).add(ends.get(tag, tag))
@@ -125,7 +135,7 @@ def tag_rows(lane: Branch, position: int) -> Iterator[TagRow]:
     for name in sorted(ends):
         others.setdefault(ends[name], []).append(name)
     wanted = {page for pages in by_tag.values() for page in pages}
-    turn_of, tokens = _turns(lane, wanted), tokens_of(lane, wanted, position)
+    turn_of, tokens = turns_of_pages(lane, wanted), tokens_of(lane, wanted, position)
     last = max(moment_at(lane, position)[0], 1)
     turns: dict[str, set[int]] = {}
     for tag, pages in by_tag.items():
@@ -158,10 +168,6 @@ def tag_rows(lane: Branch, position: int) -> Iterator[TagRow]:
 
 def _method(number: int | None) -> str:
     return NOTED if number is None else word_of(TagMethod, number) or NOTED
-
-
-def _turns(lane: Branch, pages: set[int]) -> dict[int, int]:
-    return dict(lane.rows(_TURNS, sorted(pages)))
 
 
 def tokens_of(lane: Branch, pages: set[int], position: int) -> dict[int, int]:

@@ -105,7 +105,7 @@ def assembled(
     ns, lane = session._ns, session._lane()
     if topics is None:
         with ns.asking():
-            topics = topics_at(lane, moment.position, message or "")
+            topics = topics_at(lane, moment.position, message or "", ns.projection.last_erasure)
     material = _gathered(session, lane, moment, message, options, topics)
     room = options.tokens - _around(material, message)
     now = ns.clock.now()

@@ -18,6 +18,7 @@ from vmstore.store.recall.assembly.known import FactsAtHand
 from vmstore.store.recall.cold import weighed
 from vmstore.store.recall.recall import found, types_of
 from vmstore.store.recall.results import KnownFact
+from vmstore.tags.history import TagHistory
 from vmstore.views.branch import Branch
 from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.spoken_turns import MESSAGE_TOKENS, SpokenMessage, said_by_users
@@ -82,7 +83,7 @@ def _words(text: str) -> list[str]:
 
 
 def conversation(
-    turns: Sequence[Sequence[SpokenMessage]], values: Mapping[int, Sequence[Any]], tags: Mapping[int, Sequence[str]]
+    turns: Sequence[Sequence[SpokenMessage]], values: Mapping[int, Sequence[Any]], tags: TagHistory
 ) -> list[PromptCandidate]:
     """The chains of some turns; one that lacks a result, or the call of one, is none."""
     candidates = []
@@ -108,7 +109,7 @@ def conversation(
                     turn=messages[0].turn,
                     order=order,
                     pages=tuple(page for message in messages for page in message.pages),
-                    tags=tuple(tags.get(messages[0].turn, ())),
+                    tags=tuple(sorted(tags.of(messages[0].turn))),
                     at_us=messages[0].at_us,
                     first=not order,
                 )
