@@ -50,9 +50,18 @@ ENDED = [
     ("I'm allergic to walnuts", "Turns out I'm fine with walnuts", "walnuts"),
     ("I have a motorbike", "I sold the motorbike", "a motorbike"),
     ("My deadline is June 3", "Update: my deadline isn't June 3 any more", "June 3"),
+    ("I have a cat named Luna", "Luna passed away yesterday", "a cat named Luna"),
+    ("I play guitar in a band called Ruckus", "Ruckus disbanded in May", "guitar in a band called Ruckus"),
+    ("I drink three coffees a day", "I'm down to one coffee a day", "three coffees a day"),
+    ("My car is a red Fiat", "My car is a blue Toyota now", "a red Fiat"),
+    ("My appointment is at 3 pm", "My appointment got pushed to 4 pm", "3 pm"),
+    ("I'm married to Sven", "Sven and I divorced last year", "Sven"),
+    ("I prefer dark roast", "Actually, I prefer light roast these days", "dark roast"),
     ("I use spaces for indentation", "I use tabs instead of spaces", "spaces for indentation"),
 ]
 KEPT = [
+    ("My dog is a beagle", "My dog is old now"),
+    ("I have a cat named Luna", "Otis passed away yesterday"),
     ("I love rowing", "I gave up the cello"),
     ("I have a new job", "I lost my keys"),
     ("I enjoy our camping trips", "Our trip got off to a bad start"),

@@ -104,7 +104,12 @@ def _by_grammar(said: Utterance, clause: SpokenClause, read_as: ClausePredicate,
     """What the predicate of a clause states."""
     assert rules.grammar is not None, "a predicate is read by a grammar"
     what = _object(read_as.what, rules)
-    if not _says_something(what, rules, read_as.words) or len(what) > WORD_CHARS_MAX:
+    if read_as.subject.name and not _says_something(what, rules):
+        stated = stated_by(read_as, "", rules.grammar)
+        if stated is None or not stated.ends:
+            return None
+        read_as, what = read_as._replace(words="has"), f"{read_as.words} {what}".strip()  # `Rex died.`
+    elif not _says_something(what, rules, read_as.words) or len(what) > WORD_CHARS_MAX:
         return None
     stated = stated_by(read_as, what, rules.grammar)
     if stated is None:

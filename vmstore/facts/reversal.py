@@ -36,12 +36,13 @@ _OF = re.compile(r" (?:at|with|in|on|for|from|to|of|after|before|last|this)\b")
 _IS = re.compile(
     r"(?:is|are|was|have|costs?|goes|went|has|had|runs|starts?|ends?|ist|sind|kostet|liegt|beginnt)\b", re.IGNORECASE
 )
-_COUNTED = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_COUNTED = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _NUMBER = re.compile(rf"\d|\b(?:{_COUNTED})\b", re.IGNORECASE)
 _MOVED = re.compile(
     r"\b(?:moved|changed|rescheduled|postponed|pushed|shifted|switched|went up|went down|rose|fell|dropped)\b"
 )
-_VALUE = re.compile(r"(?:[$€£]|about |around )?\d|[A-ZÄÖÜ]")  # a number or a name
+_UPTO = re.compile(r"\b(?:up|down) to\b")
+_KIND = re.compile(r"(?P<number>(?:[$€£]|about |around )?\d)|(?P<name>[A-ZÄÖÜ])|(?P<thing>an? )")
 _PLACED = re.compile(
     r"^(?:goes? to|going to|attends?|works? (?:at|for|as)|drives?|lives? (?:in|at)|stay(?:ing)? (?:at|in|with)"
     r"|report to|bank with|study (?:at)?|happen|start|leaves?|uses?|take|prefer|wants|host)\b"
@@ -50,7 +51,7 @@ _PLACED = re.compile(
 _IDLE = frozenset(
     terms(
         "thing idea plan plans entire whole current said mention new old change changes instead please now again whole"
-        " membership subscription account class lesson"
+        " membership subscription account class lesson school fan member"
     )
 )
 
@@ -84,7 +85,8 @@ def _named(fact: StatedFact, other: StatedFact, wanted: frozenset[str]) -> float
         return 0.0
     theirs = frozenset(terms(f"{other.subject} {other.verb} {other.what}"))
     share = len(wanted & theirs) / len(wanted)
-    if share < NAMED_MIN or not (_of_one(fact, other) or wanted >= frozenset(terms(_thing(other)))):
+    is_gone = fact.ends == fact.subject  # somebody died, left or split up: what is said of them elsewhere is over, too
+    if share < NAMED_MIN or not (is_gone or _of_one(fact, other) or wanted >= frozenset(terms(_thing(other)))):
         return 0.0
     if wanted <= frozenset(terms(fact.what)) and is_against(other):
         return 0.0  # it was against it before
@@ -121,8 +123,11 @@ def _counted_again(fact: StatedFact, other: StatedFact) -> bool:
         return False
     if _IS.match(fact.verb) is None:
         return False
-    if fact.subject == other.subject and fact.verb == other.verb and _same_but_number(fact.what, other.what):
+    is_as_before = fact.verb == other.verb or _UPTO.search(fact.verb) is not None
+    if fact.subject == other.subject and is_as_before and _same_but_number(fact.what, other.what):
         return True
+    if _is_person(fact):
+        return False  # what somebody is counts nothing that is theirs
     thing = frozenset(terms(_thing(fact))) - _IDLE
     theirs = frozenset(terms(f"{other.subject} {other.what}"))
     return bool(thing) and thing <= theirs and _numbers(fact.what) != _numbers(other.what)
@@ -141,8 +146,8 @@ def _stated_anew(fact: StatedFact, other: StatedFact) -> bool:
     mine, theirs = frozenset(terms(fact.what)), frozenset(terms(other.what))
     if not mine or not theirs or mine == theirs or fact.ends:
         return False
-    is_person = fact.subject == "user" or fact.subject[:1].isupper()
-    if not is_person and _MOVED.search(fact.verb) and _IS.match(other.verb):
+    is_person = _is_person(fact)
+    if not is_person and (_MOVED.search(fact.verb) or _MOVED.match(fact.what)) and _IS.match(other.verb):
         return True
     if CHANGED.search(fact.text) is None or stem_of(fact.verb) != stem_of(other.verb):
         return False
@@ -150,7 +155,18 @@ def _stated_anew(fact: StatedFact, other: StatedFact) -> bool:
         return True
     if mine & theirs:
         return True
-    return not is_person and bool(_VALUE.match(fact.what) and _VALUE.match(other.what)) and fact.verb == other.verb
+    return not is_person and _kind(fact.what) == _kind(other.what) != "" and fact.verb == other.verb
+
+
+def _is_person(fact: StatedFact) -> bool:
+    """Whether a fact is about who speaks, or somebody by name, and not about a thing."""
+    return fact.subject == "user" or (fact.subject.istitle() and "'s " not in fact.subject)
+
+
+def _kind(what: str) -> str:
+    """Whether an object is a number, a name or a thing of a kind; empty where it is none of these."""
+    match = _KIND.match(what)
+    return (match.lastgroup or "") if match else ""
 
 
 def _numbers(text: str) -> list[str]:

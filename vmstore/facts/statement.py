@@ -68,7 +68,7 @@ def _ended_by(said: ClausePredicate, what: str, grammar: Grammar) -> str:
     if said.is_denied:
         return f"{said.words} {what}" if said.tense == "perfect" and grammar.patterns["since"].search(what) else ""
     if said.subject.name:
-        gone = said.verb in ("die", "leave", "pass") and said.tense in ("past", "perfect")
+        gone = said.verb in ("die", "leave", "pass", "split", "disband") and said.tense in ("past", "perfect")
         return said.subject.name if gone else ""
     if said.words.startswith("used to "):
         return what
