@@ -69,6 +69,8 @@ def _run(run: Run, arguments: argparse.Namespace, *, paged: bool = False) -> int
     """Runs a command; an error that vmstore raises becomes one line on stderr and exit code 1."""
     screen = _screen(arguments, paged=paged)
     try:
+        if paged and sys.stderr.isatty():
+            screen.wait("reading the store")
         code = run(arguments, screen)
         screen.finish()
         return code
@@ -77,6 +79,8 @@ def _run(run: Run, arguments: argparse.Namespace, *, paged: bool = False) -> int
         if message is None:
             raise
         screen.warn(message)
+    finally:
+        screen.awake()
     return 1
 
 

@@ -65,3 +65,19 @@ def test_long_lines_count_as_they_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     lines, asked, _ = shown("  ", 3, height=5, text="x" * 100)
     assert (len(lines), asked) == (3, 2)
+
+
+def test_a_reader_may_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`/` goes on at the next line that holds the words, `n` at the one after it; the end says that there is none."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    keys = iter(["/", "n", "n", "n"])
+    stream = Terminal()
+    screen = PagedTerminal(lambda *_: next(keys), 5, out=stream, words=lambda *_: "7\n")
+    screen.heading([StyledText("title")])
+    for number in range(35):
+        screen.write([StyledText(f"line {number}")])
+    screen.finish()
+    lines = stream.getvalue().splitlines()
+    assert lines[:6] == ["title", "line 0", "line 1", "line 2", "… 4 lines further on", "line 7"]
+    assert "line 17" in lines and "line 14" not in lines and lines[-1] == "no more lines with '7'"

@@ -21,6 +21,8 @@ from vmstore.shell.terminal.layout import Block, Line, StyledText, TextTable, li
 if TYPE_CHECKING:
     import argparse
 
+    from vmstore.shell.terminal.waiting import WaitingSign
+
 PATIENCE_S = 1.2  # work that is done by then needs no progress bar
 REFRESH_S = 0.1
 WIDTH_MIN = 40
@@ -48,6 +50,19 @@ class Screen:
         self._out = out
         self._coloured = (self.terminal or bool(os.environ.get("FORCE_COLOR"))) and "NO_COLOR" not in os.environ
         self._consoles: dict[int, Any] = {}
+        self._waiting: WaitingSign | None = None
+
+    def wait(self, label: str) -> None:
+        """Shows that something is under way, where it takes over a second, until the first word of the answer."""
+        from vmstore.shell.terminal.waiting import WaitingSign
+
+        if not self.quiet:
+            self._waiting = WaitingSign(label).start()
+
+    def awake(self) -> None:
+        """Takes the sign of life away."""
+        if self._waiting is not None:
+            self._waiting.stop()
 
     @property
     def out(self) -> TextIO:
@@ -92,6 +107,7 @@ class Screen:
         """Prints an answer as one JSON object, on one line if more may follow."""
         from vmstore.namespace.results import to_json
 
+        self.awake()
         text = json_text(to_json(value), getattr(self.out, "encoding", None))
         self.out.write((text.replace("\n", "") if one_line else text) + "\n")
 
@@ -105,6 +121,7 @@ class Screen:
 
     def raw(self, content: bytes) -> None:
         """Writes exact bytes."""
+        self.awake()
         self.out.flush()
         buffer = getattr(self.out, "buffer", None)
         if buffer is None:  # a stdout that somebody replaced by a text stream
@@ -114,6 +131,7 @@ class Screen:
             buffer.flush()
 
     def _write(self, stream: TextIO, line: list[StyledText]) -> None:
+        self.awake()
         pieces = [span._replace(text=visible(span.text)) for span in line]
         if not _encodes(stream, "├█…"):
             pieces = [span._replace(text=span.text.translate(ASCII)) for span in pieces]
@@ -145,6 +163,7 @@ class Screen:
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
+        self.awake()
         bar = _bar(label)
         try:
             yield bar.tell

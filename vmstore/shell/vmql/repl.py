@@ -16,6 +16,7 @@ from vmstore.shell.open_store import session_named
 from vmstore.shell.terminal.format import count, number, seconds
 from vmstore.shell.terminal.pager import PagerClosedError
 from vmstore.shell.terminal.render import Screen
+from vmstore.shell.terminal.waiting import WaitingSign
 from vmstore.shell.vmql.interruptible import InterruptibleThread
 from vmstore.shell.vmql.output.formats import QueryOutput, Row, write
 from vmstore.shell.vmql.output.targets import Outputs
@@ -281,7 +282,11 @@ class Repl:
 
     def _patient(self, work: Callable[[], T]) -> T:
         """Has the worker do something that Ctrl-C cancels."""
-        return self._worker.run(work, self.store.admin.interrupt)
+        sign = WaitingSign("asking the store").start()
+        try:
+            return self._worker.run(work, self.store.admin.interrupt)
+        finally:
+            sign.stop()
 
     def _chunks(self, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
         while chunk := self._patient(lambda: list(itertools.islice(rows, CHUNK))):
