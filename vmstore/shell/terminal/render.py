@@ -21,7 +21,7 @@ from vmstore.shell.terminal.layout import Block, Line, StyledText, TextTable, li
 if TYPE_CHECKING:
     import argparse
 
-    from vmstore.shell.terminal.waiting import WaitingSign
+    from vmstore.shell.terminal.sign_of_life import WaitingSign
 
 PATIENCE_S = 1.2  # work that is done by then needs no progress bar
 REFRESH_S = 0.1
@@ -54,7 +54,7 @@ class Screen:
 
     def wait(self, label: str) -> None:
         """Shows that something is under way, where it takes over a second, until the first word of the answer."""
-        from vmstore.shell.terminal.waiting import WaitingSign
+        from vmstore.shell.terminal.sign_of_life import WaitingSign
 
         if not self.quiet:
             self._waiting = WaitingSign(label).start()

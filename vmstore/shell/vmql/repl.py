@@ -16,7 +16,7 @@ from vmstore.shell.open_store import session_named
 from vmstore.shell.terminal.format import count, number, seconds
 from vmstore.shell.terminal.pager import PagerClosedError
 from vmstore.shell.terminal.render import Screen
-from vmstore.shell.terminal.waiting import WaitingSign
+from vmstore.shell.terminal.sign_of_life import WaitingSign
 from vmstore.shell.vmql.interruptible import InterruptibleThread
 from vmstore.shell.vmql.output.formats import QueryOutput, Row, write
 from vmstore.shell.vmql.output.targets import Outputs

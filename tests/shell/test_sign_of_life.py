@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from vmstore.shell.terminal import waiting
-from vmstore.shell.terminal.waiting import WaitingSign
+from vmstore.shell.terminal import sign_of_life
+from vmstore.shell.terminal.sign_of_life import WaitingSign
 
 
 class Terminal(io.StringIO):
@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 def test_a_sign_appears_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work that takes long shows a line with the seconds, which is taken away; quick work and a pipe show nothing."""
     for stream, patience, shown in ((Terminal(), 0.0, True), (Terminal(), 60.0, False), (io.StringIO(), 0.0, False)):
-        monkeypatch.setattr(waiting, "PATIENCE_S", patience)
+        monkeypatch.setattr(sign_of_life, "PATIENCE_S", patience)
         monkeypatch.setattr(sys, "stderr", stream)
         monkeypatch.setattr(sys, "stdout", stream)
         sign = WaitingSign("reading").start()
