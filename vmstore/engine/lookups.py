@@ -13,6 +13,7 @@ from vmstore.engine.unprojected_tail import OPAQUE, TailContent, UnprojectedTail
 from vmstore.errors import RefusedError
 from vmstore.log.port import Log
 from vmstore.views.branch import NEVER, Branch
+from vmstore.views.log_reader import commit_at
 from vmstore.views.projectors.decisions import in_force
 from vmstore.views.projectors.redactions import policy_at
 from vmstore.views.projectors.residency import ResidentRow, resident_at
@@ -181,7 +182,7 @@ def fork_hash(db: apsw.Connection, log: Log, session: int, position: int) -> byt
             + (f"the next one is {row[0]}" if row else "the session ends before it"),
             code="fork_stands_on_a_commit_end",
         )
-    return log.tail(row[1] - 1, 1)[0].hash
+    return commit_at(log, row[1]).hash
 
 
 _TIP = "SELECT ordinal FROM commits WHERE session = ? ORDER BY last DESC LIMIT 1"

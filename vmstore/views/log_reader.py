@@ -13,6 +13,7 @@ from vmstore.log.port import Log
 from vmstore.views.branch import NEVER
 
 RUN_MAX = 500  # commits read at once
+NEAR = 4  # ordinals further on than this are looked up again; what lies between costs less than a look
 
 
 class LogReader:
@@ -53,18 +54,21 @@ def read_commits(log: Log, ordinals: Sequence[int]) -> Iterator[Commit]:
     """Commits by their ordinals, in order; CorruptError where the log lacks one."""
     at = 0
     while at < len(ordinals):
-        first, run = ordinals[at], 1
-        while run < RUN_MAX and at + run < len(ordinals) and ordinals[at + run] == first + run:
-            run += 1
-        assert 1 <= run <= RUN_MAX, "a run reads at least the commit that it is about, and no more than is held at once"
-        commits = log.tail(first - 1, run)
-        if len(commits) != run or commits[0].ordinal != first or commits[-1].ordinal != first + run - 1:
+        first, end = ordinals[at], at + 1
+        while end < len(ordinals) and 0 < ordinals[end] - ordinals[end - 1] <= NEAR and ordinals[end] < first + RUN_MAX:
+            end += 1
+        wanted = ordinals[at:end]
+        assert wanted[0] == first and wanted[-1] - first < RUN_MAX, "a run is no longer than what is held at once"
+        read = log.tail(first - 1, wanted[-1] - first + 1)
+        asked = set(wanted)
+        commits = [commit for commit in read if commit.ordinal in asked]
+        if [commit.ordinal for commit in commits] != list(wanted):
             raise CorruptError(
                 f"commit {first} or one that follows is missing from the log; run `vmstore verify`",
                 code="commit-missing",
             )
         yield from commits
-        at += run
+        at = end
     assert at == len(ordinals), "the runs cover every ordinal, each once"
 
 

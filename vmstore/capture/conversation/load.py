@@ -18,6 +18,7 @@ from vmstore.log.port import Log
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.dispatch import Dispatcher, decoded, hash_at, uncollected
+from vmstore.views.log_reader import LogReader
 from vmstore.views.stored_cells import read_cells
 
 
@@ -72,22 +73,10 @@ def _before(first: AnyMutation, unseen: CatchUp) -> bytes:
 
 
 def _commits(log: Log, lane: Branch, position: int) -> Iterator[Commit]:
-    """The commits of a lane after a position; those that lie near each other are read at once."""
+    """The commits of a lane after a position, the oldest first."""
+    written = LogReader(log, lane.db)
     for stretch in reversed([part for part in lane.upto(NEVER) if part.high > position]):
-        ordinals = [
-            row[0]
-            for row in lane.db.execute(
-                "SELECT ordinal FROM commits WHERE session = ? AND last > ? AND last <= ? ORDER BY last",
-                (stretch.session, position, stretch.high),
-            )
-        ]
-        start = 0
-        for end in range(1, len(ordinals) + 1):
-            if end == len(ordinals) or ordinals[end] > ordinals[end - 1] + NEAR:
-                found = log.tail(ordinals[start] - 1, ordinals[end - 1] - ordinals[start] + 1)
-                yield from (commit for commit in found if commit.session == stretch.session)
-                start = end
+        yield from written.commits(stretch.session, position, stretch.high)
 
 
 COLLECTED_MIN = 10_000  # mutations read at once
-NEAR = 4  # what lies between costs less than another look
