@@ -20,6 +20,7 @@ type Stand = "in" | "new" | "changed" | "left" | "out" | "later";
 
 const FOLD = { tool: { lines: 8, chars: 900 }, system: { lines: 10, chars: 1200 }, other: { lines: 40, chars: 5000 } };
 const EMPTY = /^(\{"role":"\w+","content":(\[\]|""|null)\})?$/; // a message in which nothing was said
+const ROW_PX = 34;
 const LINE_PX = 18;
 const LINE_CHARS = 92;
 const TOKEN_CHARS = 4;
@@ -50,6 +51,21 @@ function foldOf(role: string): { lines: number; chars: number } {
   return role === "tool" ? FOLD.tool : role === "system" || role === "developer" ? FOLD.system : FOLD.other;
 }
 
+const known = new WeakMap<Film, number[]>();
+
+/** How high each page is likely to be while it is folded: of a long session that is asked often. */
+function heightsOf(shown: Film): number[] {
+  let found = known.get(shown);
+  if (!found) {
+    found = shown.data.pages.tokens.map((size, page) => {
+      if (shown.modality(page) === "structured") return ROW_PX;
+      return ROW_PX + Math.min(foldOf(shown.role(page)).lines, Math.ceil((size * TOKEN_CHARS) / LINE_CHARS)) * LINE_PX;
+    });
+    known.set(shown, found);
+  }
+  return found;
+}
+
 export function Conversation({ shown }: { shown: Film }) {
   const { rows, cursor: here } = shownRows.value;
   const name = param("page").value;
@@ -63,21 +79,14 @@ export function Conversation({ shown }: { shown: Film }) {
   const target = moved === here && broken >= 0 ? broken : moved >= 0 ? moved : here;
   const toPage = target === chosen && chosen >= 0;
   const isOpen = opened.value;
-  const height = (at: number): number => {
-    const row = rows[at]!;
-    if (row.page < 0) return 34;
-    const role = shown.role(row.page);
-    const chars = shown.data.pages.tokens[row.page]! * TOKEN_CHARS;
-    const most = isOpen.has(shown.pageName(row.page)) ? 2000 : foldOf(role).lines;
-    const isCall = role === "assistant" && shown.modality(row.page) === "structured";
-    return 34 + (isCall ? 0 : Math.min(most, Math.ceil(chars / LINE_CHARS)) * LINE_PX);
-  };
+  const heights = heightsOf(shown);
+  const height = (at: number): number => heights[rows[at]!.page] ?? ROW_PX;
   return (
     <Rows
       label="conversation"
       class="talk"
       count={rows.length}
-      height={34}
+      height={ROW_PX}
       keyOf={(at) => rows[at]!.key}
       loose={() => true}
       estimate={height}

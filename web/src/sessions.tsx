@@ -16,7 +16,7 @@ const HITS_MAX = 50;
 
 /** When a session was last added to; of a source without times only its import is known, and that is said. */
 function when(row: SessionRow): string {
-  return row.last_at === null ? "" : row.times === false ? "unknown" : moment(row.last_at).slice(0, 16);
+  return row.last_at === null ? "" : row.timed === false ? "unknown" : moment(row.last_at).slice(0, 16);
 }
 
 function about(row: SessionRow): string {
@@ -25,6 +25,12 @@ function about(row: SessionRow): string {
 
 function number(value: number | null | undefined, show: (value: number) => string): string {
   return value === null || value === undefined ? "" : show(value);
+}
+
+/** What a session cost; what is estimated is marked. */
+export function costOf({ cost, cost_estimated: estimated }: SessionRow): string {
+  const known = [cost, estimated].filter((one) => one !== null && one !== undefined);
+  return known.length ? `${estimated ? "~" : ""}${dollars((cost ?? 0) + (estimated ?? 0))}` : "";
 }
 
 interface Column {
@@ -37,12 +43,12 @@ interface Column {
 }
 
 const COLUMNS: Column[] = [
-  { id: "at", name: "date", title: "of its last commit, UTC", show: when, by: (row) => (row.times === false ? null : row.last_at) },
+  { id: "at", name: "date", title: "of its last commit, UTC", show: when, by: (row) => (row.timed === false ? null : row.last_at) },
   { id: "session", name: "session", show: (row) => row.session, by: (row) => row.session },
   { id: "title", name: "about", title: "its title, or what the user said first", show: about, by: about },
   { id: "calls", name: "calls", num: true, show: (row) => count(row.calls), by: (row) => row.calls },
   { id: "tokens", name: "tokens", num: true, title: "sent and received, over all calls", show: (row) => number(row.tokens, short), by: (row) => row.tokens },
-  { id: "cost", name: "cost", num: true, show: (row) => number(row.cost, dollars), by: (row) => row.cost },
+  { id: "cost", name: "cost", num: true, title: "~ is estimated from list prices", show: costOf, by: (row) => (costOf(row) ? (row.cost ?? 0) + (row.cost_estimated ?? 0) : null) },
   { id: "outcome", name: "outcome", show: (row) => row.outcome ?? "", by: (row) => row.outcome },
 ];
 
@@ -109,7 +115,7 @@ export function Overview() {
             {shown.map((row) => (
               <tr key={row.session} data-session={row.session} onClick={() => toSession(row.session)}>
                 {columns.map((one) => (
-                  <td key={one.id} data-name={one.name} class={`${one.num ? "num" : ""} cell-${one.id}`} title={one.id === "at" && row.times === false ? "this source records no times; only when it was imported is known" : one.show(row)}>
+                  <td key={one.id} data-name={one.name} class={`${one.num ? "num" : ""} cell-${one.id}`} title={one.id === "at" && row.timed === false ? "this source records no times; only when it was imported is known" : one.show(row)}>
                     {one.id === "session" ? <button class="link">{row.session}</button> : one.show(row)}
                     {one.id === "session" && row.hidden && <small> import not complete</small>}
                   </td>

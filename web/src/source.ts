@@ -8,13 +8,13 @@ export interface SessionRow {
   first?: string | null;
   /** Sent and received, over all calls. */
   tokens?: number | null;
+  /** In dollars, as the source has it, and of other calls by a list of prices. */
   cost?: number | null;
-  /** Whether the cost comes of list prices. */
-  estimated?: boolean;
+  cost_estimated?: number | null;
   /** The source's own verdict: a reward, how it exited. */
   outcome?: string | null;
   /** False where the source records no times, and those known are of the import. */
-  times?: boolean;
+  timed?: boolean;
   fidelity: string;
   turns: number;
   calls: number;

@@ -56,7 +56,11 @@ function read(shown: Film): { rows: TranscriptRow[]; compactions: Compaction[] }
 export function transcript(shown: Film, at: number): { rows: TranscriptRow[]; cursor: number } {
   const { rows } = read(shown);
   if (!shown.calls) return { rows, cursor: -1 };
-  const place = rows.findIndex((row) => row.step > at);
-  const cursor = place < 0 ? rows.length : place;
-  return { rows: [...rows.slice(0, cursor), { key: "cursor", page: -1, step: at, cursor: true }, ...rows.slice(cursor)], cursor };
+  let [cursor, end] = [0, rows.length];
+  while (cursor < end) {
+    const middle = (cursor + end) >> 1;
+    if (rows[middle]!.step > at) end = middle;
+    else cursor = middle + 1;
+  }
+  return { rows: rows.toSpliced(cursor, 0, { key: "cursor", page: -1, step: at, cursor: true }), cursor };
 }

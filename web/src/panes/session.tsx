@@ -20,14 +20,14 @@ function Session() {
   const cost = sum(calls.cost);
   const reported = sum(calls.reported) ?? sum(calls.tokens);
   const out = sum(calls.out);
-  const first = row?.times === false ? null : (row?.first_at ?? calls.at[0] ?? null);
+  const first = row?.timed === false ? null : (row?.first_at ?? calls.at[0] ?? null);
   const facts: [string, string | null | undefined][] = [
     ["outcome", row?.outcome],
     ["model", models.join(", ")],
     ["started", first === null ? "unknown: this source records no times" : `${moment(first)} UTC`],
     ["size", [many(shown.calls, "call"), many(shown.data.turns.turn.length, "turn"), many(shown.pages, "page")].join(", ")],
     ["sent", shown.calls ? `${tokens(reported ?? 0)}${sum(calls.reported) === null ? ", estimated" : ""}${out ? `, ${count(out)} received` : ""}` : null],
-    ["cost", cost === null ? null : `${dollars(cost)}${row?.estimated ? ", estimated from list prices" : ""}`],
+    ["cost", cost === null ? null : `${dollars(cost)}${row?.cost_estimated ? ", estimated from list prices where the source has none" : ""}`],
     ["requests", FIDELITIES[shown.data.fidelity]],
   ];
   const all = compactions(shown);

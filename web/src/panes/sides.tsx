@@ -6,7 +6,7 @@ import { budgetsOf, mostOf, paintStack, paintSteps } from "../chart";
 import { painted } from "../colours";
 import { toggleOpen } from "../opened";
 import { say } from "../copy";
-import { clamp, count, dollars, glyph, short, tokens } from "../format";
+import { clamp, count, glyph, short, tokens } from "../format";
 import { LEVELS, type Film } from "../film";
 import { changes, CHANGES, sums, type Changed } from "../lib/changes";
 import { other, otherCursor, otherTrouble, otherWhich, pairing, parted, toggleLock, toOtherCall, toShared, toTurn, unlocked } from "../lib/other";
@@ -19,7 +19,7 @@ import { TextDiff } from "../parts/textdiff";
 import type { Which } from "../source";
 import { cursor, film, source, stackBy, store, toCall, which } from "../state";
 import { signed, SIGNS } from "./diff";
-import { SessionBox } from "../sessions";
+import { costOf, SessionBox } from "../sessions";
 import type { Pane } from "./index";
 import { Strip } from "./strip";
 import { PolicyField } from "./whatif";
@@ -293,7 +293,7 @@ function Head({ side, shown, at, of }: { side: "a" | "b"; shown: Film; at: numbe
 /** How a side ended, and what it took in all. */
 function Total({ of, shown }: { of: Which; shown: Film }) {
   const row = of.policy || of.budget ? undefined : store.value?.sessions.find((one) => one.session === of.session);
-  const told = [row?.outcome, `${count(shown.calls)} calls`, row?.tokens ? `${short(row.tokens)} tokens` : "", row?.cost ? dollars(row.cost) : ""];
+  const told = [row?.outcome, `${count(shown.calls)} calls`, row?.tokens ? `${short(row.tokens)} tokens` : "", row ? costOf(row) : ""];
   return <span class="total">{told.filter(Boolean).join(" · ")}</span>;
 }
 
