@@ -20,6 +20,7 @@ from vmstore.store import admin as sync_admin
 from vmstore.views.projection import Progress
 
 GRACE_S = sync_admin.GRACE_S
+IDLE_HOURS = sync_admin.IDLE_HOURS
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -78,6 +79,10 @@ class Admin:
     async def usage(self, progress: Progress | None = None) -> Usage:
         """See `vmstore.Admin.usage`."""
         return await self._worker.do(partial(self._sync.usage, progress))
+
+    async def close_idle(self, hours: float = IDLE_HOURS) -> list[str]:
+        """See `vmstore.Admin.close_idle`."""
+        return await self._worker.do(partial(self._sync.close_idle, hours))
 
     async def language(self) -> str:
         """See `vmstore.Admin.language`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import apsw
 
 from vmstore.core.aliases import old_keywords_of_methods
+from vmstore.core.page import Standing
 from vmstore.core.redaction import policy_of
 from vmstore.core.system.atomic_file import destroy_scratches
 from vmstore.errors import InputError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from vmstore.vm.kernel.keywords import LiveSettings
 
 GRACE_S = 3600.0
+IDLE_HOURS = 24.0  # after which a session counts as over
 
 
 @old_keywords_of_methods(grace="grace_s", older_than="older_than_s", at="at_us")
@@ -113,6 +115,21 @@ class Admin:
         """Bytes on disk: every table, file and free page, and all contents by session and by kind."""
         with self._ns.views_lock:
             return usage(self._ns, progress)
+
+    def close_idle(self, hours: float = IDLE_HOURS) -> list[str]:
+        """Ends each active session in which nothing was written for so many hours, and says why; their names.
+
+        As `close` does: where a session compacts itself, what was said is summed up. A later message takes it up.
+        """
+        from vmstore.store.close import is_idle
+
+        if not isinstance(hours, int | float) or not hours > 0:
+            raise InputError(f"{hours!r:.40} is no number of hours; give more than 0")
+        names = [info.session for info in self._store.sessions() if info.status == Standing.ACTIVE.word]
+        idle = [session for name in names if is_idle(session := self._store.session(name), hours)]
+        for session in idle:
+            session.close(reason=f"nothing was said for {hours:g} hours")
+        return [session.name for session in idle]
 
     # ---- search
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from vmstore.core.asof import Head
 from vmstore.core.mutation import Close
 from vmstore.core.page import Standing
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.namespace import Namespace
+from vmstore.store.host import SessionHost
+from vmstore.views.reads.resolve_asof import basis
+from vmstore.views.reads.turn_tiers import written_at
 
+HOUR_US = 3_600_000_000
 ENDINGS = (Standing.COMPLETED, Standing.ABANDONED)
 REASON_CHARS_MAX = 200
+
+
+def is_idle(session: SessionHost, hours: float) -> bool:
+    """Whether nothing was written in a session for so many hours."""
+    with session._ns.asking():
+        lane = session._lane()
+        last = written_at(lane, basis(lane, Head()).position)
+    return last > 0 and session._ns.clock.now() - last >= hours * HOUR_US
 
 
 def close(namespace: Namespace, session: int, status: str, reason: str | None, at: int | None) -> None:

@@ -46,7 +46,15 @@ def annotate(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def close(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Says that a session ended."""
+    """Says that a session ended, or that those did in which nothing was said for long."""
+    if arguments.idle is not None:
+        if arguments.session is not None or arguments.because is not None:
+            raise InputError("--idle closes all it finds and says why itself; leave SESSION and --because out")
+        with open_to_change(arguments) as store:
+            names = store.admin.close_idle(arguments.idle)
+        lines = [(StyledText(name, "head"), " is completed") for name in names]
+        none = (StyledText("no session was silent for so long", "quiet"), "")
+        return screen.answer(arguments, {"closed": names}, *(lines or [none]))
     with open_to_change(arguments) as store:
         info = session_of(store, arguments).close(arguments.status, arguments.because)
     return screen.answer(arguments, info, (StyledText(info.session, "head"), f" is {info.status}"))
@@ -89,6 +97,9 @@ def _add_annotate(parser: Parser) -> None:
 def _add_close(parser: Parser) -> None:
     parser.add_argument("--status", default="completed", metavar="S", help="completed (default) or abandoned")
     parser.add_argument("--because", metavar="TEXT", help="why it ended")
+    parser.add_argument(
+        "--idle", type=float, metavar="HOURS", help="close every session in which nothing was said for so long"
+    )
 
 
 COMMANDS = (
@@ -120,11 +131,13 @@ COMMANDS = (
         "close",
         "maintain",
         "say that a session ended",
-        "Says that a session was completed or abandoned, and why. Nothing is deleted, and every question about it\n"
+        "Says that a session was completed or abandoned, and why; with --idle, that every one is completed in which\n"
+        "nothing was said for so many hours. Nothing is deleted, and every question about it\n"
         "is answered as before; a later message takes it up again.",
         (
             "vmstore close agent.vms planning-220",
             "vmstore close agent.vms planning-221 --status abandoned --because 'the plan changed'",
+            "vmstore close agent.vms --idle 24",
         ),
         close,
         (add_store, add_session, _add_close),
