@@ -78,7 +78,7 @@ const TYPED = ["search", "vmql"];
 
 export const KEYS: { title: string; keys: Key[] }[] = [
   {
-    title: "Move",
+    title: "Calls",
     keys: [
       { keys: ["k", "ArrowLeft"], does: "previous call", act: () => step(-1) },
       { keys: ["j", "ArrowRight"], does: "next call", act: () => step(1) },
@@ -92,7 +92,7 @@ export const KEYS: { title: string; keys: Key[] }[] = [
     ],
   },
   {
-    title: "Jump",
+    title: "Events",
     keys: [
       { keys: ["f", "F"], does: "next or previous fault" },
       { keys: ["e", "E"], does: "next or previous eviction" },

@@ -135,7 +135,7 @@ function Hits({ words }: { words: string }) {
   const any = store.value?.sessions[0]?.session ?? "";
   const asked = useAsked<SearchAnswer>(`everywhere ${words}`, () => source.value!.search({ session: any }, words, null, true));
   if (asked.error) return <Problem trouble={asked.error} />;
-  if (!asked.value) return <p class="mute overview-note">searching…</p>;
+  if (!asked.value) return <p><progress /> searching all messages…</p>;
   const hits = asked.value.hits.slice(0, HITS_MAX);
   return (
     <div class="overview-hits">

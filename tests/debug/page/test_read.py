@@ -50,6 +50,9 @@ def test_a_session_reads_as_a_conversation(chromium: Any, tmp_path: Path) -> Non
         reader.until(lambda: "line 199" in talked.inner_text())
         assert talked.locator(".stand.new").count() == 2, "the answer and the question are new in the last call"
         assert reader.text(".here-line b") == "Call 3"
+        reader.press("t")
+        preview = reader.page.locator(".preview", has_text=TALK)
+        assert preview.evaluate("one => getComputedStyle(one).unicodeBidi") == "isolate", "no text turns its line around"
 
 
 def test_a_compaction_is_a_break_in_the_conversation(reader: Reader) -> None:

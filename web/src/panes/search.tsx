@@ -107,7 +107,7 @@ function Found({ words, shown }: { words: string; shown: Film }) {
         By words {asked.value && <small>{count(hits.length)}, best first</small>}
         {source.value?.server && <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>}
       </h3>
-      {asked.busy && <p class="mute">searching…</p>}
+      {asked.busy && <p><progress /> searching…</p>}
       {asked.error && <Problem trouble={asked.error} />}
       {asked.value && !hits.length && <p class="mute">No pages match.</p>}
       {asked.value && <LookedFor answer={asked.value} />}
