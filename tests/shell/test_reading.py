@@ -101,3 +101,12 @@ def test_one_request_is_short(run: Run, recorded: Path) -> None:
     lines = [line.split("  ")[-1].strip() for line in run("context", recorded).out.splitlines()[5:]]
     assert lines[4] == "→ list_files()" and lines[5].startswith("list_files → ")
     assert lines[1] == requests()[3][1]["content"]
+
+
+def test_where_a_file_breaks(run: Run, store_path: Path, tmp_path: Path) -> None:
+    """A file of broken JSON is refused with the line and the column, one of UTF-16 with a way to save it again."""
+    broken, wide = tmp_path / "broken.json", tmp_path / "wide.jsonl"
+    broken.write_text('{\n  "messages": [\n')
+    wide.write_text('{"role": "user", "content": "hi"}\n', encoding="utf-16")
+    assert "JSON that is broken at line 3, column 1" in run("import", store_path, broken).err
+    assert "is UTF-16; save it as UTF-8: iconv" in run("import", store_path, wide).err

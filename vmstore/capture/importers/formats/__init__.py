@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -82,10 +83,23 @@ def _seen(source: SourceFile) -> str:
     if value is None:
         values = [line.value for line in source.lines if line.problem is None]
         if not values:
-            return "text that is not JSON"
+            return _broken(source.path.read_bytes())
         value = next((v for v in values if isinstance(v, dict)), values[0])
         return f"{len(values)} JSON lines, among them {_kind(value)}"
     return _kind(value)
+
+
+def _broken(data: bytes) -> str:
+    """Text that is no JSON, and where it breaks if it begins as some."""
+    if not data.lstrip().startswith((b"{", b"[")):
+        return "text that is not JSON"
+    try:
+        json.loads(data.decode("utf-8", "replace"))
+    except json.JSONDecodeError as error:
+        return f"JSON that is broken at line {error.lineno}, column {error.colno} ({error.msg})"
+    except RecursionError:
+        pass
+    return "text that is not JSON"
 
 
 def _kind(value: Any) -> str:

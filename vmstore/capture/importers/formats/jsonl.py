@@ -198,6 +198,11 @@ def _decoded(data: bytes) -> Any:
 
 
 def _refuse_binary(path: Path, data: bytes) -> None:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(
+            f"{path} is UTF-16; save it as UTF-8: iconv -f UTF-16 -t UTF-8 {path.name} > utf8-{path.name}",
+            code="binary-file",
+        )
     if b"\0" in data[:1024]:
         raise InputError(
             f"{path} is binary: NUL bytes and no JSON record; give a session file of JSON text", code="binary-file"
