@@ -52,7 +52,7 @@ def test_a_session_reads_as_a_conversation(chromium: Any, tmp_path: Path) -> Non
         assert reader.text(".here-line b") == "Call 3"
         reader.press("t")
         preview = reader.page.locator(".preview", has_text=TALK)
-        assert preview.evaluate("one => getComputedStyle(one).unicodeBidi") == "isolate", "no text turns its line around"
+        assert preview.evaluate("one => getComputedStyle(one).unicodeBidi") == "isolate", "it turns nothing around it"
 
 
 def test_a_compaction_is_a_break_in_the_conversation(reader: Reader) -> None:
