@@ -1,4 +1,4 @@
-"""Columns that say what was before: how long a page had been away, what an attribute's value was, how a call differs."""
+"""Columns that say what was before: how long a page had been away, which value an attribute had, how a call differs."""
 
 from __future__ import annotations
 
