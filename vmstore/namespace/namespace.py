@@ -38,7 +38,7 @@ from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
 from vmstore.namespace.results import SessionInfo
 from vmstore.search.naive import NaiveTexts
-from vmstore.search.place import TEXT, installed
+from vmstore.search.place import TEXT, forget_words, installed
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
 from vmstore.views.reads.system_entries import StatedLanguage
@@ -112,6 +112,9 @@ class Namespace(after_fork.Owner):
         self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
         # Live sessions as they stood where a call was last asked for, and the last erasure before that.
         self.past: dict[int, tuple[int, Runtime]] = {}
+        self.conversations: dict[
+            int, tuple[int, Any]
+        ] = {}  # recorded sessions as a recorder reads them, and up to where
         self.running: set[int] = set()  # live sessions that call their model
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
@@ -271,6 +274,9 @@ class Namespace(after_fork.Owner):
         self._keys.clear()
         self.live.clear()
         self.past.clear()
+        self.conversations.clear()
+        self.elsewhere.clear()
+        forget_words()
         if self._closeness is not None:
             self._closeness.forget()
         self.known.reload()

@@ -13,6 +13,8 @@ from threading import local
 
 CACHED_MAX = 1 << 16
 
+_CACHES: list[Callable[[], None]] = []  # what forgets the words of each stemmer in Python
+
 Stem = Callable[[str], str]
 MakeStem = Callable[[str], Stem]
 
@@ -24,7 +26,15 @@ def stemmer(algorithm: str) -> Stem:
         return str
     if compiled():
         return for_all_threads(compiled_stemmer, algorithm)
-    return lru_cache(CACHED_MAX)(for_all_threads(plain_stemmer, algorithm))
+    found = lru_cache(CACHED_MAX)(for_all_threads(plain_stemmer, algorithm))
+    _CACHES.append(found.cache_clear)
+    return found
+
+
+def forget_stems() -> None:
+    """Forgets the words whose endings were taken off in Python."""
+    for clear in _CACHES:
+        clear()
 
 
 def plain_stemmer(algorithm: str) -> Stem:

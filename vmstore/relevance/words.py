@@ -17,7 +17,7 @@ from typing import NamedTuple
 from vmstore.errors import InputError
 from vmstore.relevance.characters import APOSTROPHES, PAIRED, PICTURES, UNSEEN, classes, folded, plain, settled
 from vmstore.relevance.irregular import FORMS, SPELLINGS
-from vmstore.relevance.stems import snowball_version, stemmer
+from vmstore.relevance.stems import forget_stems, snowball_version, stemmer
 from vmstore.relevance.stops import STOP_WORDS
 
 VERSION = 1  # of the rules of this module and of the two it reads
@@ -102,6 +102,12 @@ class Analyzer:
         self._forms = _Forms(self._form)
         self._terms = _Terms(self._forms)
         self._every = _Every(self._forms)
+
+    def forget(self) -> None:
+        """Forgets every word it met."""
+        for words in (self._forms, self._terms, self._every):
+            words.clear()
+        forget_stems()
 
     @cached_property
     def version(self) -> str:

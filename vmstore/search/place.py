@@ -9,12 +9,21 @@ from vmstore.relevance.words import Analyzer
 
 TEXT = "text"
 MARK = "at.json"
+_MADE: list[Analyzer] = []
 
 
 @cache
 def analyzer(language: str = "en") -> Analyzer:
     """The rules by which this process takes texts and queries of a language apart; it remembers words it met."""
-    return Analyzer(language)
+    rules = Analyzer(language)
+    _MADE.append(rules)
+    return rules
+
+
+def forget_words() -> None:
+    """Forgets the words that were met in any language: something that was said was erased."""
+    for rules in _MADE:
+        rules.forget()
 
 
 def installed() -> bool:

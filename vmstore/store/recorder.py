@@ -36,12 +36,11 @@ class CallRecorder:
 
     def __init__(self, namespace: Namespace) -> None:
         self.namespace = self._ns = namespace
-        self._conversations: dict[int, tuple[int, Conversation]] = {}
         self._engine: Engine | None = None  # through which they are read
 
     def forget(self) -> None:
         """Forgets every conversation; the next call loads it from the log."""
-        self._conversations.clear()
+        self._ns.conversations.clear()
 
     def record(
         self,
@@ -103,7 +102,7 @@ class CallRecorder:
 
     def conversation(self, key: int) -> tuple[int, Conversation]:
         """Takes a session's conversation out of memory, brought to where the session stands."""
-        position, conversation = self._conversations.pop(key, (0, Conversation()))
+        position, conversation = self._ns.conversations.pop(key, (0, Conversation()))
         if self._ns.engine.head(key).position == position:
             return position, conversation
         position = follow(self._ns.engine, key, conversation, position)
@@ -117,9 +116,9 @@ class CallRecorder:
 
     def keep(self, key: int, position: int, conversation: Conversation) -> None:
         """Remembers a session's conversation as it stands at a position."""
-        self._conversations[key] = (position, conversation)
-        if len(self._conversations) > CONVERSATIONS_MAX:
-            del self._conversations[next(iter(self._conversations))]
+        self._ns.conversations[key] = (position, conversation)
+        if len(self._ns.conversations) > CONVERSATIONS_MAX:
+            del self._ns.conversations[next(iter(self._ns.conversations))]
 
     def answered(self, key: int, name: str, asked: IdempotentCall) -> RecordedCall | None:
         """The first answer to a request id, or None where it is new."""
