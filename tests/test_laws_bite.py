@@ -280,7 +280,7 @@ def half_a_conversation(patch: Patch) -> None:
 
     def init(self: Any, *given: Any) -> None:
         begin(self, *given)
-        self._conversations = Kept()
+        self._ns.conversations = Kept()
 
     patch.setattr(recorder.CallRecorder, "__init__", init)
 

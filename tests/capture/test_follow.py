@@ -84,7 +84,7 @@ class Follower:
             fresh = load(engine, key)
             one, other = state(conversation), state(fresh)
             assert one == other, _differ(one, other)
-            kept = store._recording._conversations.get(key)
+            kept = store._ns.conversations.get(key)
             if kept is not None and kept[0] == position:
                 self.same_as_kept(kept[1], fresh)
 

@@ -101,8 +101,8 @@ def test_what_left_the_context_is_not_kept_as_it_was_sent() -> None:
         messages = [message(n, n) for n in range(40)]
         for end in range(4, 41, 4):
             store.record("s", {"model": "m", "messages": copy.deepcopy(messages[max(0, end - 8) : end])})
-        (key,) = store._recording._conversations
-        _, conversation = store._recording._conversations[key]
+        (key,) = store._ns.conversations
+        _, conversation = store._ns.conversations[key]
         assert [one.value for one in conversation.messages if one.value is not None] == messages[-8:]
         assert len(conversation.messages) == 40
         store.record("s", {"model": "m", "messages": copy.deepcopy(messages[:8])})
