@@ -105,7 +105,7 @@ def sealed(histories: HistoryTree, at: int, key: bytes, sign: Callable[[bytes], 
 
 
 def read(content: bytes, key: bytes | None = None) -> Seal:
-    """The seal in the bytes of a file; raises CorruptError where a byte of it is not as it was signed.
+    """The seal in the bytes of a file; raises CorruptError where a byte differs from what was signed.
 
     Where `key` is given it must be that key's. Else its signature is held against the key it names
     itself, which shows damage and nothing more.

@@ -79,7 +79,7 @@ def seal(
 
 
 def read_seal(path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> Seal:
-    """The seal in a file; raises CorruptError where it is not as it was signed, by `key` (a public one) where given."""
+    """The seal in a file; raises CorruptError where its signature, by `key` (a public one) if given, does not hold."""
     try:
         content = read_within(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Decides: which pages that were asked for come in, which wishes are met, what gives way.
+"""Decides which faults to serve, which prefetches to make and which pages to evict.
 
 `decide` reads a state and changes nothing. What it cannot decide before somebody made a shorter
 form of a page it requests; the answer comes back as a `compress`, and it is asked again.
