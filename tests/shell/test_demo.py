@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -109,3 +111,12 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     assert done.returncode == 0 and "8. One bit tampered" in done.stdout, done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_it_prints_what_its_commands_print(kept: Path, run: Run) -> None:
+    """Under each command that asks stands exactly what it prints when a reader runs it."""
+    text = (kept / "output.txt").read_text()
+    steps = re.findall(r"^\$ vmstore ((?:context|diff|sources|page) .*)\n\n((?:.*\n)*?)(?=\n\d\. )", text, re.MULTILINE)
+    assert len(steps) == 5
+    for command, shown in steps:
+        assert run(*shlex.split(command)).out.strip() == shown.strip()
