@@ -110,3 +110,10 @@ def test_where_a_file_breaks(run: Run, store_path: Path, tmp_path: Path) -> None
     wide.write_text('{"role": "user", "content": "hi"}\n', encoding="utf-16")
     assert "JSON that is broken at line 3, column 1" in run("import", store_path, broken).err
     assert "is UTF-16; save it as UTF-8: iconv" in run("import", store_path, wide).err
+
+
+def test_every_command_stands_in_the_help() -> None:
+    """The help lists every command, under Import, Query, Export, Maintain, Privacy or More."""
+    from vmstore.shell.commands.registry import COMMANDS, GROUPS
+
+    assert {command.group for command in COMMANDS.values()} == set(GROUPS)
