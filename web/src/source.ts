@@ -332,6 +332,7 @@ export class ExportedFile implements Source {
     const f = this.data.film;
     const row: SessionRow = {
       session: f.session,
+      first: f.words[f.turns.hint[0] ?? 0] ?? null,
       fidelity: f.fidelity,
       turns: f.turns.turn.length,
       calls: f.calls.call.length,

@@ -32,7 +32,6 @@ export function Top() {
       )}
       <span class="grow" />
       {shown && shown.calls > 0 && <Play />}
-      {!source.value?.server && <span class="chip" title="everything shown here is in this file">exported file</span>}
       {shown && source.value?.server && (
         <a class="tool" href={source.value.exportUrl(which.value, written.value)!} download title="save this session as one file, secrets and personal data masked">export</a>
       )}

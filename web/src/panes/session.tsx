@@ -6,6 +6,7 @@ import { compactions } from "../lib/transcript";
 import { compactionLine } from "../conversation";
 import { cursor, film, store, toCall, which } from "../state";
 import { go } from "../place";
+import { costOf } from "../sessions";
 import type { Pane } from "./index";
 
 const WIDE = 600;
@@ -27,7 +28,7 @@ function Session() {
     ["started", first === null ? "unknown: this source records no times" : `${moment(first)} UTC`],
     ["size", [many(shown.calls, "call"), many(shown.data.turns.turn.length, "turn"), many(shown.pages, "page")].join(", ")],
     ["sent", shown.calls ? `${tokens(reported ?? 0)}${sum(calls.reported) === null ? ", estimated" : ""}${out ? `, ${count(out)} received` : ""}` : null],
-    ["cost", cost === null ? null : `${dollars(cost)}${row?.cost_estimated ? ", estimated from list prices where the source has none" : ""}`],
+    ["cost", row && costOf(row) ? `${costOf(row)}${row.cost_estimated ? ", estimated from list prices where the source has none" : ""}` : cost === null ? null : dollars(cost)],
     ["requests", FIDELITIES[shown.data.fidelity]],
   ];
   const all = compactions(shown);
