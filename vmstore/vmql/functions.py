@@ -283,25 +283,25 @@ class CellReader:
             found[cell] = aside_of(self._gone(cell) if cell_held.erased else cell_held.content)
         return found
 
-    def said_line(self, session: int, message: int, high: int) -> str | None:
-        """A message's pages as people read them, on one line."""
-        rows: list[Any] = self.world.views.execute(
-            "SELECT session, page, cell, commitment, modality, mime FROM pages WHERE session = ? AND page > ?"
-            " AND page <= ? AND message = ? ORDER BY part, page",
-            (session, message, high, message),
-        ).fetchall()
-        lines = [line for row in rows if (line := self.line(*row))]
+    def said_line(self, listed: str | None) -> str | None:
+        """Some pages, by session and position, as people read them, on one line."""
+        lines = [line for row in self._listed(_SHOWN, listed) if (line := self.line(*row))]
         return " ".join(lines) if lines else None
 
-    def said(self, session: int, message: int, high: int) -> str | None:
-        """The texts of a message's pages, joined by line ends."""
-        rows: list[Any] = self.world.views.execute(
-            "SELECT cell, commitment FROM pages WHERE session = ? AND page > ? AND page <= ? AND message = ?"
-            " ORDER BY part, page",
-            (session, message, high, message),
-        ).fetchall()
-        texts = [text for cell, commitment in rows if (text := self.text(cell, commitment))]
+    def said(self, listed: str | None) -> str | None:
+        """The texts of some pages, by session and position, joined by line ends; null where none is a text."""
+        cells = self._listed(_CELL, listed)
+        texts = [text for cell, commitment in cells if (text := self.text(cell, commitment))]
         return "\n".join(texts) if texts else None
+
+    def _listed(self, sql: str, listed: str | None) -> list[Any]:
+        """What a statement gives for each of some pages."""
+        keys = () if listed is None else json.loads(listed)
+        return [self.world.views.execute(sql, key).fetchone() for key in keys]
+
+
+_CELL = "SELECT cell, commitment FROM pages WHERE session = ? AND page = ?"
+_SHOWN = "SELECT session, page, cell, commitment, modality, mime FROM pages WHERE session = ? AND page = ?"
 
 
 def aside_of(content: bytes | None) -> Any:

@@ -438,7 +438,7 @@ _NAME = "SELECT name FROM sessions WHERE session = ?"
 _COLUMNS = "lane(session, low, high, since, until)"
 _ONE = f"{_COLUMNS} AS (VALUES(:session, :low, :high, :since, :until))"
 LISTED = f"""{_COLUMNS} AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:lane))"""
+ SELECT CAST(value ->> 0 AS INTEGER), value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:lane))"""
 _BOUNDS = f"""
  SELECT session, low, high, max(low, since), min(high, until) FROM (
   SELECT session, name, iif(origin = {int(Origin.FORK)}, fork_position, 0) AS low,

@@ -11,7 +11,7 @@ from vmstore.core.decision import Cite, Reference
 from vmstore.core.page import LinkKind, Role
 from vmstore.core.recalls import USES
 from vmstore.vmql.relations import facts, tools
-from vmstore.vmql.relations.relation import Shape, by
+from vmstore.vmql.relations.relation import ACROSS, Shape, by
 from vmstore.vmql.relations.shared_columns import holds
 
 _AT = "x.page, x.content, x.level, x.rank, x.since"
@@ -31,7 +31,6 @@ _LATEST = """latest(page, position, version, size, tokens, cell, commitment) AS 
  FROM lane CROSS JOIN changes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
  WHERE x.level = 0 GROUP BY x.page)"""
 
-_STALE = "stale(session, page) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(:stale))"
 _STALE_ACROSS = f"""stale(session, page) AS MATERIALIZED (
  SELECT DISTINCT lane.session, k.source FROM lane
  CROSS JOIN changes c ON c.session = lane.session AND c.position <= lane.high AND c.level = 0
@@ -133,10 +132,22 @@ def _grouped(name: str, columns: str, key: str, select: str, source: str) -> dic
     return by(text.format(of="0", **parts), across=text.format(of="lane.session", **parts))
 
 
+_KEYS = ("session", "page", "turn", "position", "f")
+"""Columns that rows are joined by: SQLite makes an index only for those that it knows to be whole numbers."""
+
+
+def _handed(name: str, columns: str) -> dict[Shape, str]:
+    """A table whose rows a parameter of its name holds as JSON."""
+    named = columns.split()
+    taken = [f"CAST(value ->> {at} AS INTEGER)" if of in _KEYS else f"value ->> {at}" for at, of in enumerate(named)]
+    head = f"{name}({', '.join(named)}) AS MATERIALIZED"
+    return by(f"{head} (SELECT {', '.join(taken)} FROM json_each(:{name}))")
+
+
 TABLES: dict[str, dict[Shape, str]] = {
     "here": by(_HERE, across=_HERE_ACROSS),
     "latest": by(_LATEST),
-    "stale": by(_STALE, across=_STALE_ACROSS),
+    "stale": {**_handed("stale", "session page"), ACROSS: _STALE_ACROSS},
     **{f"said_{column}": _last_said(_SAID, name=f"said_{column}", column=column) for column in SAID},
     "flushed": _last_said(_FLUSHED),
     "tagged": _last_said(_TAGGED),
@@ -144,10 +155,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "others": _last_said(_OTHERS),
     "anchored": _last_said(_ANCHORED),
     "stands_for": _last_said(_STANDS_FOR),
-    "seen": by(
-        """seen(session, page, calls, turn) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:seen))"""
-    ),
+    "seen": _handed("seen", "session page calls turn"),
     "stays": by(
         f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_chained(_STAYS)})"
     ),
@@ -166,25 +174,17 @@ TABLES: dict[str, dict[Shape, str]] = {
         """FROM lane CROSS JOIN calls c ON c.session = lane.session
    AND c.position > lane.low AND c.position <= lane.high""",
     ),
-    "moved": by(
-        """moved(session, turn, faults, evictions, searches, load) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:moved))"""
-    ),
-    "tiers": by(
-        """tiers(session, turn, tokens, tier, critical) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:tiers))"""
-    ),
-    "session_tiers": by(
-        """session_tiers(session, tokens, tier) AS MATERIALIZED (
- SELECT value ->> 1, value ->> 2, value ->> 3 FROM json_each(:session_tiers))"""
-    ),
-    "kept": by(
-        """kept(session, page, f, reason, pinned) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:kept))"""
-    ),
-    "voided": by(
-        """voided(session, position, tokens) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:voided))"""
+    "moved": _handed("moved", "session turn faults evictions searches load"),
+    "tiers": _handed("tiers", "session turn tokens tier critical"),
+    "session_tiers": _handed("session_tiers", "many session tokens tier"),
+    "kept": _handed("kept", "session page f reason pinned"),
+    "voided": _handed("voided", "session position tokens"),
+    "spoken": _grouped(
+        "spoken",
+        "message, listed",
+        "p.message",
+        "json_group_array(json_array(p.session, p.page) ORDER BY p.part, p.page)",
+        f"{_ITS_PAGES} WHERE p.message",
     ),
     "parts": _grouped("parts", "message, pages, tokens", "p.message", "count(*), sum(p.tokens)", _ITS_PAGES),
     "known": facts.KNOWN,
@@ -195,13 +195,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "message_tools": tools.SAID,
     "used": _last_said(_USED),
     "stays_before": by(_STAYS_BEFORE.format(stays=_STAYS), chain=_STAYS_BEFORE.format(stays=_CHAINED_BEFORE)),
-    "derived": by(
-        """derived(session, page, depth) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:derived))"""
-    ),
-    "hits": by(
-        """hits(session, page, score, place, features, words) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:hits))"""
-    ),
+    "derived": _handed("derived", "session page depth"),
+    "hits": _handed("hits", "session page score place features words"),
 }
 """Each common table by name and shape; what a parameter holds is made when a statement needs it."""
