@@ -11,7 +11,8 @@ from vmstore.vm.kernel.settings import KernelSettings
 from vmstore.vm.policies.registry import names as policies
 from vmstore.vmql.diagnostics.complete import Expect, completions
 from vmstore.vmql.functions import AGGREGATES
-from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS
+from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS, field_of
+from vmstore.vmql.relations.catalog import NAMED as NAMING
 from vmstore.vmql.relations.relation import Relation
 from vmstore.vmql.scalars import SCALARS
 from vmstore.vmql.syntax.printer import quoted
@@ -93,6 +94,7 @@ class Candidates:
         relation = _relation(expect)
         if kind == "column" and relation is not None:
             yield from ((field.name, field.meaning) for field in relation.fields.values())
+            yield from _beside(relation, expect.prefix)
         elif kind == "function":
             yield from ((f"{name}(", function.meaning) for name, function in AGGREGATES.items())
             yield from ((f"{name}(", function.meaning) for name, function in SCALARS.items())
@@ -108,12 +110,17 @@ class Candidates:
         if (expect.statement, expect.column) == ("REPLAY", "policy"):
             yield from ((quoted(name) if expect.quoted else name, "policy") for name in policies())
         relation = _relation(expect)
-        field = None if relation is None or expect.column is None else relation.fields.get(expect.column)
+        field = None if relation is None or expect.column is None else field_of(relation, expect.column)
         if relation is None or field is None:
             return
         if field.form.words is not None:
             yield from ((quoted(word.word) if expect.quoted else word.word, field.name) for word in field.form.words)
-        elif field.form.type == "text" and not field.asked and relation.name in RELATIONS.keys() - DEAR:
+        elif (
+            field.form.type == "text"
+            and not field.asked
+            and field.name == expect.column
+            and relation.name in RELATIONS.keys() - DEAR
+        ):
             statement = f"{relation.name} {field.name} WHERE {field.name} LIKE $begins BY {field.name} LIMIT {MOST}"
             yield from self._asked(statement, expect, field.name)
 
@@ -122,6 +129,15 @@ class Candidates:
         for name, *_ in self._ask(statement, f"{expect.prefix}%"):
             if name is not None:
                 yield name if BARE.fullmatch(name) and not expect.quoted else quoted(name), about
+
+
+def _beside(relation: Relation, prefix: str) -> Iterator[tuple[str, str]]:
+    """The columns of what the column before a dot names: `page.type`."""
+    name, dot, _ = prefix.partition(".")
+    naming = relation.fields.get(name.lower()) if dot else None
+    beside = None if naming is None else NAMING.get(naming.form.name)
+    if beside is not None:
+        yield from ((f"{name}.{field.name}", field.meaning) for field in beside.fields.values())
 
 
 def _relation(expect: Expect) -> Relation | None:
@@ -137,7 +153,7 @@ NAMED = {
     "user": f"SESSIONS user WHERE user LIKE $begins BY user LIMIT {MOST}",
     "page": f"PAGES hint WHERE hint LIKE $begins ORDER BY position DESC LIMIT {MOST}",
 }
-ROWS_OF = {"SOURCES": "LINEAGE", "DERIVED": "LINEAGE", "WATCH": "MUTATIONS"}
+ROWS_OF = {"SOURCES": "LINEAGE", "DERIVED": "LINEAGE", "PATH": "LINEAGE", "WATCH": "MUTATIONS"}
 FIXED = {
     "kind of link": tuple(kind.word for kind in LinkKind),
     "choice": ("policy", "budget", *KernelSettings.__struct_fields__),

@@ -152,7 +152,7 @@ def conditions() -> Strategy[Any]:
 
 def moments() -> Strategy[s.MomentNode]:
     """Moments of every unit."""
-    counted = st.one_of(integers(0), params())
+    counted = st.one_of(integers(0), params(), within())
     timed = st.one_of(st.sampled_from(("2026-11-20", "last friday")).map(lambda t: s.Value(value=t)), params())
     return st.one_of(
         st.builds(lambda u, v: s.MomentNode(unit=u, value=v), st.sampled_from(("turn", "call", "position")), counted),
@@ -218,6 +218,7 @@ PARTS: dict[str, Strategy[Any]] = {
     "until": moments(),
     "where": conditions(),
     "by": st.lists(shown(), min_size=1, max_size=3).map(tuple),
+    "per": st.sampled_from(("turn", "call")),
     "having": conditions(),
     "order": st.lists(
         st.builds(lambda e, d: s.Order(expr=e, descending=d), shown(), st.booleans()),
@@ -248,6 +249,7 @@ def questions() -> Strategy[Any]:
         st.builds(s.DiffSession, before=called(), after=called(), moment=maybe, tail=tails()),
         st.builds(s.OfPage, what=st.sampled_from(("history", "residencies", "versions")), page=pages(), tail=tails()),
         st.builds(s.LineageQuery, up=st.booleans(), page=pages(), depth=depth, kinds=kinds, tail=tails()),
+        st.builds(s.PathQuery, source=pages(), target=pages(), depth=depth, kinds=kinds, tail=tails()),
         st.builds(s.WhyQuery, page=pages(), negated=st.booleans(), moment=maybe, scope=st.one_of(st.none(), scopes())),
         st.builds(s.SearchQuery, query=st.one_of(texts(), params()), columns=columns(), tail=tails()),
         st.builds(s.Verify, session=st.one_of(st.none(), called())),

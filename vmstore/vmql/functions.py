@@ -81,6 +81,7 @@ AGGREGATES: dict[str, Aggregate] = {
         "first(x)", "as x", "x in the first row, in the relation's order", "vm_first({0} ORDER BY {order})"
     ),
     "last": Aggregate("last(x)", "as x", "x in the last row", "vm_last({0} ORDER BY {order})"),
+    "running": Aggregate("running(x)", "as x", "of a series, as PER TURN: the sum of x, a sum itself, so far", "{0}"),
 }
 
 

@@ -13,7 +13,7 @@ import msgspec
 from vmstore.errors import InputError
 from vmstore.shell.vmql.output.formats import MODES
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import NOWHERE, MomentNode, Param, Set, SourceSpan, Value, Word
+from vmstore.vmql.syntax.nodes import NOWHERE, MomentNode, Param, Set, SourceSpan, Subquery, Value, Word
 from vmstore.vmql.syntax.printer import moment as shown_moment
 
 LIMIT = 1000  # rows of one answer on a terminal
@@ -85,6 +85,8 @@ def turn(word: str) -> MomentNode | None:
 def _moment(value: Any) -> MomentNode | None:
     if value is None or (isinstance(value, MomentNode) and value.unit == "head"):
         return None
+    if isinstance(value, MomentNode) and isinstance(value.value, Subquery):
+        raise InputError("a setting holds one moment; ask the statement, and SET what it gives")
     if isinstance(value, MomentNode):
         return value
     if str(value).upper() == "HEAD":

@@ -37,7 +37,7 @@ RELATIONS: Final = (
     "SEGMENTS",
     "TOOLS",
 )
-CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "ALL", "AFTER", "AND", "OR"))
+CLAUSES: Final = frozenset(("WHERE", "BY", "PER", "LIMIT", "SINCE", "UNTIL", "ACROSS", "ALL", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))
 ENDS: Final = frozenset(("END", "STOP", "_AS_OF", "_VALID_AT", "_ORDER_BY"))  # a clause of two words, or nothing more
 # What people write as one name: up to a blank, a sign of the language, a quote or a comment.

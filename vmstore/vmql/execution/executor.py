@@ -9,7 +9,7 @@ import apsw
 
 from vmstore.errors import VmstoreError
 from vmstore.vmql import functions
-from vmstore.vmql.execution import virtual_table
+from vmstore.vmql.execution import page_column, virtual_table
 from vmstore.vmql.execution.result import Cancellation
 from vmstore.vmql.host import Host
 from vmstore.vmql.planner.plan import Plan, plan
@@ -47,12 +47,20 @@ class Runner:
         self._spare: list[PreparedConnection] = []  # for rows that are made
 
     def planned(
-        self, key: Any, relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: str, path: str | None
+        self,
+        key: Any,
+        relation: Relation,
+        columns: Sequence[SelectItem],
+        tail: Tail,
+        shape: str,
+        path: str | None,
+        *,
+        shown: bool = True,
     ) -> Plan:
         """The plan of a statement, the one made before where its text and the shape of its scope are the same."""
         found = self._plans.get(key) if key[0] else None
         if found is None:
-            found = plan(relation, columns, tail, shape, path)
+            found = plan(relation, columns, tail, shape, path, shown=shown)
             if key[0]:
                 if len(self._plans) >= PLANS_MAX:
                     self._plans.clear()
@@ -63,7 +71,7 @@ class Runner:
         """The views, which know the functions of VMQL and nothing that was read before."""
         db = self.world.views
         if self._ready is None or self._ready.db is not db:
-            self._ready = PreparedConnection(db, functions.register(db, self.world))
+            self._ready = self._knowing(db)
         self._ready.contents.forget()
         return db
 
@@ -102,4 +110,8 @@ class Runner:
     def _fresh(self) -> PreparedConnection:
         db = apsw.Connection(":memory:")
         virtual_table.register(db)
+        return self._knowing(db)
+
+    def _knowing(self, db: apsw.Connection) -> PreparedConnection:
+        page_column.register(db)
         return PreparedConnection(db, functions.register(db, self.world))

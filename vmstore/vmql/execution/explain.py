@@ -73,7 +73,7 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
             span=statement.span,
             hint="explain a question",
         )
-    probe = Query(query.runner, inner, query.session, query.params, "")
+    probe = query.beside(inner)
     probe.noted, probe.dry = [], not statement.analyze
     if isinstance(inner, SearchQuery):  # its embedder is not waited for while the views are held
         query.world.ask(str(given(inner.query, query.params)))
@@ -99,7 +99,7 @@ def _search(query: Query, inner: SearchQuery, answer: Callable[[Query, Statement
     tail = replace(tail, by=(), order=() if tail.by else tail.order, limit=limit)
     columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("session", "page", "score", "features", "words"))
     asked = replace(inner, columns=columns, tail=tail)
-    probe = Query(query.runner, asked, query.session, query.params, show(asked))
+    probe = query.beside(asked)
     rows = list(islice(answer(probe, asked), HITS))
     about = probe.searched
     assert about is not None, "its features were asked for"
@@ -165,6 +165,8 @@ def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row
         yield 2, "filter", f"{condition(part)}: {_by(found, part, details)}", None, None, None
     if tail.by:
         yield 2, "group", "by " + ", ".join(map(term, tail.by)), None, None, None
+    if tail.per is not None:
+        yield 2, "series", f"every {tail.per}, also where no row is of it", None, None, None
     if tail.having is not None:
         yield 2, "having", condition(tail.having), None, None, None
     sorts = any("TEMP B-TREE FOR ORDER BY" in detail for _, detail in details)

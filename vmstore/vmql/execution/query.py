@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 from msgspec.structs import replace
@@ -15,18 +15,21 @@ from vmstore.core.text.explanation import SearchExplanation
 from vmstore.errors import VmstoreError
 from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.executor import Runner, Wrong
+from vmstore.vmql.execution.page_column import PageColumn, forks_of
 from vmstore.vmql.execution.result import Cancellation, Column, Result
 from vmstore.vmql.execution.search import calls_showing
 from vmstore.vmql.planner import limits
 from vmstore.vmql.planner.plan import Plan, after, cursor, limit
 from vmstore.vmql.planner.scope import Params, Scope, scope_of
-from vmstore.vmql.planner.values import ValueSlot, held, kept
-from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.syntax import printer
+from vmstore.vmql.planner.values import Beside, ValueSlot, held, kept
+from vmstore.vmql.relations.catalog import RELATIONS
+from vmstore.vmql.relations.relation import ACROSS, Relation
+from vmstore.vmql.syntax import nodes, printer
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import Explain, SelectItem, Statement, Subquery, Tail
+from vmstore.vmql.syntax.nodes import Explain, MomentNode, SelectItem, Statement, Subquery, Tail, Value, Word
 
 Row = tuple[Any, ...]
+AnyNode = TypeVar("AnyNode", bound=nodes.Node)
 
 
 class PlannedStatement(NamedTuple):
@@ -97,6 +100,12 @@ class Query:
             taken = taken if ready else self._shown(found, taken)
         return self.result(kind, basis or scope.basis, found, taken)
 
+    def kept(self, relation: Relation, columns: tuple[SelectItem, ...], scope: Scope) -> Iterator[Row]:
+        """All rows of a relation in a scope, as they are kept: part of the work of an answer."""
+        key = ("kept", relation.name, columns, scope.shape)
+        plan = self.runner.planned(key, relation, columns, Tail(), scope.shape, None, shown=False)
+        return self._run(plan, scope, None, lambda error: self._fault(error, viewed=True))
+
     def passed(
         self, relation: Relation, columns: Sequence[SelectItem], tail: Tail, scope: Scope, path: str
     ) -> Iterator[Row]:
@@ -154,7 +163,9 @@ class Query:
         """What a plan's SQL takes by name."""
         values: dict[str, Any] = {}
         for place in found.places:
-            if isinstance(place.node, Subquery):
+            if isinstance(place.node, Beside):
+                values[place.name] = apsw.pyobject(self._beside(place.node, scope))
+            elif isinstance(place.node, Subquery):
                 values[place.name] = held(place, self._answered(place, place.node), scope)
             else:
                 values[place.name] = kept(place, self.params, scope)
@@ -172,24 +183,65 @@ class Query:
                 values[name] = scope.need(name)
         return values
 
+    def beside(self, statement: Statement) -> Query:
+        """A query of another statement that is a part of answering this one, and is stopped with it."""
+        query = Query(self.runner, statement, self.session, self.params, self.text)
+        query.watch, query.answer, query.key = self.watch, self.answer, printer.show(statement)
+        return query
+
+    def dated(self, statement: Statement) -> Statement:
+        """A statement with the moments that statements within it say; each sees its session as it stands now."""
+        self.statement = found = self._dated(statement, getattr(statement, "tail", Tail()).scope)
+        return found
+
+    def _dated(self, node: AnyNode, scope: nodes.Scope | None) -> AnyNode:
+        said: dict[str, Any] = {}
+        for name in node.__struct_fields__:
+            part = getattr(node, name)
+            if isinstance(part, MomentNode) and isinstance(part.value, Subquery):
+                value = self._values(part.value, scope, None, many=False)
+                if value is None:
+                    message = f"the statement gives no {part.unit}"
+                    hint = "ask it alone to see what it gives"
+                    raise QueryError(message, code="no-such-moment", span=part.span, hint=hint)
+                said[name] = replace(part, value=Value(value=value, span=part.value.span))
+            elif isinstance(part, Tail):
+                said[name] = self._dated(part, scope)
+        return replace(node, **said) if said else node
+
+    def _beside(self, wanted: Beside, scope: Scope) -> PageColumn:
+        """A column of all pages, or messages, at the moment that is asked about, as it is kept."""
+        relation, tail = RELATIONS[wanted.relation], scope.asked[0]
+        bare = Tail(scope=tail.scope, as_of=tail.as_of)
+        around = self.scope(bare)
+        names = ("session", relation.order[0].sql.partition(".")[2], wanted.column)
+        many = around.shape == ACROSS
+        items = tuple(SelectItem(expr=Word(path=(name,))) for name in names)
+        rows = self.kept(relation, items, around)
+        found = {(session if many else None, number): value for session, number, value in rows}
+        return PageColumn(found, forks_of(self.world) if many else {})
+
     def _answered(self, place: ValueSlot, node: Subquery) -> Any:
-        """The values of a statement within this one, at the same moment unless it says another; nulls are left out."""
-        asked, tail = node.statement, node.statement.tail
+        """The values of a statement within this one, at the same moment unless it says another."""
         around: Any = self.statement.statement if isinstance(self.statement, Explain) else self.statement
         outer = getattr(around, "tail", Tail())
+        return self._values(node, outer.scope, outer.as_of or getattr(around, "moment", None), many=place.many)
+
+    def _values(self, node: Subquery, scope: nodes.Scope | None, at: MomentNode | None, *, many: bool) -> Any:
+        """The values of a statement within this one, by its scope and moment where it names none, without nulls."""
+        asked, tail = node.statement, node.statement.tail
         if tail.scope is None:
-            tail = replace(tail, scope=outer.scope)
+            tail = replace(tail, scope=scope)
         if tail.as_of is None and tail.since is None and tail.until is None:
-            tail = replace(tail, as_of=outer.as_of or getattr(around, "moment", None))
-        query = Query(self.runner, replace(asked, tail=tail), self.session, self.params, self.text)
-        query.watch, query.answer, query.key = self.watch, self.answer, printer.show(query.statement)
+            tail = replace(tail, as_of=at)
+        query = self.beside(replace(asked, tail=tail))
         assert self.answer is not None, "the engine hands in what answers"
         found = self.answer(query, query.statement)
         if len(found.columns) != 1:
             message = f"a statement in parentheses has one column, and this has {len(found.columns)}"
             raise QueryError(message, code="not-single", span=node.span, hint="write the column after its relation")
         values = [row[0] for row in found if row[0] is not None]
-        if place.many:
+        if many:
             return values
         if len(values) > 1:
             message = f"a value is wanted, and the statement gives {len(values)}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from vmstore.core.address import page_position
-from vmstore.core.asof import AsOf, Position
+from vmstore.core.asof import AsOf, Call, Position
+from vmstore.core.page import LinkKind
 from vmstore.core.text.json_text import shown
 from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.times import iso
@@ -23,9 +24,10 @@ from vmstore.vmql.execution.query import Query, Row
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.execution.search import FoundRow, best, fitting
 from vmstore.vmql.execution.streams import MAKERS, rows_of, watch
+from vmstore.vmql.execution.walk import WalkedLink, kinds_of, shortest
 from vmstore.vmql.execution.why import chain
 from vmstore.vmql.functions import as_text
-from vmstore.vmql.host import StoredContext
+from vmstore.vmql.host import PageLineage, StoredContext
 from vmstore.vmql.planner.clause_checks import check_context, check_diff
 from vmstore.vmql.planner.plan import Plan
 from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, query_error
@@ -47,6 +49,7 @@ from vmstore.vmql.syntax.nodes import (
     LineageQuery,
     MomentNode,
     OfPage,
+    PathQuery,
     RelationQuery,
     Replay,
     SearchQuery,
@@ -114,10 +117,13 @@ def context(query: Query, statement: ContextAt) -> Result:
     """What the model saw at a call."""
     check_context(statement)
     tail = statement.tail
+    if tail.per is not None:
+        return contexts(query, statement, tail.per)
     with query.world.asking():
         bare = msgspec.structs.replace(tail, as_of=None)
         scope = one(query, bare)
         seen = _seen(query, scope, statement.moment or tail.as_of, statement.span)
+        scope.asked = (msgspec.structs.replace(bare, as_of=_position(seen.basis.position)), query.params)
         basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
         if statement.form == "render":
             text = rows_of([(seen.text(),)])
@@ -129,18 +135,51 @@ def context(query: Query, statement: ContextAt) -> Result:
             )
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
-            pages: Iterable[Row] = map(msgspec.structs.astuple, seen.pages)
-            if found.wanted and not {"tool", "tool_call", "outcome", "text"}.isdisjoint(found.wanted):
-                contents = seen.contents() if "text" in found.wanted else {}
-                tools = tools_at(scope.lane, scope.at.position)
-                pages = ((*page, *_tool(tools, page[1]), _text(contents.get(page[1]))) for page in pages)
-            if found.plain is None:
-                pages = ((page[0], _number(page[1]), _number(page[2]), *page[3:]) for page in pages)
+            pages = _pages(seen, found.wanted, _tools(scope, found.wanted), shown=found.plain is not None)
             return lambda: pages
 
         return query.select(
             python_rows.CONTEXT, statement.columns, bare, scope, make=make, kind="context", basis=basis, ready=True
         )
+
+
+def contexts(query: Query, statement: ContextAt, per: str) -> Result:
+    """What the model saw at each call, or at the last call of each turn, that is asked about."""
+    with query.world.asking():
+        scope = one(query, statement.tail)
+        columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("turn", "call"))
+        calls = list(query.kept(RELATIONS["CALLS"], columns, scope))
+        moments = calls if per == "call" else list(dict(calls).items())  # of each turn the last
+        session = query.world.session(scope.name)
+
+        def make(found: Plan) -> Callable[[], Iterable[Row]]:
+            rows, tools = list[Row](), _tools(scope, found.wanted)
+            for turn, call in moments:
+                query.watch.check()
+                seen = session.context(Call(call))
+                rows += ((*page, turn, call) for page in _pages(seen, found.wanted, tools, shown=False))
+            return lambda: rows
+
+        return query.select(python_rows.CONTEXTS, statement.columns, statement.tail, scope, make=make)
+
+
+def _tools(scope: OneSession, wanted: Collection[str]) -> dict[int, PageTool]:
+    """The tools of pages, where a column wants them."""
+    return {} if {"tool", "tool_call", "outcome"}.isdisjoint(wanted) else tools_at(scope.lane, scope.at.position)
+
+
+def _pages(
+    seen: StoredContext, wanted: Collection[str], tools: dict[int, PageTool], *, shown: bool
+) -> Iterable[Row]:
+    """The rows of a context, with their tools and texts where they are wanted, as they are shown or as they are kept."""
+    contents = seen.contents() if "text" in wanted else {}
+    pages: Iterable[Row] = map(msgspec.structs.astuple, seen.pages)
+    pages = ((*page, *_tool(tools, page[1]), _text(contents.get(page[1]))) for page in pages)
+    return pages if shown else ((page[0], _number(page[1]), _number(page[2]), *page[3:]) for page in pages)
+
+
+def _position(number: int) -> MomentNode:
+    return MomentNode(unit="position", value=Value(value=number))
 
 
 def _seen(query: Query, scope: OneSession, moment: MomentNode | None, span: SourceSpan) -> StoredContext:
@@ -262,6 +301,37 @@ def lineage(query: Query, statement: LineageQuery) -> Result:
             if scope.since < e.position <= scope.until
         ]
         return query.select(python_rows.LINEAGE, (), statement.tail, scope, make=rows_of(listed), kind="lineage")
+
+
+def path(query: Query, statement: PathQuery) -> Result:
+    """The shortest walk from a page to another over the links that hold at the moment, either way along each."""
+    with query.world.asking():
+        scope = one(query, statement.tail)
+        first, last = (
+            scope.position_of(str(given(page, query.params)), page.span)
+            for page in (statement.source, statement.target)
+        )
+        depth = None if statement.depth is None else given(statement.depth, query.params)
+        kinds = [str(given(kind, query.params)).lower() for kind in statement.kinds]
+        with faults_at(statement.span, "unknown-word"):
+            known = kinds_of(kinds)
+        names = ("source", "target", "kind", "position")
+        columns = tuple(SelectItem(expr=Word(path=(name,))) for name in names)
+        held = query.kept(RELATIONS["LINKS"], columns, scope)
+        walk = shortest([WalkedLink(*link) for link in held if not known or link[2] in known], first, last, depth)
+        lineage = query.world.session(scope.name).lineage
+        listed = [_step(lineage, scope, number, *step) for number, step in enumerate(walk, 1)]
+        return query.select(python_rows.LINEAGE, (), statement.tail, scope, make=rows_of(listed))
+
+
+def _step(lineage: PageLineage, scope: OneSession, number: int, edge: WalkedLink, here: int) -> Row:
+    """A step of a walk from a page as a row: the link, and what is known of the page on its far side."""
+    look = lineage.ancestors if edge.source == here else lineage.descendants
+    kind = LinkKind(edge.kind).word
+    names = (f"p{edge.source}", kind, f"p{edge.target}")
+    found = look(f"p{here}@position:{scope.at.position}", depth=1, kinds=[kind])
+    far = next(event for event in found if (event.source, event.kind, event.target) == names)
+    return (number, edge.source, kind, edge.target, edge.position, far.text, far.status)
 
 
 def why(query: Query, statement: WhyQuery) -> Result:
@@ -412,7 +482,7 @@ def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> lis
 
 def answer(query: Query, statement: Any) -> Result:
     """Answers a statement."""
-    return ANSWERS[type(statement)](query, statement)
+    return ANSWERS[type(statement)](query, query.dated(statement))
 
 
 ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
@@ -422,6 +492,7 @@ ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
     DiffSession: diff_session,
     OfPage: of_page,
     LineageQuery: lineage,
+    PathQuery: path,
     Fork: fork,
     Replay: replay,
     Verify: verify,

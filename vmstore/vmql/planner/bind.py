@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from vmstore.core.address import page_position
 from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, TIME, ColumnType
 from vmstore.vmql.functions import AGGREGATES
-from vmstore.vmql.planner.values import ValueSlot, a_type, check, fault, no_word
+from vmstore.vmql.planner.values import Beside, ValueSlot, a_type, check, fault, no_word
+from vmstore.vmql.relations.catalog import NAMED
 from vmstore.vmql.relations.relation import ACROSS, Field, Relation, Shape
 from vmstore.vmql.scalars import NUMBERS, SCALARS, Scalar, fits
 from vmstore.vmql.syntax.errors import QueryError, near
@@ -50,6 +51,7 @@ class Term(NamedTuple):
     name: str
     sums: bool = False
     single: tuple[Term, ...] | None = None  # the values of a row in an expression; None where it is one itself
+    running: bool = False  # whether it sums up the rows of a series before it
 
     @property
     def loose(self) -> tuple[Term, ...]:
@@ -79,6 +81,7 @@ class Binder:
 
     def __init__(self, relation: Relation, shape: Shape) -> None:
         self.relation = relation
+        self.shape = shape
         self.order = relation.order if shape != ACROSS else (*relation.across, *relation.order)
         self.needs: dict[str, None] = {}  # joins, in the order they were asked for
         self.places: list[ValueSlot] = []
@@ -86,14 +89,17 @@ class Binder:
         self.named: dict[str, Term] = {}  # where groups are chosen: what is shown of each
         self.keys: frozenset[str] | None = None  # and the SQL of what they are of
         self.patterns: list[tuple[str, Value | Param | Word]] = []  # of CONTEXT MATCHES
+        self.series = False  # whether groups are those of a series, and only what is shown of them can be asked
 
     # ---- values of a row
 
     def term(self, expr: Expr) -> Term:
-        """A column, a path into one, or an aggregate."""
+        """A column, a path into one, or an aggregate; of a group what is shown under that name."""
+        if self.named and (shown := self.named.get(written(expr))) is not None:
+            return shown
         match expr:
-            case Word(path=path):
-                return self.named.get(path[0]) or self._column(expr) if len(path) == 1 else self._column(expr)
+            case Word():
+                return self._column(expr)
             case Arithmetic():
                 return self._arithmetic(expr)
             case Subquery():
@@ -132,15 +138,35 @@ class Binder:
         self.need(field.needs)
         if len(word.path) == 1:
             return Term(_operand(field.sql), field.form, field.name)
+        if field.form.name in NAMED and len(word.path) == 2:
+            return self._beside_page(word, field)
         if field.form.type != "json":
             raise fault(
                 f"{field.name} is {a_type(field.form.type)}, with no {'.'.join(word.path[1:])!r} in it",
                 "no-path",
                 word.span,
-                hint="only columns of type json have paths",
+                hint="columns of type json have paths, and those that name a page or a message: page.type",
             )
         path = self.constant("$" + "".join(f'."{step}"' for step in word.path[1:]), TEXT)
         return Term(f"({_operand(field.sql)} ->> {path})", ANY, ".".join(word.path))
+
+    def _beside_page(self, word: Word, field: Field) -> Term:
+        """A column of the page, or the message, that a column names: page.type, target.role."""
+        relation = NAMED[field.form.name]
+        of = relation.fields.get(word.path[1].lower())
+        if of is None:
+            meant = near(word.path[1], relation.fields)
+            hint = f"did you mean {word.path[0]}.{meant}?" if meant else f"DESCRIBE {relation.name} lists them"
+            message = f"{relation.name} has no column {word.path[1]!r}"
+            raise fault(message, "unknown-column", word.span, tuple(relation.fields), hint)
+        key = Beside, (relation.name, of.name)
+        if key not in self.fixed:
+            self.fixed[key] = self.place(Beside(relation.name, of.name), of.form, of.name)
+        writer = self.relation.fields.get("session") if self.shape == ACROSS else None
+        if writer is not None:
+            self.need(writer.needs)
+        sql = f"vm_of({self.fixed[key]}, {'NULL' if writer is None else writer.sql}, {field.sql})"
+        return Term(sql, of.form, ".".join(word.path))
 
     def constant(self, value: Any, form: ColumnType) -> str:
         """The one place of a value within an expression: the same expression is the same SQL in BY and beside it."""
@@ -163,6 +189,9 @@ class Binder:
             hint = f"did you mean {meant}(…)?" if meant else "SHOW FUNCTIONS lists them"
             known_names = (*AGGREGATES, *SCALARS)
             raise fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, known_names, hint)
+        if self.series and self.named:
+            hint = "show it beside the others; AS gives it a name"
+            raise fault(f"{written(apply)} is not shown in the series", "not-grouped", apply.span, hint=hint)
         if apply.distinct and name != "count":
             raise fault(f"{name} takes no DISTINCT", "wrong-arguments", apply.span, hint=f"write {known.written}")
         if apply.star:
@@ -173,6 +202,8 @@ class Binder:
             message = f"{name} takes {known.arguments}, not {len(apply.args)}"
             raise fault(message, "wrong-arguments", apply.span, hint=f"write {known.written}")
         of = self._argument(apply.args[0])
+        if name == "running":
+            return self._running(apply, of)
         if of.sums:
             raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
         if known.numbers and of.form.type not in (*NUMBERS, "json"):
@@ -182,6 +213,16 @@ class Binder:
         share, shown = self._share(apply)
         made: Term = known.bound(of, share, shown, self.in_order())
         return made
+
+    def _running(self, apply: Apply, of: Term) -> Term:
+        """A running total of a sum over the rows of a series."""
+        name, hint = f"running({of.name})", "CALLS running(sum(cost)) PER TURN"
+        if not self.series or not of.sums or of.running:
+            message = f"{name} adds up the sums of a series, in a column of its own"
+            raise fault(message, "not-grouped", apply.span, hint=hint)
+        if of.form.type not in (*NUMBERS, "json"):
+            raise fault(f"running takes numbers, and {of.name} is {a_type(of.form.type)}", "wrong-type", apply.span)
+        return of._replace(name=name, running=True)
 
     def _scalar(self, apply: Apply, known: Scalar) -> Term:
         count = len(known.takes)
@@ -241,7 +282,10 @@ class Binder:
         if isinstance(expr, Value) and expr.value is not None:
             form = _form_of(expr.value)
             return Term(self.constant(expr.value, form), form, str(expr.value))
-        return self.term(expr)
+        of = self.term(expr)
+        if of.running:
+            raise fault(f"{of.name} stands in a column of its own", "not-a-value", expr.span)
+        return of
 
     def _share(self, apply: Apply) -> tuple[str, str]:
         """The second argument of quantile, and how it is written."""
@@ -324,11 +368,12 @@ class Binder:
 
     def having(self, expr: Expr, named: dict[str, Term], keys: Iterable[Term]) -> str:
         """The SQL of a condition of groups, which may name what is shown of each."""
-        self.named, self.keys = named, frozenset(key.sql for key in keys)
+        before = self.named, self.keys
+        self.named, self.keys = {**before[0], **named}, frozenset(key.sql for key in keys)
         try:
             return self.condition(expr)
         finally:
-            self.named, self.keys = {}, None
+            self.named, self.keys = before
 
     def _compare(self, expr: Compare) -> str:
         left, right = expr.left, expr.right
@@ -411,7 +456,7 @@ class Binder:
     def _is_word_of(word: Word, form: ColumnType) -> bool:
         return form.words is not None and len(word.path) == 1 and form.words.of(word.path[0]) is not None
 
-    def place(self, node: Value | Param | Word | Subquery, form: ColumnType, what: str) -> str:
+    def place(self, node: Value | Param | Word | Subquery | Beside, form: ColumnType, what: str) -> str:
         """A named place for a value."""
         name = f"v{len(self.places)}"
         self.places.append(ValueSlot(name, node, form, what))

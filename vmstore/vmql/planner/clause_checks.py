@@ -13,6 +13,12 @@ CHOICES = {"where": "WHERE", "by": "BY", "having": "HAVING", "order": "ORDER BY"
 def check_context(statement: ContextAt) -> None:
     """Refuses a second moment, and clauses that choose from a context that is answered as a whole."""
     tail = statement.tail
+    if tail.per is not None:
+        whole = statement.form.upper() if statement.form != "pages" else "AT" if statement.moment is not None else None
+        if whole is not None:
+            message, hint = f"{whole} is of one context, and PER of many", "keep one of them"
+            raise QueryError(message, code="clause-unused", span=statement.span, hint=hint)
+        return
     if statement.moment is not None:
         _refuse("CONTEXT AT", tail, MOMENTS, "a context is of one moment; keep AT")
     _refuse("CONTEXT", tail, {"since": "SINCE", "until": "UNTIL"}, "a context is of one moment; write AT")

@@ -14,6 +14,7 @@ from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.planner.bind import Binder, Term
 from vmstore.vmql.planner.clause_checks import check_valid
 from vmstore.vmql.planner.scope import Params, given
+from vmstore.vmql.planner.series import grouped, series
 from vmstore.vmql.planner.values import ValueSlot
 from vmstore.vmql.relations.ctes import TABLES
 from vmstore.vmql.relations.relation import Path, Relation, Shape
@@ -71,33 +72,44 @@ class Plan(NamedTuple):
         return [(at, form.show) for at, form in numbered if form.show is not None and (late or form.text is None)]
 
 
-def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: Shape, path: str | None = None) -> Plan:
-    """How the rows of a relation are had, in a scope of some shape; QueryError where the text does not fit it."""
+def plan(
+    relation: Relation,
+    columns: Sequence[SelectItem],
+    tail: Tail,
+    shape: Shape,
+    path: str | None = None,
+    *,
+    shown: bool = True,
+) -> Plan:
+    """How the rows of a relation are had, in a scope of some shape; QueryError where the text does not fit it.
+
+    Their values are as they are `shown`, as far as SQL can say it, or else as they are kept.
+    """
     binder = Binder(relation, shape)
+    binder.series = tail.per is not None
     way = relation.paths[path] if path is not None else _way(relation, tail.where)
+    tail = grouped(relation, shape, tail)
     keys_by = [binder.term(word) for word in tail.by]
     terms, names = _columns(binder, columns, tail, keys_by)
     summed = bool(tail.by) or any(term.sums for term in terms)
     condition = binder.condition(tail.where) if tail.where is not None else ""
+    by, source = ", ".join(term.sql for term in keys_by), ""
+    chosen = ["" if tail.ever else relation.now, condition]
+    if tail.per is not None:
+        terms, keys_by, source = series(binder, tail.per, terms, keys_by, _rows(binder, way, chosen, by))
+        binder.named = {**{term.name: term for term in terms}, **dict(zip(names, terms, strict=True))}
     having = _having(binder, tail, dict(zip(names, terms, strict=True)), keys_by, summed=summed)
     keys = _keys(binder, tail, terms, names, keys_by if summed else None)
     _after_keys(binder, tail, keys)
-    limited = tail.limit is not None
-    selected = [term.text for term in terms] + ([key.sql for key in keys] if limited else [])
-    clauses = [f"SELECT {', '.join(selected)}", way.start[shape]]
-    joins = [name for name in binder.needs if name not in way.joined]
-    clauses += [relation.joins[name].sql[shape] for name in joins]
-    beyond = _beyond(keys) if tail.after is not None else ""
     check_valid(relation, tail)
-    holds = "" if tail.ever else relation.now
-    where = [part for part in (holds, condition, "" if summed else beyond) if part]
-    if where:
-        clauses.append("WHERE " + " AND ".join(where if len(where) == 1 else [f"({part})" for part in where]))
-    if tail.by:
-        clauses.append("GROUP BY " + ", ".join(term.sql for term in keys_by))
-    chosen = [part for part in (having, beyond if tail.by else "") if part]
-    if chosen:
-        clauses.append("HAVING " + " AND ".join(chosen))
+    limited = tail.limit is not None
+    selected = [term.text if shown else term.sql for term in terms] + ([key.sql for key in keys] if limited else [])
+    beyond = _beyond(keys) if tail.after is not None else ""
+    rows = source or _rows(binder, way, [*chosen, "" if summed else beyond], by)
+    clauses = [f"SELECT {', '.join(selected)}", rows]
+    of_groups = [part for part in (having, beyond if by else "") if part]
+    if of_groups:
+        clauses.append(("WHERE " if source else "HAVING ") + " AND ".join(of_groups))
     if keys and not (way.sorted and not tail.order and not summed):
         clauses.append("ORDER BY " + ", ".join(map(_ordered, keys)))
     if limited:
@@ -109,7 +121,7 @@ def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: S
         way,
         shape,
         tables_in(body),
-        tuple(joins),
+        tuple(_joins(binder, way)),
         body,
         tuple(PlannedColumn(name, term.form) for name, term in zip(names, terms, strict=True)),
         tuple(binder.places),
@@ -120,6 +132,22 @@ def plan(relation: Relation, columns: Sequence[SelectItem], tail: Tail, shape: S
         tuple(name for name, field in relation.fields.items() if f'"{name}"' in body) if relation.made else (),
         plain,
     )
+
+
+def _joins(binder: Binder, way: Path) -> list[str]:
+    """The tables that are joined to the rows of a way, by name."""
+    return [name for name in binder.needs if name not in way.joined]
+
+
+def _rows(binder: Binder, way: Path, where: Sequence[str], by: str) -> str:
+    """FROM, with what is joined, WHERE and GROUP BY of a statement."""
+    clauses = [
+        way.start[binder.shape],
+        *(binder.relation.joins[name].sql[binder.shape] for name in _joins(binder, way)),
+    ]
+    if parts := [part for part in where if part]:
+        clauses.append("WHERE " + " AND ".join(parts if len(parts) == 1 else [f"({part})" for part in parts]))
+    return "\n".join([*clauses, *([f"GROUP BY {by}"] if by else [])])
 
 
 def _having(binder: Binder, tail: Tail, named: dict[str, Term], by: Sequence[Term], *, summed: bool) -> str:

@@ -24,7 +24,17 @@ from vmstore.vmql.relations.faults import FaultScope
 from vmstore.vmql.relations.mutations import SessionStream
 from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE
 from vmstore.vmql.syntax.errors import QueryError, near
-from vmstore.vmql.syntax.nodes import AcrossSessions, InSession, MomentNode, Param, SourceSpan, Tail, Value, Word
+from vmstore.vmql.syntax.nodes import (
+    AcrossSessions,
+    InSession,
+    MomentNode,
+    Param,
+    SourceSpan,
+    Subquery,
+    Tail,
+    Value,
+    Word,
+)
 
 Params = dict[str, Any]
 UNITS: dict[str, type[Turn] | type[Call] | type[Position]] = {"turn": Turn, "call": Call, "position": Position}
@@ -57,6 +67,7 @@ def as_of(moment: MomentNode | None, params: Params, now: int) -> AsOf:
     """A moment as the views are asked for it."""
     if moment is None or moment.unit == "head" or moment.value is None:
         return Head()
+    assert not isinstance(moment.value, Subquery), "what a statement within says was put in its place"
     value = given(moment.value, params)
     try:
         if moment.unit in CLOCKS:
@@ -120,6 +131,20 @@ class Scope(ABC):
             return instant(given(tail.valid_at, params), self.world.now(), tail.valid_at.span)
         last: int | None = self.world.views.execute(f"WITH {self.lane_sql} {_LAST}", self.values).get
         return max(last or 0, 0 if self._past() else self.world.now())
+
+    def _turns(self) -> str:
+        return self._numbers(0)
+
+    def _calls(self) -> str:
+        return self._numbers(1)
+
+    def _numbers(self, which: int) -> str:
+        """The turns, or the calls, that begin in what is asked for, each after its session."""
+        found = []
+        for own in self.lanes():
+            first, last = (moment_at(own.lane, max(at, own.low, 0))[which] for at in (own.since, own.until))
+            found += [(own.name, number) for number in range(first + 1, last + 1)]
+        return json.dumps(found)
 
     @abstractmethod
     def lanes(self) -> list[FaultScope]:

@@ -16,6 +16,13 @@ LISTS = (list, tuple, set, frozenset)
 """What can be handed in where a list is wanted."""
 
 
+class Beside(NamedTuple):
+    """A column of the pages, or messages, that a column names: the values by the name of a session and the number."""
+
+    relation: str
+    column: str
+
+
 class ValueSlot(NamedTuple):
     """Where a value goes: the literal, parameter or statement it comes from and the form it must have.
 
@@ -23,7 +30,7 @@ class ValueSlot(NamedTuple):
     """
 
     name: str
-    node: Value | Param | Word | Subquery
+    node: Value | Param | Word | Subquery | Beside
     form: ColumnType
     what: str
     many: bool = False
@@ -53,7 +60,7 @@ def check(value: Any, form: ColumnType, what: str, span: SourceSpan) -> None:
 
 def kept(place: ValueSlot, params: Params, scope: Scope) -> Any:
     """A value as the views keep it."""
-    assert not isinstance(place.node, Subquery), "its values are handed in"
+    assert not isinstance(place.node, Subquery | Beside), "its values are handed in"
     return held(place, given(place.node, params), scope)
 
 
@@ -66,6 +73,7 @@ def held(place: ValueSlot, value: Any, scope: Scope) -> Any:
 
 
 def _kept(place: ValueSlot, value: Any, scope: Scope) -> Any:
+    assert not isinstance(place.node, Beside), "its values are as they are kept"
     form, span = place.form, place.node.span
     if value is None:
         return None

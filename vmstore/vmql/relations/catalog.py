@@ -20,7 +20,7 @@ from vmstore.vmql.relations.python_rows import (
     TAGS,
     WHY,
 )
-from vmstore.vmql.relations.relation import Relation
+from vmstore.vmql.relations.relation import Field, Relation
 from vmstore.vmql.relations.tools import TOOLS
 
 RELATIONS: dict[str, Relation] = {
@@ -37,3 +37,15 @@ DESCRIBED: dict[str, Relation] = {
     **{relation.name: relation for relation in (CONTEXT, DIFF, HISTORY, LINEAGE, WHY, SEARCH)},
 }
 """Those that DESCRIBE tells about."""
+
+NAMED: dict[str, Relation] = {"page": PAGES, "message": MESSAGES}
+"""Those that have more to say of what a column names, by what that is: `page.type` beside a column `page`."""
+
+
+def field_of(relation: Relation, path: str) -> Field | None:
+    """The column that a name, or a path like `page.type`, leads to; None where there is none."""
+    name, _, rest = path.partition(".")
+    found = relation.fields.get(name)
+    if found is None or not rest:
+        return found
+    return NAMED[found.form.name].fields.get(rest) if found.form.name in NAMED else None

@@ -76,6 +76,14 @@ CONTEXT = made(
     _field("text", TEXT, "what it showed as text; null where it is none", asked=True),
 )
 
+CONTEXTS = made(
+    "CONTEXTS",
+    "the pages the model saw at each of some calls, for a series over them",
+    *CONTEXT.fields.values(),
+    _field("turn", INTEGER, "the turn of the call"),
+    _field("call", INTEGER, "the call"),
+)
+
 DIFF = made(
     "DIFF",
     "what differs between two contexts",
@@ -342,6 +350,7 @@ MADE: tuple[Relation, ...] = (
     *(
         MUTATIONS,
         CONTEXT,
+        CONTEXTS,
         DIFF,
         FAULTS,
         MOVES,

@@ -135,6 +135,11 @@ def _derived(span: SourceSpan, page: s.PageName, *clauses: Clause) -> s.LineageQ
     return s.LineageQuery(up=False, page=page, span=span, **gathered(clauses))
 
 
+@makes("path")
+def _path(span: SourceSpan, source: s.PageName, target: s.PageName, *clauses: Clause) -> s.PathQuery:
+    return s.PathQuery(source=source, target=target, span=span, **gathered(clauses))
+
+
 @makes("why")
 def _why(span: SourceSpan, page: s.PageName, *clauses: Clause, negated: bool = False) -> s.WhyQuery:
     fields = gathered(clauses)
@@ -233,6 +238,16 @@ def _ever(span: SourceSpan) -> Clause:
 @makes("by")
 def _by(span: SourceSpan, *keys: s.Expr) -> Clause:
     return Clause("by", keys, "BY", span)
+
+
+@makes("per_turn")
+def _per_turn(span: SourceSpan) -> Clause:
+    return Clause("per", "turn", "PER", span)
+
+
+@makes("per_call")
+def _per_call(span: SourceSpan) -> Clause:
+    return Clause("per", "call", "PER", span)
 
 
 @makes("having")

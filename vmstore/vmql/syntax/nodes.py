@@ -178,10 +178,10 @@ Unit: TypeAlias = OneOf["turn", "call", "position", "time", "logged_time", "head
 
 
 class MomentNode(Node, frozen=True, eq=False, gc=False):
-    """A turn, call, position or time; HEAD has no value."""
+    """A turn, call, position or time, which a statement within may say; HEAD has no value."""
 
     unit: Unit
-    value: Value | Param | None = None
+    value: Value | Param | Subquery | None = None
 
 
 class InSession(Node, frozen=True, eq=False, gc=False):
@@ -229,10 +229,15 @@ class Tail(Node, frozen=True, eq=False, gc=False):
     ever: bool = False
     where: Expr | None = None
     by: tuple[Expr, ...] = ()
+    per: OneOf["turn", "call"] | None = None
     having: Expr | None = None
     order: tuple[Order, ...] = ()
     limit: Value | Param | None = None
     after: Value | Param | None = None
+
+    def including(self, *keys: Expr) -> Tail:
+        """The same with further groups, the first of all."""
+        return msgspec.structs.replace(self, by=(*keys, *self.by))
 
 
 # ---- statements
@@ -289,6 +294,16 @@ class LineageQuery(Node, frozen=True, eq=False, gc=False):
 
     up: bool
     page: PageName
+    depth: Value | Param | None = None
+    kinds: tuple[Word | Value, ...] = ()
+    tail: Tail = Tail()
+
+
+class PathQuery(Node, frozen=True, eq=False, gc=False):
+    """PATH FROM a page TO another: the shortest walk over links, either way along each."""
+
+    source: PageName
+    target: PageName
     depth: Value | Param | None = None
     kinds: tuple[Word | Value, ...] = ()
     tail: Tail = Tail()
@@ -382,6 +397,7 @@ Statement: TypeAlias = (
     | DiffSession
     | OfPage
     | LineageQuery
+    | PathQuery
     | WhyQuery
     | SearchQuery
     | Explain

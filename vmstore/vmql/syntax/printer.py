@@ -56,6 +56,12 @@ def _lineage(node: s.LineageQuery) -> str:
     return _words(head, term(node.page), depth, kinds, _tail(node.tail))
 
 
+def _path(node: s.PathQuery) -> str:
+    depth = "" if node.depth is None else f"DEPTH {term(node.depth)}"
+    kinds = f"VIA {_listed(node.kinds)}" if node.kinds else ""
+    return _words("PATH FROM", term(node.source), "TO", term(node.target), depth, kinds, _tail(node.tail))
+
+
 def _why(node: s.WhyQuery) -> str:
     asked = "WHY NOT" if node.negated else "WHY"
     return _words(asked, term(node.page), "IN CONTEXT", _at(node.moment), _scope(node.scope))
@@ -108,6 +114,7 @@ WRITERS: Final[dict[type, Callable[[Any], str]]] = {
     s.DiffSession: _diff_session,
     s.OfPage: _of_page,
     s.LineageQuery: _lineage,
+    s.PathQuery: _path,
     s.WhyQuery: _why,
     s.SearchQuery: _search,
     s.Explain: _explain,
@@ -149,6 +156,7 @@ def _tail(tail: s.Tail) -> str:
         "ALL" if tail.ever else "",
         "" if tail.where is None else f"WHERE {condition(tail.where)}",
         _by(tail),
+        "" if tail.per is None else f"PER {tail.per.upper()}",
         "" if tail.having is None else f"HAVING {condition(tail.having)}",
         f"ORDER BY {', '.join(map(_order, tail.order))}" if tail.order else "",
         limit,
