@@ -31,6 +31,8 @@ from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import Explain, Fork, SearchQuery, Watch, names_of
 
 ROWS_MAX = 1_000
+QUERY_S = 60  # that a statement may take, and the bytes it may keep
+QUERY_BYTES = 512 << 20
 FILMS_MAX = 8
 SWEEP_MAX = 64  # what-ifs of one question
 
@@ -167,7 +169,9 @@ class DebugApi:
         only_asks(text, masked=self._redact is not None)
         store, session, _ = self.chosen(asked) if self._asks_one(asked) else (self._store, None, None)
         with asked.stopped_by(partial(store.admin.interrupt, threading.get_ident())):
-            return self._taken(asked, store.query(text, session=None if session is None else session.name))
+            named = None if session is None else session.name
+            seconds = min(asked.number("timeout", 1) or QUERY_S, QUERY_S)
+            return self._taken(asked, store.query(text, session=named, timeout_s=seconds, memory=QUERY_BYTES))
 
     def _taken(self, asked: QueryParams, found: Result) -> Any:
         """The rows of an answer, as many as are asked for."""

@@ -14,7 +14,7 @@ from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
 from vmstore.engine.verify.chain import Chain
 from vmstore.errors import InputError
-from vmstore.log.port import Log
+from vmstore.log.port import Log, Progress
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Problem, Verdict
@@ -37,7 +37,7 @@ class OpenQueryHost:
         self,
         namespace: Namespace,
         session: Callable[[str], Any],
-        verify: Callable[[], Verdict],
+        verify: Callable[[Progress], Verdict],
         columns: ColumnStore,
     ) -> None:
         self._ns = namespace
@@ -173,11 +173,11 @@ class OpenQueryHost:
         except InputError:  # numpy or duckdb is not there
             return None
 
-    def verified(self, session: str | None) -> Verdict:
-        """Verifies the whole namespace, or the chain of one session and of its past."""
+    def verified(self, session: str | None, check: Callable[[], object]) -> Verdict:
+        """Verifies the whole namespace, or the chain of one session and of its past; `check` may end it."""
         key = None if session is None else self._ns.key(session)
         if key is None:
-            return self._verify()
+            return self._verify(lambda *_: check())
         with self._ns.asking():
             chain = Chain(self._ns.log, self._ns.views, self.lane(key))
             problems = [Problem(*found) for found in chain.problems()]
@@ -186,7 +186,7 @@ class OpenQueryHost:
 
 
 def asker(
-    namespace: Namespace, session: Callable[[str], Any], verify: Callable[[], Verdict], columns: ColumnStore
+    namespace: Namespace, session: Callable[[str], Any], verify: Callable[[Progress], Verdict], columns: ColumnStore
 ) -> QueryEngine:
     """The query engine of a namespace."""
     return QueryEngine(OpenQueryHost(namespace, session, verify, columns))

@@ -162,6 +162,6 @@ class Host(Protocol):
         """A DuckDB connection with the tables of the column segments at the moment that is held; None without them."""
         ...
 
-    def verified(self, session: str | None) -> Any:
-        """What verify finds in the store, or in one session."""
+    def verified(self, session: str | None, check: Callable[[], object]) -> Any:
+        """What verify finds in the store, or in one session; `check` may end it."""
         ...

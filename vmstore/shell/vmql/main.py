@@ -94,7 +94,7 @@ def _keys() -> Keys:
 
 def _settings(command_line: CommandLine, *, one_shot: bool) -> ShellSettings:
     from vmstore.errors import InputError
-    from vmstore.shell.vmql.settings import AUTO, LIMIT, ShellSettings, parameter, patience, turn
+    from vmstore.shell.vmql.settings import AUTO, LIMIT, LIMITS, ShellSettings, parameter, turn
 
     settings = ShellSettings(
         mode=command_line.mode or AUTO, timing=command_line.has("--timing"), limit=0 if one_shot else LIMIT
@@ -105,8 +105,8 @@ def _settings(command_line: CommandLine, *, one_shot: bool) -> ShellSettings:
     try:
         settings.params = dict(parameter(text) for text in command_line.values.get("--param", ()))
         settings.moment = None if number is None else turn(number)
-        seconds = command_line.last("--timeout")
-        settings.timeout_s = None if seconds is None else patience(seconds)
+        for name in LIMITS:
+            settings.put(name, command_line.last(f"--{name}"))
     except InputError as error:
         raise UsageError(str(error)) from None
     return settings

@@ -36,6 +36,8 @@ OPTIONS = (
     Option(("--turn",), "N", "the turn that statements are about which name no moment"),
     Option(("--param",), "NAME=VALUE", "what $NAME stands for; may be given again"),
     Option(("--timeout",), "SECONDS", "what each statement may take; one that takes longer is an error"),
+    Option(("--rows",), "N", "rows that each answer may have; more are an error, nothing is cut off"),
+    Option(("--memory",), "BYTES", "what each statement may keep in memory, as 64MB"),
     Option(("--namespace",), "NS", "which namespace of the store (default: default)"),
     Option(("--store-key",), "FILE", "the key of an encrypted store (or VMSTORE_KEY_FILE)"),
     Option(("--read-only",), "", "write nothing at all: no views, no FORK, no history"),

@@ -181,9 +181,7 @@ class Repl:
         """Asks one statement of SQL over the relations and shows the answer, with what is set."""
         settings = self.settings
         at = as_of(settings.moment, settings.params, 0)
-        asked: dict[str, Any] = {"session": settings.session, "params": settings.params}
-        if settings.timeout_s is not None:
-            asked["timeout_s"] = settings.timeout_s
+        asked: dict[str, Any] = {"session": settings.session, "params": settings.params, **settings.limits}
         result = self._patient(lambda: self.store.sql(text, at=at, **asked))
         self._give(result, self._chunks(result), remember=True)
 
@@ -261,11 +259,7 @@ class Repl:
         """The store's answer; Ctrl-C cancels it, and an error shows the text as it was typed."""
         settings = self.settings
         try:
-            asked: dict[str, Any] = {
-                "session": settings.session,
-                "params": settings.params,
-                "timeout_s": settings.timeout_s,
-            }
+            asked: dict[str, Any] = {"session": settings.session, "params": settings.params, **settings.limits}
             return self._patient(lambda: self.store.query(statement, **asked))
         except QueryError as error:
             error.text = error.text or text

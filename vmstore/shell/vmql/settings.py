@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ class ShellSettings(msgspec.Struct):
     session: str | None = None
     moment: MomentNode | None = None
     params: dict[str, Any] = {}
-    timeout_s: float | None = None  # what a statement may take
+    timeout: float | None = None  # seconds that a statement may take
+    rows: int | None = None  # rows that its answer may have
+    memory: int | None = None  # bytes that it may take
     history: bool = True  # whether what is asked is kept for the next time
 
     def put(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
@@ -42,6 +45,12 @@ class ShellSettings(msgspec.Struct):
             raise QueryError(message, code="unknown-setting", text=text, span=span, expected=NAMES, hint=hint)
         setattr(self, "moment" if name == "as_of" else name, TAKERS[name](value))
 
+    @property
+    def limits(self) -> dict[str, float | int]:
+        """What a statement may take, as the store is asked for it."""
+        asked = {"timeout_s": self.timeout, "rows": self.rows, "memory": self.memory}
+        return {name: limit for name, limit in asked.items() if limit is not None}
+
     def shown(self) -> list[tuple[str, str]]:
         """Each setting with its value, as people read them."""
         return [
@@ -51,6 +60,7 @@ class ShellSettings(msgspec.Struct):
             ("mode", self.mode),
             ("timing", "on" if self.timing else "off"),
             ("pager", self.pager),
+            *((name, "" if (limit := getattr(self, name)) is None else str(limit)) for name in LIMITS),
             ("params", ", ".join(f"${name} = {json.dumps(value)}" for name, value in self.params.items())),
         ]
 
@@ -120,6 +130,29 @@ def _pager(value: Any) -> str:
     return str(value).lower() if str(value).lower() in ("on", "off") else str(value)
 
 
+def _most(name: str, value: Any) -> float | int | None:
+    """A limit: seconds, rows, or bytes, which may be written as 64MB."""
+    if value is None:
+        return None
+    number, unit = str(value).strip().lower(), 1
+    if name == "memory":
+        number, unit = next(
+            ((number.removesuffix(sign), size) for sign, size in SIZES.items() if number.endswith(sign)), (number, 1)
+        )
+    try:
+        found = float(number) * unit
+    except ValueError:
+        found = 0.0
+    whole = name != "timeout"
+    if isinstance(value, bool) or not 0 < found < float("inf") or (whole and found != int(found)):
+        what = {"timeout": "number of seconds", "rows": "number of rows", "memory": "number of bytes, as 64MB"}[name]
+        raise InputError(f"{name} {value!r} is no {what} above 0", code="not-a-limit")
+    return int(found) if whole else found
+
+
+SIZES = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+
+
 def _session(value: Any) -> str | None:
     return None if value is None else str(value)
 
@@ -131,7 +164,11 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "mode": _mode,
     "timing": _timing,
     "pager": _pager,
+    "timeout": partial(_most, "timeout"),
+    "rows": partial(_most, "rows"),
+    "memory": partial(_most, "memory"),
 }
+LIMITS = ("timeout", "rows", "memory")
 NAMES = tuple(TAKERS)
 SETTINGS = "settings"
 
@@ -151,17 +188,6 @@ def value_of(word: str) -> Any:
         quoted = len(word) > 1 and word[0] == word[-1] == "'"
         return word[1:-1].replace("''", "'") if quoted else word
     return word if isinstance(found, list | dict) else found
-
-
-def patience(text: str) -> float:
-    """The seconds that a statement may take; raises InputError where a text says none."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise InputError(f"--timeout {text!r} is no number of seconds above 0", code="not-a-limit")
-    return seconds
 
 
 def parameter(text: str) -> tuple[str, Any]:

@@ -171,7 +171,10 @@ def _empty_call(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
             called = text[name.span.start : name.span.end]
             span = SourceSpan(name.span.start, closed.span.end)
             meant, advice = EMPTY.get(name.word, (None, "SHOW FUNCTIONS lists what there is and what each takes"))
-            yield TypoFix("empty-call", f"{called}() counts nothing; count(*) counts rows", span, meant, advice)
+            nothing = (
+                "the time now is a text" if name.word == "NOW" else f"{called}() counts nothing; count(*) counts rows"
+            )
+            yield TypoFix("empty-call", nothing, span, meant, advice)
 
 
 EMPTY: Final = {"COUNT": ("count(*)", None), "NOW": ("'now'", None)}

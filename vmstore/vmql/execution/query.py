@@ -177,7 +177,7 @@ class Query:
         if found.patterns:
             self.runner.prepared()
         for name, pattern in found.patterns:
-            values[name] = calls_showing(scope, pattern, self.params)
+            values[name] = calls_showing(scope, pattern, self.params, self.watch.check)
         for name in names_in(sql):
             if name not in values and name != "rows":
                 values[name] = scope.need(name)

@@ -7,7 +7,7 @@ hold the words stayed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -54,10 +54,21 @@ class BestPages(NamedTuple):
     about: SearchExplanation | None
 
 
-def best(scope: Scope, query: str, explain: bool) -> BestPages:
+class WatchedTexts:
+    """Texts of which `check` may end the reading, whenever some are read or looked up."""
+
+    def __init__(self, texts: Any, check: Callable[[], object]) -> None:
+        self._texts, self._check = texts, check
+
+    def __getattr__(self, name: str) -> Any:
+        self._check()
+        return getattr(self._texts, name)
+
+
+def best(scope: Scope, query: str, check: Callable[[], object], explain: bool) -> BestPages:
     """Each page that answers the words, with an embedder by closeness too; if `explain`, why."""
     moments = _moments(scope)
-    texts = scope.world.texts(moments)
+    texts: Any = WatchedTexts(scope.world.texts(moments), check)
     closeness, note = scope.world.closeness(query, moments, texts)
     vectors = closeness.coverage if note is None and closeness is not None else note
     hits = answers(texts, moments, query, closeness=closeness)
@@ -76,10 +87,12 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def fitting(scope: Scope, query: str, tokens_max: int, allowed: set[Place] | None) -> list[FoundRow]:
+def fitting(
+    scope: Scope, query: str, tokens_max: int, allowed: set[Place] | None, check: Callable[[], object]
+) -> list[FoundRow]:
     """The best pages that so many tokens have room for, those allowed alone, each between its neighbours."""
     moments = _moments(scope)
-    texts = scope.world.texts(moments)
+    texts: Any = WatchedTexts(scope.world.texts(moments), check)
     closeness, _ = scope.world.closeness(query, moments, texts)
     hits, _ = ranked_texts(texts, moments, query, allowed, closeness)
     chosen = passages(scope.world.log, {lane.session: position for lane, position in moments}, hits, tokens_max)
@@ -93,10 +106,11 @@ def _moments(scope: Scope) -> list[tuple[Branch, int]]:
     return [(own.lane.alone(), own.high) for own in scope.lanes()]
 
 
-def calls_showing(scope: Scope, pattern: Value | Param | Word, params: Params) -> str:
+def calls_showing(scope: Scope, pattern: Value | Param | Word, params: Params, check: Callable[[], object]) -> str:
     """The calls in whose context a page holds all words of a pattern, as JSON of "session.call"."""
     words = given(pattern, params)
-    showing = [place for place, text in texts(scope.world, _contents(scope)) if matches(text, words)]
+    held = texts(scope.world, _contents(scope), check)
+    showing = [place for place, text in held if matches(text, words)]
     sql = f"WITH {scope.lane_sql}, {TABLES['stays'][scope.shape]} {_ACROSS if scope.shape == ACROSS else _ONE}"
     values = {**scope.values, "contents": json.dumps(showing), "head": scope.values.get("head")}
     return json.dumps([key for (key,) in scope.world.views.execute(sql, values)])
@@ -135,10 +149,11 @@ def _contents(scope: Scope) -> Iterator[Content]:
 _ALL = "SELECT position, cell, commitment FROM versions WHERE session = ? AND position <= ?"
 
 
-def texts(world: Host, contents: Iterable[Content]) -> Iterator[tuple[Place, str]]:
+def texts(world: Host, contents: Iterable[Content], check: Callable[[], object]) -> Iterator[tuple[Place, str]]:
     """The text of each content that is one, many read at once; what was erased is left out."""
     waiting = iter(contents)
     while some := list(islice(waiting, READ_AT_ONCE)):
+        check()
         cells = seen(world.log, world.views, (cell for _, cell, _ in some if cell is not None))
         for place, number, commitment in some:
             cell = None if number is None else cells.get(number)

@@ -400,7 +400,7 @@ def verify(query: Query, statement: Verify) -> Result:
     name = None if statement.session is None else str(given(statement.session, query.params))
     with query.world.asking():
         scope = query.scope(Tail() if name is None else _in(name, statement), wide=True)
-    verdict = query.world.verified(name)
+    verdict = query.world.verified(name, query.watch.check)
     listed = [(problem.kind, problem.where, problem.what) for problem in verdict.problems]
     basis = {**scope.basis, "ok": verdict.ok, "commits": verdict.commits, "mutations": verdict.mutations}
     return query.select(python_rows.PROBLEMS, (), Tail(), scope, make=rows_of(listed), basis=basis)
@@ -459,7 +459,9 @@ def search(query: Query, statement: SearchQuery) -> Result:
 
 def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> list[FoundRow]:
     """What a search found, all of it, or what so many tokens have room for: of what WHERE lets through alone."""
-    found, vectors, query.searched = best(scope, words, not WHY_FOUND.isdisjoint(names_of(statement)))
+    found, vectors, query.searched = best(
+        scope, words, query.watch.check, not WHY_FOUND.isdisjoint(names_of(statement))
+    )
     query.notes += [vectors] if vectors is not None else []
     if statement.within is None:
         return found
@@ -477,7 +479,10 @@ def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> lis
         names = dict(scope.world.views.execute("SELECT session, name FROM sessions"))
         allowed = {(row.session, row.page) for row in found if (names[row.session], row.page) in let}
     why = {(row.session, row.page): row[4:] for row in found if row.features is not None}
-    return [FoundRow(*row[:4], *why.get(row[:2], (None, None))) for row in fitting(scope, words, tokens, allowed)]
+    return [
+        FoundRow(*row[:4], *why.get(row[:2], (None, None)))
+        for row in fitting(scope, words, tokens, allowed, query.watch.check)
+    ]
 
 
 def answer(query: Query, statement: Any) -> Result:

@@ -40,6 +40,7 @@ from vmstore.vmql.syntax.nodes import (
 )
 from vmstore.vmql.syntax.printer import term as written
 
+VALUES_MAX = 32_766  # that SQLite takes in a statement
 OPS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -317,6 +318,9 @@ class Binder:
             case Compare():
                 return self._compare(expr)
             case In(operand=operand, items=items, negated=negated):
+                if len(items) > VALUES_MAX:
+                    message, hint = "so many values cannot be written into a statement", "write column IN $values"
+                    raise fault(message, "too-large", expr.span, hint=hint)
                 of = self._plain(operand)
                 listed = ", ".join(self._against(item, of) for item in items)
                 if len(items) == 1 and isinstance(items[0], Param | Subquery):  # one value, or a list of them
