@@ -177,7 +177,11 @@ class OpenQueryHost:
         """Verifies the whole namespace, or the chain of one session and of its past; `check` may end it."""
         key = None if session is None else self._ns.key(session)
         if key is None:
-            return self._verify(lambda *_: check())
+
+            def went_on(done: int, total: int) -> None:
+                check()
+
+            return self._verify(went_on)
         with self._ns.asking():
             chain = Chain(self._ns.log, self._ns.views, self.lane(key))
             problems = [Problem(*found) for found in chain.problems()]
