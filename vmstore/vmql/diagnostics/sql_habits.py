@@ -209,7 +209,7 @@ def _unquoted(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
 
 def _star(text: str, read: list[LooseToken]) -> Iterator[TypoFix]:
     for relation, star in pairwise(read):
-        if relation.word in RELATIONS and star.word == "*":
+        if relation.word in (*RELATIONS, "CONTEXT") and star.word == "*":
             yield TypoFix("sql-star", "without columns a relation has all of them", star.span, "")
 
 
