@@ -168,10 +168,8 @@ def _tools(scope: OneSession, wanted: Collection[str]) -> dict[int, PageTool]:
     return {} if {"tool", "tool_call", "outcome"}.isdisjoint(wanted) else tools_at(scope.lane, scope.at.position)
 
 
-def _pages(
-    seen: StoredContext, wanted: Collection[str], tools: dict[int, PageTool], *, shown: bool
-) -> Iterable[Row]:
-    """The rows of a context, with their tools and texts where they are wanted, as they are shown or as they are kept."""
+def _pages(seen: StoredContext, wanted: Collection[str], tools: dict[int, PageTool], *, shown: bool) -> Iterable[Row]:
+    """The rows of a context as they are shown, or as they are kept, with tools and texts where they are wanted."""
     contents = seen.contents() if "text" in wanted else {}
     pages: Iterable[Row] = map(msgspec.structs.astuple, seen.pages)
     pages = ((*page, *_tool(tools, page[1]), _text(contents.get(page[1]))) for page in pages)
