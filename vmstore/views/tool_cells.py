@@ -11,6 +11,9 @@ from vmstore.core.page import Modality, PageType, Role
 CALL_BYTES_MAX, ANSWER_BYTES_MAX = 1 << 20, 1 << 18  # of a content that is read for its name or its outcome
 ANSWERERS = (Role.TOOL, Role.USER, Role.OTHER)
 
+assert Role.ASSISTANT not in ANSWERERS, "a page calls a tool or answers for one"
+assert ANSWER_BYTES_MAX <= CALL_BYTES_MAX, "of an answer its beginning is enough"
+
 
 def cells_read(mutations: Sequence[Any], first: int) -> Iterator[CellRef]:
     """The cells of a commit that this view reads of what contents and envelopes are, beside labels."""

@@ -18,6 +18,9 @@ PATHS = ("path", "file_path", "filepath", "filename", "file", "notebook_path", "
 """The arguments that name a file, the first that is there."""
 NAME_CHARS_MAX, PATH_CHARS_MAX = 256, 1_024
 
+assert len({*PATHS}) == len(PATHS), "the first of them that is there names the file"
+assert NAMED not in KINDS and ACTION not in ARGUMENTS, "a word is looked for in one place"
+
 
 class CalledTool(NamedTuple):
     """A tool that was called: its name, and its arguments as JSON text; None where the call has none."""

@@ -43,6 +43,7 @@ FLAGS = ("is_error", "isError")
 ANSWERED = ("functionResponse", "function_response")
 FAILED_WORDS = frozenset({"failed", "failure", "error", "incomplete"})
 FINE_WORDS = frozenset({"ok", "success"})
+assert not FAILED_WORDS & FINE_WORDS, "a status says one thing"
 LETTA = {"status", "message", "time"}  # the keys of what Letta makes of a tool's answer
 HEAD_CHARS = 2_000
 _EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,9})[ \t]*$", re.MULTILINE)

@@ -13,7 +13,7 @@ from vmstore.core.text.json_text import plain, strict
 from vmstore.core.text.tool_call import NAME_CHARS_MAX, arguments_text, call_in, path_in
 from vmstore.core.text.tool_outcome import Around, JudgedOutcome, OutcomeRule, around, microseconds, outcome_of
 from vmstore.views.branch import Branch
-from vmstore.views.projector import PlacedMutation, Projector
+from vmstore.views.projector import PlacedMutation, Projector, columns
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.tool_cells import ANSWER_BYTES_MAX, ANSWERERS, CALL_BYTES_MAX
 
@@ -260,3 +260,7 @@ _LAST = """SELECT t.page, t.tool, t.name, p.message FROM tools t CROSS JOIN page
    SELECT y.message FROM tools x CROSS JOIN pages y ON y.session = x.session AND y.page = x.page
    WHERE x.session = :session AND x.page <= :high AND x.call = x.page ORDER BY x.page DESC LIMIT 1) ORDER BY t.page"""
 _ANSWERED = "SELECT call FROM tools WHERE session = ? AND page <= ? AND call <> page AND call"
+
+assert columns(ToolsProjector.schema["tools"])[1:5] == ("page", "call", "tool", "name"), (
+    "a call's row begins as `_Call` does"
+)

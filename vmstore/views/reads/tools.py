@@ -28,3 +28,6 @@ def tools_at(lane: Branch, position: int) -> dict[int, PageTool]:
 
 
 _TOOLS = "SELECT page, tool, name, outcome FROM tools WHERE session = ? AND page > ? AND page <= ?"
+assert _TOOLS.partition(" FROM ")[0].count(",") == len(PageTool._fields), (
+    "a row becomes a tuple by place, after its page"
+)
