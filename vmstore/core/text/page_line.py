@@ -52,7 +52,10 @@ def page_line(
     if asked is not None:
         line = f"{about(asked)} → {line}"
     line = visible(line)
-    return line if chars is None or len(line) <= chars else line[: chars - 1].rstrip() + "…"
+    if chars is not None and len(line) > chars:
+        line = line[: chars - 1].rstrip() + "…"
+    assert chars is None or len(line) <= chars, "a line has at most the characters that were asked for"
+    return line
 
 
 def about(asked: ToolRequest) -> str:

@@ -31,6 +31,7 @@ def lines_of(lane: Branch, log: Log, contents: Mapping[int, bytes]) -> dict[int,
         if isinstance(content, ErasedContent):
             modality, mime = Modality.TEXT, Mime.TEXT
         found[page] = page_line(content, modality, mime, asked.get(page))
+    assert found.keys() == set(contents), "each content has its line"
     return found
 
 
@@ -52,6 +53,7 @@ def requests(lane: Branch, log: Log, pages: Iterable[int]) -> dict[int, ToolRequ
             asked = ToolRequest(tool, None)
         if asked is not None:
             found[page] = asked
+    assert found.keys() <= results.keys(), "only a result has a call that it answers"
     return found
 
 
