@@ -82,7 +82,9 @@ def _whole_session(model: Model, name: str, session: Session) -> None:
     assert info.messages == sum(isinstance(fact.mutation, kinds.Message) for fact in own)
     assert info.status == model.status(name)
     derived = any(call.pack.fidelity == Fidelity.DERIVED for call in model.calls(name).values())
-    assert info.fidelity == ("derived" if derived else "recorded"), "one derived call makes a session derived"
+    recorded = sum(isinstance(one.mutation, kinds.Pack) and one.mutation.fidelity == Fidelity.RECORDED for one in own)
+    assert info.recorded == recorded
+    assert info.fidelity == ("recorded" if not derived else "partly" if recorded else "derived")
     assert [(turn.turn, turn.position, turn.calls) for turn in session.turns()] == model.turns(name)
     faults, left = model.moves(name)
     moved = Counter(fault.turn for fault in faults), Counter(turn for _, turn in left)
@@ -113,14 +115,14 @@ def _costs(model: Model, name: str, session: Session) -> None:
 
 
 def _call(call: Any) -> tuple[Any, ...]:
-    reported = (call.tokens_reported, call.tokens_cached, call.tokens_out)
+    reported = (call.tokens_reported, call.tokens_cached, call.tokens_out, call.tokens_written)
     return call.call, call.turn, call.position, call.at, call.pages, call.tokens, call.status, *reported
 
 
 def _reply(reply: kinds.Reply | None) -> tuple[Any, ...]:
     if reply is None:
-        return "open", None, None, None
-    return Status(reply.status).word, reply.tokens_in, reply.tokens_cached, reply.tokens_out
+        return "open", None, None, None, None
+    return Status(reply.status).word, reply.tokens_in, reply.tokens_cached, reply.tokens_out, reply.tokens_written
 
 
 def _context(model: Model, name: str, session: Session, position: int, moment: dict[str, int]) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from vmstore.maintenance.doctor import doctor
     from vmstore.maintenance.embedding_worker import EmbeddingWorker
     from vmstore.maintenance.embeddings import embedded
+    from vmstore.namespace.costs import CostShare
     from vmstore.namespace.reports import (
         ArchivedSession,
         ArchiveReport,
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
         Basis,
         CallInfo,
         Change,
+        Compaction,
         ContextPage,
         Diff,
         Entry,
@@ -94,11 +96,13 @@ if TYPE_CHECKING:
         RecordedCall,
         Response,
         SessionInfo,
+        SessionOverview,
         TurnInfo,
         Version,
     )
     from vmstore.namespace.signing_keys import SigningKey, new_key
     from vmstore.namespace.storekey import new_store_key
+    from vmstore.prices.price_list import Price, PriceList
     from vmstore.providers.text_model import AnthropicModel, OpenAIModel
     from vmstore.replay.check import Difference, ReplayCheck
     from vmstore.replay.whatif import Divergence, Optimum, Run, SavedReplay
@@ -122,7 +126,9 @@ if TYPE_CHECKING:
     from vmstore.store.live.options import LiveOptions
     from vmstore.store.live.prompt import Prompt
     from vmstore.store.reads.context import Context
+    from vmstore.store.reads.evidence import SourceEvidence
     from vmstore.store.reads.proofs import Proof
+    from vmstore.store.reads.session_diff import AlignedPages, SessionDiff
     from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
     from vmstore.store.recall.memory import SessionMemory
     from vmstore.store.recall.results import (
@@ -208,6 +214,7 @@ __all__ = [
     "Affinity",
     "Basis",
     "CallInfo",
+    "Compaction",
     "Change",
     "ContextPage",
     "Diff",
@@ -226,6 +233,13 @@ __all__ = [
     "PageLink",
     "Response",
     "SessionInfo",
+    "SessionOverview",
+    "SessionDiff",
+    "AlignedPages",
+    "SourceEvidence",
+    "CostShare",
+    "PriceList",
+    "Price",
     "TurnInfo",
     "Version",
     "Result",
@@ -394,8 +408,8 @@ _HOMES = {
     ),
     "vmstore.vmql.syntax.errors": "QueryError",
     "vmstore.namespace.results": (
-        "Affinity Basis CallInfo Change ContextPage Diff Entry Event Fault FaultAnswer Hit Hits Page RecordedCall "
-        "PageLink Response SessionInfo TurnInfo Version"
+        "Affinity Basis CallInfo Change Compaction ContextPage Diff Entry Event Fault FaultAnswer Hit Hits Page "
+        "RecordedCall PageLink Response SessionInfo SessionOverview TurnInfo Version"
     ),
     "vmstore.vmql.execution.result": "Result",
     "vmstore.views.reads.context": "ShownPage",
@@ -441,6 +455,10 @@ _HOMES = {
     "vmstore.shares.regions": "share revoke grants regions GrantInfo Region",
     "vmstore.store.live.copy_page": "bring origin",
     "vmstore.store.lineage": "Lineage",
+    "vmstore.store.reads.evidence": "SourceEvidence",
+    "vmstore.store.reads.session_diff": "SessionDiff AlignedPages",
+    "vmstore.namespace.costs": "CostShare",
+    "vmstore.prices.price_list": "PriceList Price",
     "vmstore.embedders.http": "HttpEmbedder",
     "vmstore.embedders.hash_grams": "HashGrams",
     "vmstore.embedders.embedder": "Embedder FunctionEmbedder",

@@ -99,7 +99,7 @@ def test_usage_counts_all_that_was_sent(tmp_path: Path) -> None:
         answer("b", "a", fields={"usage": dict.fromkeys(usage, 0)}),
     )
     assert isinstance(full, CallStep) and isinstance(none, CallStep)
-    assert full.reply.usage == TokenUsage(tokens_in=48, tokens_cached=40, tokens_out=6)
+    assert full.reply.usage == TokenUsage(tokens_in=48, tokens_cached=40, tokens_out=6, tokens_written=5)
     assert none.reply.usage == TokenUsage()
 
 

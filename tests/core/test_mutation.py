@@ -120,7 +120,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Reply: {
         "call": POSITION, "status": SMALL, "final": SMALL, "tokens_in": st.none() | COUNT,
         "tokens_cached": st.none() | COUNT, "tokens_out": st.none() | COUNT, "cost": st.none() | COUNT,
-        "latency": st.none() | COUNT, "aside": st.none() | REF,
+        "latency": st.none() | COUNT, "aside": st.none() | REF, "tokens_written": st.none() | COUNT,
     },
     Pack: {
         "call": POSITION, "fidelity": SMALL, "leaves": COUNT, "tokens": COUNT, "root": UID,

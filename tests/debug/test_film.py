@@ -80,7 +80,7 @@ def test_the_film_of_the_demo(demo: Served) -> None:
     assert faults(made, session) == []
     assert made.words[made.turns.hint[0]] and made.fidelity == "derived" and made.parent is None
     compacted = events(made, "compaction")
-    assert compacted and all(why.endswith(("page left", "pages left")) for _, _, why in compacted)
+    assert compacted and all(" left, " in why and why.endswith(" tokens") for _, _, why in compacted)
     position, page, why = compacted[0]
     at = made.calls.position.index(position)
     before, after = ({row[0] for row in shown(made, n)} for n in (at - 1, at))

@@ -43,7 +43,7 @@ def test_what_is_retracted_is_sent_no_more() -> None:
     gone = [one for _, one in mutations(session) if isinstance(one, Evict) and one.cause == Cause.RETRACTED]
     assert {f"p{one.page}" for one in gone} == marked
     assert all(one.why or one.first for one in gone)
-    why = store.query(f"WHY NOT {result} IN CONTEXT", session="s").to_dicts()[-1]["reason"]
+    why = store.query(f"WHY NOT {result} IN CONTEXT", session="s").to_dicts()[0]["reason"]
     assert "retracted" in why
     assert session.debug.check().ok and store.verify().ok
 

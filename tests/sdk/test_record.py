@@ -16,6 +16,7 @@ PACKAGES = {
     "litellm": ("tests.sdk.litellm_scenarios",),
     "langchain_openai": ("tests.sdk.langchain_openai_scenarios",),
     "langchain_anthropic": ("tests.sdk.langchain_anthropic_scenarios",),
+    "langgraph": ("tests.sdk.langgraph_scenarios",),
     "instructor": ("tests.sdk.instructor_scenarios",),
     "agents": ("tests.sdk.agents_scenarios",),
     "google.genai": ("tests.sdk.genai_scenarios",),

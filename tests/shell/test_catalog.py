@@ -138,7 +138,7 @@ def test_sessions_of_a_user(run: Run, kept: Path) -> None:
         "s",
         "t",
     ]
-    assert "no session of theirs" in run("sessions", kept, "--user", "eve").err
+    assert "no session is like that" in run("sessions", kept, "--user", "eve").err
 
 
 def test_decisions_are_shown(run: Run, store_path: Path) -> None:

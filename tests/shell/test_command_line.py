@@ -71,8 +71,8 @@ def test_overview_names_every_command(run: Run) -> None:
     [
         (["contxt", "x"], "there is no command 'contxt'; the nearest is 'context'"),
         (
-            ["search", "x", "kyoto"],
-            "there is no command 'search'; vmql STORE -c \"SEARCH 'some words' ACROSS SESSIONS\" finds them",
+            ["find", "x", "kyoto"],
+            "there is no command 'find'; vmql STORE -c \"SEARCH 'some words' ACROSS SESSIONS\" finds them",
         ),
         (["--jsn", "info"], "there is no option '--jsn'"),
         (["info", "x", "--jsn"], "there is no option --jsn; the nearest is --json"),
@@ -82,7 +82,7 @@ def test_overview_names_every_command(run: Run) -> None:
         (["context", "x", "s", "--call", "first"], "invalid int value: 'first'"),
         (["context", "x", "s", "--messages", "--render"], "not allowed with argument"),
         (["context", "x", "s", "--mess"], "there is no option --mess; the nearest is --messages"),
-        (["diff", "x", "s"], "one of the arguments --turns --calls --positions is required"),
+        (["diff", "x", "s"], "name two moments, like --calls 40 42, or two sessions"),
         (["fork", "x", "s", "--at-turn", "1"], "required: --as"),
         (["fork", "x", "s", "--as", "y"], "--at-turn --at-call --at-position is required"),
         (["sources", "x", "p1", "--depth", "0"], "'0' is not a number from 1 up"),

@@ -86,7 +86,7 @@ def _facts_are_the_stores(kept: Path, facts: list[dict[str, Any]]) -> None:
     with vmstore.open(kept / "managed.vms", "r") as store:
         live = store.session("planning-220-vm")
         assert isinstance(live, vmstore.Live) and live.stats().l0_peak == managed["peak"] <= managed["budget"]
-        (*_, out) = store.query(f"WHY NOT {managed['page']} IN CONTEXT AT CALL {managed['call']}", session=live.name)
+        (out, *_) = store.query(f"WHY NOT {managed['page']} IN CONTEXT AT CALL {managed['call']}", session=live.name)
         assert managed["contest"] == out[-1] and out[-1]["candidates"] > 1
     with vmstore.open(kept / "demo.vms", "r") as store:
         session = store.session(imported["session"])

@@ -69,7 +69,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "CALLS": (
         *("session", "call", "turn", "position", "at", "status", "fidelity", "tokens", "pages"),
-        *("tokens_reported", "tokens_out", "budget", "invalidated"),
+        *("tokens_reported", "tokens_out", "budget", "invalidated", "compacted"),
     ),
     "TURNS": (
         *("session", "turn", "position", "at", "calls", "tokens", "user_tokens", "reply_tokens"),
@@ -86,6 +86,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "MOVES": (
         *("position", "session", "turn", "call", "page", "tier_before", "tier_after", "level_before", "level_after"),
         *("tokens", "cause", "reason"),
+    ),
+    "COMPACTIONS": (
+        *("session", "call", "turn", "position", "pages", "tokens", "summary", "summary_tokens", "returned"),
     ),
     "VERSIONS": ("page", "session", "version", "parent", "position", "level", "bytes", "tokens", "method"),
     "VECTORS": ("page", "session", "model", "chunk", "dimension", "content", "begins", "ends", "position", "at"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from specs.decided import Decided as Model
 from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of
-from tests.vmql.moved import moves
+from tests.vmql.moved import compactions, moves
 from tests.vmql.said import notes, tag_rows
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Denial, Holder, Load
@@ -141,6 +141,9 @@ class Naive:
     def _calls(self, session: str, position: int) -> list[Row]:
         found = []
         voided = self.model.invalidated(session, position)
+        replaced: dict[int, int] = {}
+        for row in compactions(self, session, position):
+            replaced[row["call"]] = replaced.get(row["call"], 0) + row["pages"]
         for number, call in self.model.calls(session, position).items():
             reply = call.reply
             found.append(
@@ -158,6 +161,7 @@ class Naive:
                     "tokens_out": None if reply is None else reply.tokens_out,
                     "budget": self._budget(session, call.position),
                     "invalidated": voided[number],
+                    "compacted": replaced.get(number, 0),
                 }
             )
         return found
@@ -410,6 +414,9 @@ class Naive:
 
     def _moves(self, session: str, position: int) -> list[Row]:
         return moves(self, session, position)
+
+    def _compactions(self, session: str, position: int) -> list[Row]:
+        return compactions(self, session, position)
 
     def _sessions(self, session: str, position: int) -> list[Row]:
         own = [fact for fact in self.model.own(session) if fact.position <= position]

@@ -1,10 +1,13 @@
-"""MOVES as the facts say it."""
+"""MOVES and COMPACTIONS as the facts say them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from vmstore.core import mutation as m
+from vmstore.core.page import LinkKind, PageType
+
+MADE_FROM = (LinkKind.DERIVES, LinkKind.REPRESENTS)
 
 
 def moves(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
@@ -52,4 +55,39 @@ def _shown_by(naive: Any, session: str, page: int, pack: int, *, left: bool) -> 
                 reason = naive._reason(session, told)
                 said = told.kind if reason is None else f"{told.kind}: {reason}"
                 found = (fact.position, said) if gone == left else (None, None)
+    return found
+
+
+def compactions(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
+    """Each summary at the pack that first shows it, where pages that it was made from are gone then."""
+    model = naive.model
+    contents = {c.position: c for listed in model.versions(session, position).values() for c in listed}
+    summaries = {page.page for page in model.pages(session, position) if page.born.type == PageType.SUMMARY}
+    packs = [
+        (call, {shown.page: shown for shown in model.context(session, call[1].position)})
+        for call in model.calls(session, position).items()
+    ]
+    found: list[dict[str, Any]] = []
+    before: dict[int, Any] = {}
+    for at, ((number, call), now) in enumerate(packs):
+        for summary in sorted(now.keys() & summaries):
+            summaries.discard(summary)
+            links = [e for e in model.links(session, call.position) if e.source == summary and e.kind in MADE_FROM]
+            left = sorted({e.target for e in links} & before.keys() - now.keys())
+            if left:
+                back = {page for _, later in packs[at + 1 :] for page in left if page in later}
+                found.append(
+                    {
+                        "session": naive.writer(session, call.position),
+                        "call": number,
+                        "turn": call.turn,
+                        "position": call.position,
+                        "pages": len(left),
+                        "tokens": sum(contents[before[page].content].told.tokens for page in left),
+                        "summary": f"p{summary}",
+                        "summary_tokens": contents[now[summary].content].told.tokens,
+                        "returned": len(back),
+                    }
+                )
+        before = now
     return found

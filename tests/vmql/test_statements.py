@@ -68,8 +68,8 @@ def test_sessions_are_the_stores(store: Store) -> None:
     hidden = list(store.query("SESSIONS redaction, redactions, outcome, reward", session=NAME))
     assert hidden == [(one.redaction, one.redactions, one.outcome, one.reward) for one in store.sessions()]
     for row, one in zip(got, to_json(store.sessions()), strict=True):
-        told = {**one, "opened_at": iso(one["opened_at"])}
-        for name in ("raw", "redaction", "redactions", "outcome", "reward"):
+        told = {**one, **{name: iso(one[name]) for name in ("opened_at", "began_at", "last_at")}}
+        for name in ("raw", "redaction", "redactions", "outcome", "reward", "recorded"):
             del told[name]
         assert {key: row[key] for key in told} == told
 
@@ -203,19 +203,22 @@ def test_residencies_of_a_page_are_its_history(store: Store, trip: Session) -> N
 
 
 def test_why_tells_what_brought_a_page_in_and_what_put_it_out(store: Store) -> None:
-    """WHY is a chain of mutations down to the call, and says where the log holds no decision."""
+    """WHY answers first, by the compaction where one took the page, then tells what happened, the oldest first."""
     rows = dicts(store, "WHY NOT p8 IN CONTEXT AT TURN 200")
     assert [(row["event"], row["position"]) for row in rows if row["page"] == "p8"] == [
+        ("out", 5162),
         ("create", 8),
         ("enter", 11),
         ("leave", 4136),
-        ("out", 5162),
     ]
     left = next(row for row in rows if row["event"] == "leave")
-    assert "the log holds no decision here" in left["reason"]
+    assert "the source does not say why" in left["reason"]
+    assert rows[0]["reason"].startswith(
+        "p8 left at call 366: a compaction replaced 832 pages (49,858 tokens) by summary p3298"
+    )
     assert any("made from p8" in row["reason"] for row in rows if row["position"] == 4136)
-    assert dicts(store, "WHY p4 IN CONTEXT AT CALL 317")[-1]["event"] == "in"
-    assert "was not there yet" in dicts(store, "WHY NOT claim_storage_1 IN CONTEXT AT CALL 3")[-1]["reason"]
+    assert dicts(store, "WHY p4 IN CONTEXT AT CALL 317")[0]["event"] == "in"
+    assert "it was made later" in dicts(store, "WHY NOT claim_storage_1 IN CONTEXT AT CALL 3")[0]["reason"]
 
 
 # ---- words
@@ -521,7 +524,7 @@ def test_the_fidelity_of_a_session_is_of_the_moment(store: Store) -> None:
     for name, at, fidelity in (
         (NAME, opened["opened_at"], "recorded"),
         (NAME, first["at"], "derived"),
-        ("try-b", "2033-01-01", "derived"),
+        ("try-b", "2033-01-01", "partly"),
     ):
         asked = f"SESSIONS fidelity IN SESSION '{name}' AS OF TIME $at"
         assert [*store.query(asked, at=at)] == [(fidelity,)]

@@ -31,17 +31,17 @@ def rows(store: Store, text: str) -> list[dict[str, Any]]:
 def test_why_not_names_policy_score_winner_and_losers(told: Told) -> None:
     """A page that gave way is told with the policy, its score, the cutoff, whom it was for and the nearest others."""
     store, live = told
-    last = rows(store, f"WHY NOT p{live.a} IN CONTEXT AT CALL 3")[-1]
+    last = rows(store, f"WHY NOT p{live.a} IN CONTEXT AT CALL 3")[0]
     assert last["event"] == "out"
-    for words in (f"at position {live.evicted}", "pressure", "score of 40", "lru@1", "140 of 100", "40 needed for p13"):
+    for words in ("before call 3, pressure", "1st of 2 to go by lru@1", "140 of 100", "40 needed for p13"):
         assert words in last["reason"]
     assert "denied" not in last["reason"], "nobody had asked by then"
     store.session("live").fork("asked", position=live.denied)
     with inner_batch(store.session("asked")) as batch:
         batch.add(Pack(4, 0, *batch.head.totals))
-    asked = rows(store, f"WHY NOT p{live.a} IN CONTEXT IN SESSION asked")[-1]["reason"]
+    asked = rows(store, f"WHY NOT p{live.a} IN CONTEXT IN SESSION asked")[0]["reason"]
     assert asked.endswith(f"; asked for since, and denied at position {live.denied}, no_room")
-    assert "2 candidates" in last["reason"] and f"nearest p{live.b} 55" in last["reason"]
+    assert f"next to go p{live.b}" in last["reason"] and "score" not in last["reason"]
     assert last["contest"] == {
         "policy": "lru@1", "budget": 100, "used": 140, "need": 40, "winner": f"p{live.c}", "candidates": 2,
         "cutoff": 40, "losers": [{"page": f"p{live.b}", "score": 55}], "score": 40,
@@ -67,15 +67,15 @@ def test_why_says_what_let_a_page_in(told: Told) -> None:
 def test_why_says_what_keeps_a_page(told: Told) -> None:
     """A page that stays is told with who holds it, and how near it was when pages last gave way."""
     store, live = told
-    last = rows(store, f"WHY p{live.b} IN CONTEXT AT CALL 4")[-1]
-    assert "nobody holds it" in last["reason"] and "its score of 90 was not under it" in last["reason"]
+    last = rows(store, f"WHY p{live.b} IN CONTEXT AT CALL 4")[0]
+    assert "nobody holds it" in last["reason"] and "it was the 2nd of those next to go" in last["reason"]
     assert last["contest"]["score"] == 90 and last["contest"]["cutoff"] == 12
-    assert "they did for it" in rows(store, f"WHY p{live.a} IN CONTEXT AT CALL 4")[-1]["reason"]
-    assert "was not there when" in rows(store, f"WHY p{live.b} IN CONTEXT AT CALL {_wished(live)}")[-1]["reason"]
+    assert "they went for it" in rows(store, f"WHY p{live.a} IN CONTEXT AT CALL 4")[0]["reason"]
+    assert "was not there when" in rows(store, f"WHY p{live.b} IN CONTEXT AT CALL {_wished(live)}")[0]["reason"]
     live.write(Pin(live.a, Holder.HAND), Pin(live.a, Holder.PLAN))
     live.call()
-    assert "held by hand, plan" in rows(store, f"WHY p{live.a} IN CONTEXT")[-1]["reason"]
-    assert "nothing has had to give way yet" in rows(store, f"WHY p{live.a} IN CONTEXT AT CALL 2")[-1]["reason"]
+    assert "held by hand, plan" in rows(store, f"WHY p{live.a} IN CONTEXT")[0]["reason"]
+    assert "no page had to be evicted yet" in rows(store, f"WHY p{live.a} IN CONTEXT AT CALL 2")[0]["reason"]
 
 
 def _wished(live: Live) -> int:
@@ -87,9 +87,9 @@ def test_the_first_tells_the_contest_of_all(told: Told) -> None:
     """A page that went with others is told with the contest that the first of them carries, and its own score."""
     store, live = told
     live.wished()
-    last = rows(store, f"WHY NOT p{live.d} IN CONTEXT")[-1]
+    last = rows(store, f"WHY NOT p{live.d} IN CONTEXT")[0]
     assert last["contest"]["cutoff"] == 5 and last["contest"]["score"] == 5
-    assert "nearest p5 9" in last["reason"]
+    assert "next to go p5" in last["reason"]
 
 
 def test_where_nothing_was_decided_it_says_so(told: Told) -> None:
@@ -98,11 +98,11 @@ def test_where_nothing_was_decided_it_says_so(told: Told) -> None:
     del live.shown[live.d]
     live.call()
     left = rows(store, f"WHY NOT p{live.d} IN CONTEXT")
-    assert [row["event"] for row in left[-3:-1]] == ["enter", "leave"] and why.UNDECIDED in left[-2]["reason"]
-    assert left[-1]["contest"] is None
+    assert [row["event"] for row in left[-2:]] == ["enter", "leave"] and why.UNDECIDED in left[-1]["reason"]
+    assert left[0]["event"] == "out" and left[0]["contest"] is None
     live.shown[live.d] = (live.d, 0)
     live.call()
-    assert why.UNDECIDED in rows(store, f"WHY p{live.d} IN CONTEXT")[-2]["reason"]
+    assert why.UNDECIDED in rows(store, f"WHY p{live.d} IN CONTEXT")[-1]["reason"]
 
 
 def test_a_fork_is_told_by_its_own_past(told: Told) -> None:
@@ -181,8 +181,8 @@ def test_by_hand_there_is_no_contest(told: Told) -> None:
     at = live.write(Evict(live.a, 5, 60))
     del live.shown[live.a]
     live.call()
-    last = rows(store, f"WHY NOT p{live.a} IN CONTEXT")[-1]
-    assert last["reason"].endswith(f"it gave way at position {at}, asked") and last["contest"] is None
+    last = rows(store, f"WHY NOT p{live.a} IN CONTEXT")[0]
+    assert last["reason"].endswith("evicted before call 5, asked") and at and last["contest"] is None
 
 
 def test_the_last_turns_hold_their_pages(told: Told) -> None:
@@ -190,11 +190,11 @@ def test_the_last_turns_hold_their_pages(told: Told) -> None:
     store, live = told
     live.settings(pinned_turns=1)
     live.call()
-    assert "held by the last 1 turns;" in rows(store, f"WHY p{live.d} IN CONTEXT")[-1]["reason"]
-    assert "nobody holds it" in rows(store, f"WHY p{live.b} IN CONTEXT")[-1]["reason"]
-    at = live.write(Unpin(live.d, Holder.TURNS, live.room))
+    assert "held by the last 1 turns;" in rows(store, f"WHY p{live.d} IN CONTEXT")[0]["reason"]
+    assert "nobody holds it" in rows(store, f"WHY p{live.b} IN CONTEXT")[0]["reason"]
+    live.write(Unpin(live.d, Holder.TURNS, live.room))
     live.call()
-    assert f"which yielded at position {at}" in rows(store, f"WHY p{live.d} IN CONTEXT")[-1]["reason"]
+    assert "which yielded before call 6" in rows(store, f"WHY p{live.d} IN CONTEXT")[0]["reason"]
 
 
 def test_sessions_tell_their_settings(told: Told) -> None:

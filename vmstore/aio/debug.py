@@ -10,6 +10,7 @@ from vmstore.aio.worker import Worker
 from vmstore.core.asof import Moment, When
 from vmstore.namespace.results import Fault
 from vmstore.store import debug as sync_debug
+from vmstore.store.reads.session_diff import SessionDiff
 
 if TYPE_CHECKING:
     from vmstore.replay.check import ReplayCheck
@@ -29,6 +30,10 @@ class Debug:
     async def faults(self, at: When | None = None, **moment: Unpack[Moment]) -> list[Fault]:
         """See `vmstore.Debug.faults`."""
         return await self._worker.do(partial(self._sync.faults, at, **moment))
+
+    async def compare(self, other: str) -> SessionDiff:
+        """See `vmstore.Debug.compare`."""
+        return await self._worker.do(partial(self._sync.compare, other))
 
     async def first(self, where: str, *, after: int | None = None) -> Breakpoint | None:
         """See `vmstore.Debug.first`."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import Moment, Position, When
-from vmstore.namespace.results import Affinity, Event, PageLink, Version
+from vmstore.namespace.results import Affinity, Compaction, Event, PageLink, Version
 from vmstore.store import lineage as sync_lineage
+from vmstore.store.reads.evidence import SourceEvidence
 
 if TYPE_CHECKING:
     pass
@@ -39,6 +40,14 @@ class Lineage:
     ) -> list[Affinity]:
         """See `vmstore.Lineage.affinity`."""
         return await self._worker.do(partial(self._sync.affinity, page, at, limit=limit, **moment))
+
+    async def evidence(self, page: str | int, *, limit: int | None = 3) -> list[SourceEvidence]:
+        """See `vmstore.Lineage.evidence`."""
+        return await self._worker.do(partial(self._sync.evidence, page, limit=limit))
+
+    async def compactions(self, at: When | None = None, **moment: Unpack[Moment]) -> list[Compaction]:
+        """See `vmstore.Lineage.compactions`."""
+        return await self._worker.do(partial(self._sync.compactions, at, **moment))
 
     async def ancestors(
         self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None

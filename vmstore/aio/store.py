@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -27,7 +28,8 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
 from vmstore.namespace.reports import Backup, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
-from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
+from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo, SessionOverview
+from vmstore.prices.price_list import PriceList
 from vmstore.views.projection import Progress
 from vmstore.vmql.syntax.nodes import Statement
 
@@ -55,21 +57,24 @@ def open(
     clock: Clock | None = None,
     ids: IdSource | None = None,
     embedder: object = None,
+    prices: object = None,
 ) -> Store:
     """A store to be opened: `async with open(path) as store`, or `store = await open(path)`.
 
     In mode 'rw' it is made where there is none, in mode 'r' nothing is written. With `key`, the file of a store key
     or an object that wraps and unwraps, it is an encrypted one. Another process that holds what a call needs is
     waited for `wait_s` seconds, then LockedError names it; None waits for as long as it holds it. `embedder` is what
-    gives texts vectors.
+    gives texts vectors, `prices` what models cost.
     """
     opens = partial(sync_store.open_store, path, mode, namespace=namespace, key=key, wait_s=wait_s)
-    return Store(partial(opens, clock=clock, ids=ids, embedder=embedder))
+    return Store(partial(opens, clock=clock, ids=ids, embedder=embedder, prices=prices))
 
 
-def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None) -> Store:
+def memory_store(
+    *, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None, prices: object = None
+) -> Store:
     """A store in memory, to be opened the same way."""
-    return Store(partial(sync_store.memory_store, clock=clock, ids=ids, embedder=embedder))
+    return Store(partial(sync_store.memory_store, clock=clock, ids=ids, embedder=embedder, prices=prices))
 
 
 @described_by(sync_store.Store)
@@ -144,6 +149,37 @@ class Store(Aliased):
     ) -> list[SessionInfo]:
         """See `vmstore.Store.sessions`."""
         return await self._worker.do(self._store.sessions, user=user, agent=agent, hidden=hidden)
+
+    async def overview(
+        self,
+        *,
+        order_by: str = "newest",
+        limit: int | None = None,
+        matching: str | None = None,
+        model: str | None = None,
+        outcome: str | None = None,
+        since: str | int | datetime | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+    ) -> list[SessionOverview]:
+        """See `vmstore.Store.overview`."""
+        call_it = partial(self._store.overview, order_by=order_by, limit=limit, matching=matching)
+        return await self._worker.do(
+            partial(call_it, model=model, outcome=outcome, since=since, user=user, agent=agent)
+        )
+
+    async def find_session(self, name: str) -> Session:
+        """See `vmstore.Store.find_session`."""
+        return twin(await self._worker.do(partial(self._store.find_session, name)), self._worker)
+
+    @property
+    def prices(self) -> PriceList:
+        """See `vmstore.Store.prices`."""
+        return self._store.prices
+
+    @prices.setter
+    def prices(self, given: object) -> None:
+        self._store.prices = given
 
     async def pages(
         self,

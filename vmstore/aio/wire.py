@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import Moment, When
+from vmstore.namespace.costs import CostShare
 from vmstore.namespace.results import Response
 from vmstore.store import wire as sync_wire
 
@@ -34,3 +35,7 @@ class Wire:
     async def response(self, at: When | None = None, **moment: Unpack[Moment]) -> Response:
         """See `vmstore.Wire.response`."""
         return await self._worker.do(partial(self._sync.response, at, **moment))
+
+    async def costs(self, by: str = "turn") -> list[CostShare]:
+        """See `vmstore.Wire.costs`."""
+        return await self._worker.do(partial(self._sync.costs, by))

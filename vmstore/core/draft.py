@@ -56,7 +56,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class TokenUsage(msgspec.Struct, frozen=True, gc=False):
-    """Token counts that a provider reports of a call; tokens in include those read from its cache.
+    """Token counts that a provider reports of a call; tokens in include those read from its cache or written to it.
 
     `cost` is in nano-dollars, `latency` in microseconds; None where nothing was said.
     """
@@ -66,6 +66,7 @@ class TokenUsage(msgspec.Struct, frozen=True, gc=False):
     tokens_out: int | None = None
     cost: int | None = None
     latency: int | None = None
+    tokens_written: int | None = None
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -256,7 +256,8 @@ class Message(Mutation, frozen=True, array_like=True, tag=30):
 class Reply(Mutation, frozen=True, array_like=True, tag=33):
     """The end of a call: status and usage; the last reply to a call holds.
 
-    Token counts are the provider's; `cost` is in nano-dollars, `latency` in microseconds.
+    Token counts are the provider's; `cost` is in nano-dollars, `latency` in microseconds. `tokens_written` are those of
+    `tokens_in` that the provider wrote to its cache.
     """
 
     NUMBER: ClassVar[int] = 33
@@ -269,6 +270,7 @@ class Reply(Mutation, frozen=True, array_like=True, tag=33):
     cost: int | None = None
     latency: int | None = None
     aside: CellRef | None = None
+    tokens_written: int | None = None
 
 
 class Pack(Mutation, frozen=True, array_like=True, tag=40):

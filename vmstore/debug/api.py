@@ -28,7 +28,7 @@ from vmstore.store.store import Store
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import Explain, Fork, SearchQuery, Watch, names_of
+from vmstore.vmql.syntax.nodes import Explain, Fork, LineageQuery, SearchQuery, Watch, names_of
 
 ROWS_MAX = 1_000
 QUERY_S = 60  # that a statement may take, and the bytes it may keep
@@ -246,6 +246,8 @@ def only_asks(text: str, *, masked: bool = False) -> None:
         refused = "the debugger writes nothing, and FORK makes a session", "fork it with `vmstore fork`"
     elif isinstance(inner, Watch):
         refused = "WATCH never ends", "ask for MUTATIONS, or listen at /api/live"
+    elif masked and isinstance(inner, LineageQuery) and any("evidence" in str(kind).lower() for kind in inner.kinds):
+        refused = "texts are masked here, and evidence tells single words of them", "ask for SOURCES without it"
     elif masked and isinstance(inner, SearchQuery) and (inner is not statement or "words" in names_of(inner)):
         refused = "texts are masked here, and this tells single words of them", "ask for page and score"
     if refused is not None:

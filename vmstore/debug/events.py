@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from vmstore.core.decision import Load, Pressure, Search, Segment
 from vmstore.core.mutation import MUTATION_NAMES, Evict
-from vmstore.core.page import METHODS, Level, PageType
+from vmstore.core.page import METHODS, Level
 from vmstore.debug.rows import PageRow, SessionRows
 from vmstore.live.session_log import SessionLog
 from vmstore.log.port import Log
 from vmstore.views.branch import Branch
+from vmstore.views.compactions import compactions_at
 from vmstore.views.projectors.decisions import decided, decisions_at, live_since
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.reads.reasons import reason_of, word_of
@@ -34,7 +35,7 @@ def happened(lane: Branch, log: Log, rows: SessionRows) -> list[SessionEvent]:
     """Everything up to the position of the rows, in order; at one position contents first, then decisions, stays."""
     live = live_since(lane, rows.position)
     found = [*_made(rows), *_moved(rows), *_decided(lane, rows.position), *_said(rows), *_settled(rows)]
-    found += _compactions(rows, live)
+    found += _compactions(lane, rows.position)
     if live is not None:
         found += _logged(lane, log, live, rows.position)
     return sorted(found, key=lambda event: event[:3])
@@ -107,18 +108,12 @@ def _settled(rows: SessionRows) -> Iterator[SessionEvent]:
             yield SessionEvent(position, 1, 0, "settings", listed)
 
 
-def _compactions(rows: SessionRows, live: int | None) -> Iterator[SessionEvent]:
-    """Where a summary entered the prompt as other pages left it, and no kernel was at work to decide that."""
-    gone: dict[int, int] = {}
-    begun = {(stay.f, stay.page) for stay in rows.stays}
-    for stay in rows.stays:
-        if stay.t is not None and (stay.t, stay.page) not in begun:
-            gone[stay.t] = gone.get(stay.t, 0) + 1
-    summaries = {page.page for page in rows.pages if page.type == PageType.SUMMARY}
-    for stay in rows.stays:
-        if stay.page in summaries and stay.f == stay.since and stay.f in gone and (live is None or stay.f < live):
-            left = gone[stay.f]
-            yield SessionEvent(stay.f, 3, stay.page, "compaction", f"{left} page{'s' * (left != 1)} left")
+def _compactions(lane: Branch, position: int) -> Iterator[SessionEvent]:
+    """Where a summary replaced pages of the prompt."""
+    for made in compactions_at(lane, position):
+        left = len(made.left)
+        what = f"{left} page{'s' * (left != 1)} left, {made.tokens:,} tokens"
+        yield SessionEvent(made.position, 3, made.summary, "compaction", what)
 
 
 def _logged(lane: Branch, log: Log, since: int, position: int) -> Iterator[SessionEvent]:

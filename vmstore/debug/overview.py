@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from vmstore import __version__
-from vmstore.core.page import Origin, Role
+from vmstore.core.page import Origin
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.results import SessionInfo
+from vmstore.namespace.results import SessionInfo, SessionOverview
+from vmstore.namespace.session_rows import overviews
+from vmstore.store.reads.pages_across import SessionFilter, sessions_of
 from vmstore.store.store import Store
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import settings_at
-from vmstore.views.reads.page_lines import page_lines
-
-NANO = 1e9  # of a dollar: costs are whole numbers of it
 
 
 def overview(store: Store) -> dict[str, Any]:
@@ -21,26 +20,31 @@ def overview(store: Store) -> dict[str, Any]:
     ns = store._ns
     with ns.asking():
         shown = {info.session for info in store.sessions()}
-        sessions = [_session(ns, info, hidden=info.session not in shown) for info in store.sessions(hidden=True)]
+        keys = [key for key, _ in sessions_of(ns, SessionFilter(), hidden=True)]
+        infos = overviews(ns.views, ns.log, ns.price_list, keys)
+        sessions = [
+            _session(ns, key, info, hidden=info.session not in shown) for key, info in zip(keys, infos, strict=True)
+        ]
         erased = ns.erased
     return {"vmstore": __version__, "live": True, "erased": erased, "sessions": sessions}
 
 
-def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any]:
-    key = int(ns.views.execute("SELECT session FROM sessions WHERE name = ?", (info.session,)).get)
+def _session(ns: Namespace, key: int, info: SessionOverview, *, hidden: bool) -> dict[str, Any]:
     lane = Branch(ns.views, key)
     settings = settings_at(lane, info.position) or {}
     first, last = ns.views.execute("SELECT min(at), max(at) FROM commits WHERE session = ?", (key,)).get
-    model = ns.views.execute(_MODEL, (key,)).get
-    tokens, cost = ns.views.execute(_SUMS, (key,)).get
-    asked = ns.views.execute(_ASKED, (key,)).get
+    tokens = ns.views.execute(_SUM, (key,)).get
     return {
         "session": info.session,
         "title": info.title,
-        "first": None if asked is None else page_lines(lane, ns.log, [asked]).get(asked),
+        "first": info.first_line,
         "tokens": tokens,
         "outcome": info.outcome,
-        "cost": None if cost is None else cost / NANO,
+        "cost": info.cost,
+        "cost_estimated": info.cost_estimated,
+        "recorded": info.recorded,
+        "reward": info.reward,
+        "timed": info.last_at is not None,
         "fidelity": info.fidelity,
         "turns": info.turns,
         "calls": info.calls,
@@ -51,7 +55,7 @@ def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any
         "last_at": last,
         "budget": settings.get("l0_tokens_max"),
         "policy": settings.get("policy"),
-        "model": model,
+        "model": info.model,
         "origin": info.origin,
         "parent": parent_of(lane, info),
         "hidden": hidden,
@@ -67,7 +71,5 @@ def parent_of(lane: Branch, info: SessionInfo) -> dict[str, Any] | None:
     return {"session": info.parent, "position": info.fork_position, "call": call}
 
 
-_SUMS = """SELECT sum(coalesce(tokens_in, sent_tokens, tokens) + coalesce(tokens_out, 0)), sum(cost)
+_SUM = """SELECT sum(coalesce(tokens_in, sent_tokens, tokens) + coalesce(tokens_out, 0))
   FROM calls WHERE session = ?"""
-_ASKED = f"SELECT min(page) FROM pages WHERE session = ? AND role = {int(Role.USER)}"
-_MODEL = "SELECT model FROM calls WHERE session = ? AND model IS NOT NULL ORDER BY call DESC LIMIT 1"

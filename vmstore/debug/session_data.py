@@ -161,7 +161,7 @@ def film(store: Store, session: Session, whatif: WhatIfRow | None = None) -> Ses
     with ns.asking(), uncollected():
         info = session.info()
         lane = Branch(ns.views, ns.key(session.name) or 0)
-        calls = calls_in(lane, ns.log)
+        calls = calls_in(lane, ns.log, ns.price_list)
         rows = SessionRows(lane, ns.log, info.position)
         events = happened(lane, ns.log, rows)
         words = TextColumn()

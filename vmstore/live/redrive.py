@@ -171,8 +171,7 @@ class Redrive:
             case m.Depth():
                 act.tell(m.Depth(act.cell(self._bytes(mutation.tag)), mutation.depth))
             case m.Reply():
-                usage = mutation.tokens_in, mutation.tokens_cached, mutation.tokens_out, mutation.cost, mutation.latency
-                act.tell(m.Reply(mutation.call, mutation.status, mutation.final, *usage))
+                act.tell(msgspec.structs.replace(mutation, aside=None))
             case m.Pack():
                 self._notice(act, messages)
                 for page, use in self._uses.by_call.get(mutation.call, {}).items():

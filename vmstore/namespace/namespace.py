@@ -12,8 +12,6 @@ import apsw
 
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.page import Origin, Standing
-from vmstore.core.redaction import Redaction
 from vmstore.core.system import after_fork
 from vmstore.core.system.waits import MINE, WAIT_S, queued
 from vmstore.core.text.suggest import LOOSE, suggest
@@ -37,6 +35,7 @@ from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
 from vmstore.namespace.results import SessionInfo
+from vmstore.namespace.session_rows import session_infos
 from vmstore.search.naive import NaiveTexts
 from vmstore.search.place import TEXT, forget_words, installed
 from vmstore.views.projection import Projection
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
     from vmstore.namespace.closeness import MomentCloseness
+    from vmstore.prices.price_list import PriceList
     from vmstore.search.index import Moments, TextIndex
     from vmstore.search.moment import MomentTexts
 
@@ -91,6 +91,9 @@ class Namespace(after_fork.Owner):
         self.views_lock = self.lock.views
         self.query: Callable[..., Any] | None = None  # of the store that holds it: answers statements
         self.access: RegionGuard | None = None  # of a handle on a region: what its principals may do
+        self.prices: PriceList | None = (
+            None  # what models cost, where another list than the published one was handed in
+        )
         self.embedder: Embedder | None = None  # what gives texts vectors, where one was handed in
         self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
         self.fact_models: dict[int, tuple[Any, float]] = {}  # of those too, with the time each is given
@@ -407,41 +410,16 @@ class Namespace(after_fork.Owner):
         with self.lock:
             return self._engine.retried(write)
 
+    @property
+    def price_list(self) -> PriceList:
+        """Prices of models: the list that was handed in, else the published one."""
+        from vmstore.prices.price_list import published
+
+        return self.prices or published()
+
     def session_info(self, key: int) -> SessionInfo:
         """One session's row as an answer."""
-        cursor = self.views.execute(
-            "SELECT p.name, s.* FROM sessions s LEFT JOIN sessions p ON p.session = s.parent WHERE s.session = ?",
-            (key,),
-        )
-        names = [column[0] for column in cursor.get_description()]
-        parent, *values = cursor.get
-        s = dict(zip(names[1:], values, strict=True))
-        outcome, reward = self.views.execute(_VERDICT, (key,)).fetchone() or (None, None)
-        return SessionInfo(
-            session=s["name"],
-            origin=Origin(s["origin"]).word,
-            parent=parent,
-            fork_position=s["fork_position"] if s["parent"] else None,
-            title=s["title"],
-            user=s["user"],
-            agent=s["agent"],
-            fidelity="derived" if s["derived"] else "recorded",
-            turns=s["turns"],
-            calls=s["calls"],
-            messages=s["messages"],
-            pages=s["pages"],
-            raw=s["raw"],
-            mutations=s["mutations"],
-            tokens=s["tokens"],
-            position=s["position"],
-            opened_at=s["opened_at"],
-            source=s["source"],
-            redaction=Redaction(s["redaction"]).word,
-            redactions=s["redactions"],
-            status=Standing(s["status"]).word,
-            outcome=outcome,
-            reward=reward,
-        )
+        return session_infos(self.views, [key])[0]
 
     @staticmethod
     def nearest(name: str, names: list[str]) -> str:
@@ -587,6 +565,3 @@ def session_name(name: str) -> str:
     if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in name) or len(name) > 500:
         raise InputError(f"{name[:40]!r} cannot name a session: up to 500 printable characters can", code="not-a-name")
     return name
-
-
-_VERDICT = "SELECT outcome, reward FROM outcomes WHERE session = ? ORDER BY position DESC LIMIT 1"

@@ -226,9 +226,11 @@ class SessionInfo(msgspec.Struct, frozen=True):
     """One session with its counts; turns and calls are the last numbers, forks' inherited ones included.
 
     `redaction` is what it does with secrets now: off, mask or refuse; `redactions` how many it masked.
-    `status` is active, or completed or abandoned where it was closed and nothing was said since.
     `outcome` and `reward` are the verdict of its source, None where it gives none: a task of a benchmark passed or
     failed, how an agent's run exited.
+    `status` is active, or completed or abandoned where it was closed and nothing was said since. `fidelity` is
+    recorded, derived, or partly where of its own calls `recorded` were recorded and others not. `began_at` and
+    `last_at` say when it happened, None where its source held no times; `opened_at` is then when it was imported.
     """
 
     session: str
@@ -254,6 +256,22 @@ class SessionInfo(msgspec.Struct, frozen=True):
     status: str = "active"
     outcome: str | None = None
     reward: float | None = None
+    recorded: int = 0
+    began_at: int | None = None
+    last_at: int | None = None
+
+
+class SessionOverview(SessionInfo, frozen=True):
+    """One session in a list of many: with how the first thing begins that a person said, and what it cost.
+
+    `cost` is what the source recorded of its own calls, in dollars, `cost_estimated` what the others cost by the
+    store's prices; None where there is nothing to add. `model` is the last one asked.
+    """
+
+    first_line: str | None = None
+    model: str | None = None
+    cost: float | None = None
+    cost_estimated: float | None = None
 
 
 class TurnInfo(msgspec.Struct, frozen=True):
@@ -282,7 +300,8 @@ class CallInfo(msgspec.Struct, frozen=True):
 
     `budget` is what the prompt could hold, in estimated tokens, None where no kernel is at work.
     `invalidated` are the tokens of the request before from the first place on that this one changed:
-    a provider's cache serves only what stands before.
+    a provider's cache serves only what stands before. `compacted` are the pages that a summary replaced with it.
+    `cost` is what the source recorded; where it recorded nothing, `cost_estimated` is by the store's list of prices.
     """
 
     call: int
@@ -303,6 +322,30 @@ class CallInfo(msgspec.Struct, frozen=True):
     error: str | None
     budget: int | None = None
     invalidated: int = 0
+    compacted: int = 0
+    tokens_written: int | None = None
+    cost_estimated: float | None = None
+
+
+class Compaction(msgspec.Struct, frozen=True):
+    """A summary that replaced pages of the prompt: `left` they are, `tokens` what they took there.
+
+    `call` is the first whose request has the summary in their place. `returned` are those of them that came back to
+    the prompt since.
+    """
+
+    session: str
+    call: int
+    turn: int
+    position: int
+    at: int
+    pages: int
+    tokens: int
+    summary: str
+    summary_tokens: int
+    left: list[str]
+    returned: list[str]
+    text: str
 
 
 class Response(msgspec.Struct, frozen=True):

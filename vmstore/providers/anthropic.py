@@ -40,11 +40,12 @@ def anthropic_usage(usage: Any) -> TokenUsage:
     """Usage as Anthropic reports it, whose input tokens leave out what the cache read or wrote."""
     if not isinstance(usage, dict):
         return TokenUsage()
-    read = usage.get("cache_read_input_tokens")
+    read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
     return TokenUsage(
-        tokens_in=added(usage.get("input_tokens"), read, usage.get("cache_creation_input_tokens")),
+        tokens_in=added(usage.get("input_tokens"), read, written),
         tokens_cached=counted(read),
         tokens_out=counted(usage.get("output_tokens")),
+        tokens_written=counted(written) or None,
     )
 
 

@@ -15,7 +15,7 @@ from vmstore.shell.terminal.render import Screen
 
 MEANT = {"ls": "sessions", "list": "sessions", "show": "context", "cost": "calls", "log": "history", "rm": "erase"}
 ASKS = "query"  # the group of the commands that answer questions
-ASKED_IN_VMQL = ("search", "find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
+ASKED_IN_VMQL = ("find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import vmstore
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
-from vmstore.shell.terminal.format import listing
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from vmstore.core.address import Address
 
 NAMESPACE = "default"
-NEWEST = "-"  # instead of a session's name
 KEY_FILE = "VMSTORE_KEY_FILE"
 
 
@@ -104,8 +102,8 @@ def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.S
     if name is None and getattr(arguments, "page", None):
         name = parse(arguments.page).session
     if name is not None:
-        return store.session(session_named(store, name))
-    names = newest_first(store)
+        return store.find_session(name)
+    names = [info.session for info in store.sessions()]
     if len(names) == 1:
         return store.session(names[0])
     if not names:
@@ -115,29 +113,12 @@ def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.S
         raise InputError(f"{page!r} is a session; name one of its pages after it")
     if page:
         return store.admin.find(page)[0]
+    newest = [info.session for info in store.overview(limit=5)]
     raise InputError(
-        f"which session? {arguments.store} holds {len(names)}; name one, or the beginning of its name, or - for the "
-        f"newest: {listing(names)}"
+        f"which session? {arguments.store} holds {len(names)}; give the beginning of a name, or - for the newest: "
+        f"{', '.join(newest)}{' …' if len(names) > 5 else ''}; `vmstore sessions {arguments.store}` lists them",
+        code="which-session",
     )
-
-
-def session_named(store: vmstore.Store, word: str) -> str:
-    """The name of the session that a word means: a name, a beginning that only one has, or - for the newest."""
-    names = newest_first(store)
-    if word in names or not names:
-        return word
-    if word == NEWEST:
-        return names[0]
-    begins = [name for name in names if name.startswith(word)]
-    if len(begins) > 1:
-        raise UnknownError(f"{word!r} is the beginning of {len(begins)} sessions: {listing(begins)}; write more of it")
-    return begins[0] if begins else word
-
-
-def newest_first(store: vmstore.Store) -> list[str]:
-    """The names of the sessions, the one that was opened last first."""
-    infos = sorted(store.sessions(), key=lambda info: info.opened_at, reverse=True)
-    return [info.session for info in infos]
 
 
 def moment_of(arguments: argparse.Namespace) -> vmstore.AsOf:

@@ -8,6 +8,7 @@ from vmstore.core.asof import Moment, When, one_moment
 from vmstore.namespace.results import Fault
 from vmstore.store.host import SessionHost
 from vmstore.store.reads.page_query import faults_of
+from vmstore.store.reads.session_diff import SessionDiff, compared
 from vmstore.views.reads.resolve_asof import basis
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ class Debug:
         with self._session._ns.asking():
             lane = self._session._lane()
             return faults_of(lane, basis(lane, one_moment(at, moment)).position)
+
+    def compare(self, other: str) -> SessionDiff:
+        """This session and another side by side, aligned by content: how far they are the same, and what differs.
+
+        Ids of tool calls are left out of it, for each run has its own; counts and costs of both stand beside it.
+        """
+        return compared(self._session._ns, self._session.name, other)
 
     def first(self, where: str, *, after: int | None = None) -> Breakpoint | None:
         """The first moment, after a position where one is given, at which a predicate holds; None where it never does.

@@ -9,12 +9,14 @@ from vmstore.core.asof import Head, Moment, Position, When, one_moment
 from vmstore.core.page import LinkKind
 from vmstore.errors import InputError, UnknownError
 from vmstore.namespace.page_rows import relations
-from vmstore.namespace.results import Affinity, Event, PageLink, Version
+from vmstore.namespace.results import Affinity, Compaction, Event, PageLink, Version
 from vmstore.store.host import SessionHost
+from vmstore.store.reads.compactions import compactions_of
+from vmstore.store.reads.evidence import SourceEvidence, evidence_of
 from vmstore.store.reads.history import history_of
 from vmstore.store.reads.versions import affinity_of, versions_of
 from vmstore.views.projectors.lineage import walk
-from vmstore.views.reads.resolve_asof import begin_of, end_of
+from vmstore.views.reads.resolve_asof import basis, begin_of, end_of
 
 
 class Lineage:
@@ -50,6 +52,23 @@ class Lineage:
             lane = self._session._lane()
             number, when = self._session._resolve(lane, page, one_moment(at, moment))
             return affinity_of(lane, self._session._ns.log, number, when.position, limit)
+
+    def evidence(self, page: str | int, *, limit: int | None = 3) -> list[SourceEvidence]:
+        """Ranks the pages an answer or call of the model's may have come from, where nobody logged it.
+
+        Of the pages in the prompt of its call those that were new to it and those whose words it repeats. It is
+        evidence and no link: `ancestors` has what was logged, and nothing of this. Empty of what the model did not say.
+        """
+        with self._session._ns.asking():
+            lane = self._session._lane()
+            number, _ = self._session._resolve(lane, page, Head())
+            return evidence_of(lane, self._session._ns.log, number, limit)
+
+    def compactions(self, at: When | None = None, **moment: Unpack[Moment]) -> list[Compaction]:
+        """The compactions up to a moment: each summary that replaced pages of the prompt, what left and came back."""
+        with self._session._ns.asking():
+            lane = self._session._lane()
+            return compactions_of(lane, self._session._ns.log, basis(lane, one_moment(at, moment)).position)
 
     def ancestors(
         self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None

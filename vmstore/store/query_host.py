@@ -16,10 +16,13 @@ from vmstore.engine.verify.chain import Chain
 from vmstore.errors import InputError
 from vmstore.log.port import Log, Progress
 from vmstore.maintenance.columns import ColumnStore
+from vmstore.namespace.costs import added, call_costs
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.namespace.results import Change
-from vmstore.store.reads.diff import differing
+from vmstore.prices.price_list import PriceList
+from vmstore.store.reads.diff import differing, one_sided
+from vmstore.store.reads.session_diff import aligned, same_start, sides
 from vmstore.views.branch import Branch
 from vmstore.views.reads.page_lines import page_lines
 from vmstore.vmql.execution.engine import QueryEngine
@@ -72,6 +75,16 @@ class OpenQueryHost:
         """Holds one moment; its ordinal."""
         return self._ns.asking()
 
+    @property
+    def prices(self) -> PriceList:
+        """Prices of models."""
+        return self._ns.price_list
+
+    def spent(self, lane: Branch, low: int, position: int) -> tuple[float | None, float | None]:
+        """Cost of the calls of a session between two positions, as recorded and as estimated, in dollars."""
+        costs = list(call_costs(lane, self._ns.log, self._ns.price_list, position, low))
+        return added(one.cost for one in costs), added(one.estimated for one in costs)
+
     def now(self) -> int:
         """Microseconds since 1970."""
         return self._ns.clock.now()
@@ -103,6 +116,8 @@ class OpenQueryHost:
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]
     ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
         """Changes between two contexts, each with the session that wrote its page; and both bases."""
+        if before[0] != after[0]:
+            return self._sides(before, after)
         first, second = (self.session(name).context(at) for name, at in (before, after))
         lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
         then, now = (
@@ -119,6 +134,33 @@ class OpenQueryHost:
         names = {owner: self._ns.views.execute(_NAME, (owner,)).get for owner in owners}
         basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
         return [(names[key[0]], replace(change, text=texts[key])) for key, change in changes], basis
+
+    def _sides(
+        self, before: tuple[str, AsOf], after: tuple[str, AsOf]
+    ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
+        """Differences between the contexts of two sessions, aligned by content: a page's number says nothing there."""
+        first, second = (self.session(name).context(at) for name, at in (before, after))
+        lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
+        pages = [
+            sides(
+                lane,
+                self._ns.log,
+                [(one.page, one.role, one.tokens, one.cell, one.commitment) for one in context.shown],
+            )
+            for lane, context in zip(lanes, (first, second), strict=True)
+        ]
+        shown = [{one.page: one for one in context.shown} for context in (first, second)]
+        found = []
+        for pair in aligned(*pages):
+            if pair[0] is not None and pair[1] is not None and pair[0].key == pair[1].key:
+                continue
+            for at, one in enumerate(pair):
+                if one is not None:
+                    owner = self._ns.views.execute(_NAME, (lanes[at].owner(one.page),)).get
+                    found.append((owner, replace(one_sided(shown[at][one.page], entered=bool(at)), text=one.text)))
+        same = same_start(*pages)
+        basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis), "same_pages": same}
+        return found, basis
 
     def numbers(self, lane: Branch, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
         """The numbers of a session's memory at a position, each after policy and budget; none without a kernel."""

@@ -293,7 +293,7 @@ class Session(Aliased):
     def calls(self) -> list[CallInfo]:
         """The calls in order, with what each cost of the provider's cache."""
         with self._ns.asking():
-            return calls_in(self._lane(), self._ns.log)
+            return calls_in(self._lane(), self._ns.log, self._ns.price_list)
 
     # ---- writing
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
@@ -11,13 +12,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 import msgspec
 
 from vmstore.core.aliases import Aliased, old_keywords_of_methods, warn_once
-from vmstore.core.asof import AsOf, Moment, When, one_moment
+from vmstore.core.asof import AsOf, Moment, Time, When, as_of, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
 from vmstore.core.redaction import policy_of
 from vmstore.core.system.file_descriptors import named
 from vmstore.core.system.waits import WAIT_S
 from vmstore.erasure.resume import open_namespace
-from vmstore.errors import InputError
+from vmstore.errors import InputError, UnknownError
 from vmstore.maintenance.columns import ColumnStore
 from vmstore.maintenance.usage import info
 from vmstore.maintenance.verify import verdict_on
@@ -25,14 +26,18 @@ from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.open import memory_namespace
 from vmstore.namespace.reports import Backup, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
-from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
+from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo, SessionOverview
+from vmstore.namespace.session_rows import overviews
+from vmstore.prices.price_list import PriceList, price_list_of
 from vmstore.store.admin import Admin
 from vmstore.store.reads.page_query import PageQuery
 from vmstore.store.reads.pages_across import SessionFilter, pages_across, sessions_of
+from vmstore.store.reads.session_choice import SessionChoice
 from vmstore.store.reads.tail import tail
 from vmstore.store.session import Session
 from vmstore.store.sessions import Sessions
 from vmstore.views.projection import Progress
+from vmstore.views.session_names import meant
 
 if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
@@ -132,6 +137,37 @@ class Store(Aliased):
         with self._ns.asking():
             keys = sessions_of(self._ns, SessionFilter(user, agent), hidden=hidden)
             return [self._ns.session_info(key) for key, _ in keys]
+
+    def overview(
+        self, *, order_by: str = "newest", limit: int | None = None, matching: str | None = None,
+        model: str | None = None, outcome: str | None = None, since: str | int | datetime | None = None,
+        user: str | None = None, agent: str | None = None,
+    ) -> list[SessionOverview]:  # fmt: skip
+        """The sessions as one who looks for one wants them: newest first, with what was said first and what they cost.
+
+        `order_by` is newest, oldest, name, turns, calls, tokens, cost or outcome; unknown times stand last.
+        `matching` are words of name, title, first line or source, `model` a part of the model's name, `outcome` the
+        source's verdict, `since` the time something must have happened at or after.
+        """
+        wanted = SessionChoice(order_by, limit, matching, model, None if since is None else _at(since), outcome)
+        with self._ns.asking():
+            keys = [key for key, _ in sessions_of(self._ns, SessionFilter(user, agent))]
+            return wanted.of(overviews(self._ns.views, self._ns.log, self._ns.price_list, keys))
+
+    def find_session(self, name: str) -> Session:
+        """The session that a name, the beginning that only its name has, or `-` for the newest means.
+
+        `session` takes whole names alone, so that a program never gets another's. Raises UnknownError naming those it
+        could be.
+        """
+        with self._ns.asking():
+            found = meant(self._ns.views, name)
+        if len(found) > 1:
+            raise UnknownError(
+                f"several sessions begin with {name!r}: {', '.join(found[:5])}; write more of the name",
+                code="which-session",
+            )
+        return self.session(found[0] if found else name)
 
     def pages(
         self, at: When | None = None, *, user: str | None = None, agent: str | None = None, type: str | None = None,
@@ -391,6 +427,21 @@ class Store(Aliased):
         """Mutations in the order they were logged, from the start or after a cursor, up to now."""
         return tail(self._ns, after, limit)
 
+    # ---- prices
+
+    @property
+    def prices(self) -> PriceList:
+        """Prices of models: the published ones that ship with vmstore, unless others were handed in.
+
+        Setting it takes a `PriceList` or the path of a JSON file; None brings the published ones back. Costs that a
+        source recorded stay as they are.
+        """
+        return self._ns.price_list
+
+    @prices.setter
+    def prices(self, given: object) -> None:
+        self._ns.prices = None if given is None else price_list_of(given)
+
     # ---- vectors
 
     @property
@@ -448,24 +499,28 @@ class Store(Aliased):
 def open_store(
     path: str | os.PathLike[str], mode: str = "rw", *, namespace: str = "default", key: Key | None = None,
     wait_s: float | None = WAIT_S, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None,
+    prices: object = None,
 ) -> Store:  # fmt: skip
     """Opens a store; in mode 'rw' it is made where there is none, in mode 'r' nothing is written.
 
     With `key`, the file of a store key or an object that wraps and unwraps, it is an encrypted one.
     Another process that holds what a call needs is waited for `wait_s` seconds, then LockedError names
     it; None waits for as long as it holds it. `embedder` is what gives texts vectors; see `Store.embedder`.
+    `prices` are what models cost, a list or a file; see `Store.prices`.
     """
-    given = _embedder(embedder)
+    given, costs = _embedder(embedder), None if prices is None else price_list_of(prices)
     opened = open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds(), key, wait_s)
-    opened.embedder = given
+    opened.embedder, opened.prices = given, costs
     return Store(opened)
 
 
-def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None) -> Store:
+def memory_store(
+    *, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None, prices: object = None
+) -> Store:
     """A store that lives in memory and ends with the process."""
-    given = _embedder(embedder)
+    given, costs = _embedder(embedder), None if prices is None else price_list_of(prices)
     store = Store(memory_namespace(clock or SystemClock(), ids or SystemIds()))
-    store._ns.embedder = given
+    store._ns.embedder, store._ns.prices = given, costs
     return store
 
 
@@ -476,6 +531,13 @@ def _embedder(given: object) -> Embedder | None:
     from vmstore.embedders.embedder import embedder_of
 
     return embedder_of(given)
+
+
+def _at(since: str | int | datetime) -> int:
+    """A time as microseconds since 1970."""
+    moment = as_of(time=since)
+    assert isinstance(moment, Time), "a time is asked for"
+    return moment.at
 
 
 def _named(session: str | Session) -> str:

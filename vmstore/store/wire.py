@@ -1,10 +1,11 @@
-"""Provider traffic of each call of a session: its request, its messages, its response."""
+"""Provider traffic of each call of a session: its request, its messages, its response, and its cost."""
 
 from __future__ import annotations
 
 from typing import Any, Unpack
 
 from vmstore.core.asof import Moment, When, one_moment
+from vmstore.namespace.costs import CostShare, call_costs, cost_shares
 from vmstore.namespace.results import Response
 from vmstore.store.host import SessionHost
 from vmstore.views.reads.resolve_asof import packed
@@ -31,3 +32,12 @@ class Wire:
         with self._session._ns.asking():
             lane = self._session._lane()
             return response_of(self._session._ns.log, lane, packed(lane, one_moment(at, moment)))
+
+    def costs(self, by: str = "turn") -> list[CostShare]:
+        """Usage and cost of the calls, in order, by turn, call, day or model: as recorded, else estimated.
+
+        Estimates follow `Store.prices` and are never part of what was recorded.
+        """
+        ns = self._session._ns
+        with ns.asking():
+            return cost_shares(call_costs(self._session._lane(), ns.log, ns.price_list), by)

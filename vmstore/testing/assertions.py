@@ -94,9 +94,8 @@ class Memory:
         rows = self.store.query(
             f"{verb} {page_name(page)} IN CONTEXT AT CALL $call", session=self.session.name, call=context.basis.call
         ).to_dicts()
-        lines = [
-            f"  position {row['position']}, call {row['call']}: {row['event']}; {row['reason']}" for row in rows[-3:]
-        ]
+        chosen = [*rows[-2:], rows[0]] if len(rows) > 2 else rows[::-1]  # the answer last, beneath what led to it
+        lines = [f"  position {row['position']}, call {row['call']}: {row['event']}; {row['reason']}" for row in chosen]
         return "\n".join([*lines, f"  {self._stays(page)}"])
 
     def _stays(self, page: int) -> str:

@@ -17,7 +17,7 @@ NULL = s.Value(value=None)
 
 RELATIONS = (
     *("PAGES", "MESSAGES", "MUTATIONS", "SESSIONS", "TURNS", "CALLS", "LINKS", "FAULTS", "VERSIONS"),
-    *("RESIDENCIES", "MOVES", "METRICS", "VECTORS", "TAGS", "SEGMENTS"),
+    *("RESIDENCIES", "MOVES", "METRICS", "VECTORS", "TAGS", "SEGMENTS", "COMPACTIONS"),
 )
 # Names that are keywords elsewhere, with signs and digits, of other alphabets.
 NAMES = (

@@ -336,6 +336,7 @@ def register(db: apsw.Connection, world: Host) -> CellReader:
         "vm_said": contents.said,
         "vm_said_line": contents.said_line,
         "vm_response": contents.response,
+        "vm_estimate": lambda *call: world.prices.estimate(*call),
     }
     for name, function in scalars.items():
         db.create_scalar_function(name, function, deterministic=True)

@@ -10,6 +10,7 @@ import apsw
 
 from vmstore.core.asof import AsOf
 from vmstore.log.port import Log
+from vmstore.prices.price_list import PriceList
 from vmstore.views.branch import Branch
 
 
@@ -52,6 +53,10 @@ class PageLineage(Protocol):
 
     def ancestors(self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None) -> list[Any]:
         """The links walked towards a page's sources."""
+        ...
+
+    def evidence(self, page: str | int, *, limit: int | None = 3) -> list[Any]:
+        """What an answer may have come from, best first."""
         ...
 
     def descendants(
@@ -104,6 +109,15 @@ class Host(Protocol):
 
     def asking(self) -> AbstractContextManager[int]:
         """Holds one moment; its ordinal."""
+        ...
+
+    @property
+    def prices(self) -> PriceList:
+        """What models cost."""
+        ...
+
+    def spent(self, lane: Branch, low: int, position: int) -> tuple[float | None, float | None]:
+        """What the calls of a session between two positions cost, as recorded and as estimated, in dollars."""
         ...
 
     def now(self) -> int:

@@ -63,4 +63,5 @@ def replied(
         cost=usage.cost,
         latency=usage.latency,
         aside=None if beside is None else cell(beside),
+        tokens_written=usage.tokens_written,
     )

@@ -33,6 +33,7 @@ from vmstore.redact.dry_run import DryRunReport
 from vmstore.redact.redactor import Redactor
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.dispatch import uncollected
+from vmstore.views.projectors.sessions import UNKNOWN_TIMES
 
 STEPS_PER_WRITE = 200
 TRIES = 64  # refusals while others write; each may be of their making
@@ -329,6 +330,8 @@ class Importer:
         titles = (step.title for step in steps if isinstance(step, MetadataStep))
         fields = {"user": track.user, "agent": track.agent, "title": track.title or next(filter(None, titles), None)}
         meta = {word: text for word, text in fields.items() if text}
+        if all(step.at is None for step in steps):
+            meta["times"] = UNKNOWN_TIMES
         name, policy = self._free_name(track), self._redaction
         opening = NewSession(name, meta, source=source, key=key, hidden=True, redaction=policy)
         if track.origin is not Origin.SPAWN:

@@ -26,7 +26,7 @@ def managed(path: Path, source: Path, named: str) -> TourStep:
         numbers = live.stats()
         fault = next(entry for entry in live.debug.faults() if entry.out_since is not None)
         asked = f"WHY NOT {fault.page} IN CONTEXT AT CALL {fault.call} IN SESSION '{live.name}'"
-        (*_, out) = store.query(asked).to_dicts()
+        (out, *_) = store.query(asked).to_dicts()
         peak = f"{numbers.l0_peak:,} of {BUDGET:,} tokens at most over {numbers.calls} calls"
         blocks: list[Block] = [
             StyledText(f"{peak}; {numbers.evictions} pages left, {numbers.faults} were asked for again."),

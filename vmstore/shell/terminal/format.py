@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from vmstore.core.times import moment_of
 
 LEVELS = ("full", "reduced", "abstract", "reference")
+ESTIMATED = "≈"
 BARS = " ▏▎▍▌▋▊▉█"
 
 # What stands in for our own signs where the output's encoding has none of them.
-ASCII = str.maketrans("├└│─·●→←█▉▊▋▌▍▎▏…±✓✗", "|`|-.*><#######..~+x")
+ASCII = str.maketrans("├└│─·●→←█▉▊▋▌▍▎▏…±✓✗≈", "|`|-.*><#######..~+x~")
 
 
 def wide(text: str) -> int:
@@ -77,6 +78,13 @@ def seconds(value_ms: float | None) -> str:
 def dollars(value: float | None) -> str:
     """A cost; nothing for None."""
     return "" if value is None else f"${value:.4f}" if value < 1 else f"${value:,.2f}"
+
+
+def money(cost: float | None, estimated: float | None) -> str:
+    """A cost that was recorded, one that is estimated, or both side by side, never added."""
+    shown = [dollars(cost)] if cost is not None else []
+    shown += [f"{ESTIMATED}{dollars(estimated)}"] if estimated is not None else []
+    return " + ".join(shown)
 
 
 def level(value: int | None) -> str:

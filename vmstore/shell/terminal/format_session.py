@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from vmstore.shell.terminal.format import bar, change, count, dollars, level, listing, moment, number, seconds, size
+from vmstore.shell.terminal.format import bar, change, count, level, listing, moment, money, number, seconds, size
 from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
     from vmstore.namespace.reports import ImportedSession, Info
-    from vmstore.namespace.results import CallInfo, Change, Diff, Entry, Response, SessionInfo, TurnInfo
+    from vmstore.namespace.results import CallInfo, Change, Diff, Entry, Response, TurnInfo
     from vmstore.store.reads.context import Context
     from vmstore.views.reads.context import ShownPage
 
@@ -50,38 +50,6 @@ def info(store_info: Info) -> list[Block]:
     ]
 
 
-def sessions(infos: Sequence[SessionInfo]) -> TextTable:
-    """Sessions with their counts."""
-    cells: dict[TableColumn, Callable[[SessionInfo], Line]] = {
-        TableColumn("session", style="name"): lambda session: session.session,
-        TableColumn("origin"): lambda session: _origin(session),
-        TableColumn("fidelity"): lambda session: _fidelity_word(session.fidelity),
-        TableColumn("turns", right=True): lambda session: number(session.turns),
-        TableColumn("calls", right=True): lambda session: number(session.calls),
-        TableColumn("messages", right=True): lambda session: number(session.messages),
-        TableColumn("pages", right=True): lambda session: number(session.pages),
-        TableColumn("tokens", right=True): lambda session: number(session.tokens),
-        TableColumn("opened (UTC)", style="dim"): lambda session: moment(session.opened_at),
-        TableColumn("title"): lambda session: session.title or "",
-    }
-    if any(session.outcome or session.reward is not None for session in infos):
-        cells[TableColumn("outcome")] = _verdict
-    return table(infos, cells)
-
-
-def _verdict(session: SessionInfo) -> Line:
-    """How a session ended by its source's word, and the number it is rated with."""
-    rated = "" if session.reward is None else f"{session.reward:g}"
-    return " ".join(part for part in (session.outcome, rated) if part)
-
-
-def _origin(session: SessionInfo) -> Line:
-    if session.parent is None:
-        return session.origin
-    place = f" at {session.fork_position}" if session.fork_position else ""
-    return f"{session.origin} of {session.parent}{place}"
-
-
 def _fidelity_word(word: str) -> Line:
     return StyledText(word, "warn" if word == "derived" else "")
 
@@ -111,7 +79,7 @@ def calls(infos: Sequence[CallInfo]) -> TextTable:
         TableColumn("reported", right=True): lambda call: number(call.tokens_reported),
         TableColumn("cached", right=True, spare=2): lambda call: number(call.tokens_cached),
         TableColumn("out", right=True): lambda call: number(call.tokens_out),
-        TableColumn("cost", right=True): lambda call: dollars(call.cost),
+        TableColumn("cost", right=True): lambda call: money(call.cost, call.cost_estimated),
         TableColumn("latency", right=True): lambda call: seconds(call.latency_ms),
         TableColumn("fidelity", spare=4): lambda call: _fidelity_word(call.fidelity),
         TableColumn("status"): lambda call: StyledText(call.status, STATUS.get(call.status, "dim")),

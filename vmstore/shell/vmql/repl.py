@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from vmstore.errors import InputError
-from vmstore.shell.open_store import session_named
 from vmstore.shell.terminal.format import count, number, seconds
 from vmstore.shell.terminal.pager import PagerClosedError
 from vmstore.shell.terminal.render import Screen
@@ -195,7 +194,7 @@ class Repl:
     def set(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
         """Sets something, as SET does; raises QueryError or InputError naming what can be set."""
         if name == "session" and value is not None:
-            value = self.store.session(session_named(self.store, str(value))).name
+            value = self.store.find_session(str(value)).name
         self.settings.put(name, value, span, text)
 
     def asked(self) -> str:

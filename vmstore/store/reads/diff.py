@@ -40,6 +40,11 @@ def differing(
     return changes, unchanged
 
 
+def one_sided(shown: ShownPage, *, entered: bool) -> Change:
+    """A page that only one of two contexts has."""
+    return _change("entered", None, shown, "") if entered else _change("left", shown, None, "")
+
+
 def _kind(was: ShownPage, now: ShownPage) -> str:
     """The change of a page that stays: shorter, other words, or another place alone."""
     if now.level > was.level:

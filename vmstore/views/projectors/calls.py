@@ -11,7 +11,7 @@ import msgspec
 from vmstore.core.mutation import Configure, Open, Pack, Reply
 from vmstore.core.page import Origin, Status
 from vmstore.core.text.json_text import plain
-from vmstore.views.branch import Branch
+from vmstore.views.branch import NEVER, Branch, BranchRange
 from vmstore.views.projector import PlacedMutation, Projector, columns
 from vmstore.views.projectors.pages import object_of
 
@@ -43,6 +43,7 @@ class CallRow(msgspec.Struct, frozen=True):
     tokens_out: int | None
     cost: int | None
     latency: int | None
+    tokens_written: int | None
     aside: int | None
     aside_commitment: bytes | None
     replied: int | None
@@ -78,11 +79,11 @@ class CallsProjector(Projector):
             shape INTEGER, model TEXT, rest INTEGER, rest_commitment BLOB, leaves INTEGER, tokens INTEGER,
             root BLOB, factor_ppm INTEGER, renderer INTEGER, sent_tokens INTEGER, voided INTEGER,
             status INTEGER, final INTEGER, tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER,
-            cost INTEGER, latency INTEGER, aside INTEGER,
+            cost INTEGER, latency INTEGER, tokens_written INTEGER, aside INTEGER,
             aside_commitment BLOB, replied INTEGER, PRIMARY KEY(session, call)""",
         "replies": """session INTEGER, position INTEGER, call INTEGER, status INTEGER, final INTEGER,
             tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER, cost INTEGER, latency INTEGER,
-            aside INTEGER, aside_commitment BLOB, PRIMARY KEY(session, position)""",
+            tokens_written INTEGER, aside INTEGER, aside_commitment BLOB, PRIMARY KEY(session, position)""",
         "settings": """session INTEGER, position INTEGER, estimator INTEGER, factor_ppm INTEGER,
             PRIMARY KEY(session, position)""",
     }
@@ -145,7 +146,7 @@ class CallsProjector(Projector):
     def on_reply(self, placed: PlacedMutation, m: Reply) -> None:
         """Completes the call."""
         values = (m.status, m.final, m.tokens_in, m.tokens_cached, m.tokens_out, m.cost, m.latency)
-        ended = (*values, *placed.sealed(m.aside), placed.position)
+        ended = (*values, m.tokens_written, *placed.sealed(m.aside), placed.position)
         assert len(ended) == len(_ENDED), "it replaces as much of the row as a reply says"
         made = self._made.get((placed.session, m.call))
         if made is None:
@@ -185,7 +186,7 @@ class CallsProjector(Projector):
 
 
 _ENDED = (
-    *("status", "final", "tokens_in", "tokens_cached", "tokens_out", "cost", "latency"),
+    *("status", "final", "tokens_in", "tokens_cached", "tokens_out", "cost", "latency", "tokens_written"),
     *("aside", "aside_commitment", "replied"),
 )
 _OPEN = (int(Status.OPEN), 0, *[None] * (len(_ENDED) - 2))
@@ -201,10 +202,11 @@ _ENDS = f"SELECT {', '.join(_ENDED)} FROM calls WHERE session = ? AND call = ?"
 _REPLY = f"UPDATE calls SET {', '.join(f'{name} = ?' for name in _ENDED)} WHERE session = ? AND call = ?"
 
 
-def calls_of(lane: Branch) -> Iterator[CallRow]:
-    """Every call a lane sees; a reply that came after a fork is none of the fork's."""
-    others = _others(lane) if len(lane.stretches) > 1 else {}
-    for stretch in reversed(lane.stretches):
+def calls_of(lane: Branch, position: int = NEVER) -> Iterator[CallRow]:
+    """Every call a lane sees up to a position; a reply that came after a fork is none of the fork's."""
+    stretches = lane.upto(position)
+    others = _others(stretches, lane.db) if len(stretches) > 1 or position < NEVER else {}
+    for stretch in reversed(stretches):
         rows = lane.db.execute(
             "SELECT * FROM calls WHERE session = ? AND position <= ? ORDER BY call",
             (stretch.session, stretch.high),
@@ -226,7 +228,8 @@ def last_call(lane: Branch, position: int) -> CallRow | None:
     if row is None:
         return None
     inherited = stretch.session != lane.session
-    return _seen(CallRow(*row), stretch.high, _others(lane, stretch.session, row[1]) if inherited else {})
+    others = _others(lane.stretches, lane.db, stretch.session, row[1]) if inherited else {}
+    return _seen(CallRow(*row), stretch.high, others)
 
 
 _NUMBERED = "SELECT * FROM calls WHERE session = ? AND call = ?"
@@ -238,15 +241,15 @@ Others = Mapping[int, tuple[Any, ...]]
 """By call, the last reply that a lane sees of those the call's own row does not hold."""
 
 
-def _others(lane: Branch, writer: int = 0, call: int | None = None) -> Others:
-    """Those of every call, or of one by its writer; a call of the lane's own session needs none.
+def _others(stretches: Sequence[BranchRange], db: apsw.Connection, writer: int = 0, call: int | None = None) -> Others:
+    """Those of every call, or of one by its writer; a call of the lane's own session needs none at its head.
 
     Besides its writer only a fork that began at a call can answer it.
     """
     found: dict[int, tuple[Any, ...]] = {}
-    for stretch in reversed(lane.stretches):
+    for stretch in reversed(stretches):
         if call is None or call == stretch.call or stretch.session == writer:
-            for number, *ended in lane.db.execute(_REPLIES, (stretch.session, stretch.high, call, call)):
+            for number, *ended in db.execute(_REPLIES, (stretch.session, stretch.high, call, call)):
                 found[number] = tuple(ended)
     return found
 

@@ -9,7 +9,7 @@ import apsw
 import msgspec
 
 from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Redact, Turn
-from vmstore.core.page import Fidelity, Origin, PageType, Standing
+from vmstore.core.page import Fidelity, Origin, PageType, Standing, WordEnum
 from vmstore.core.text.json_text import plain
 from vmstore.views.branch import Branch
 from vmstore.views.projector import PlacedMutation, Projector, columns, put
@@ -17,8 +17,17 @@ from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import policy_at
 
 NUMBER_MAX = 2**63 - 1  # that a table holds
+UNKNOWN_TIMES = "unknown"  # what the meta of a session says under `times` whose source held none
 NAMED = "hidden <> 1"
 """Which sessions can be named: an import under way cannot, the namespace's own session can."""
+
+
+class SessionFidelity(WordEnum):
+    """Whether the requests of all calls of a session were in its source, of none, or of some."""
+
+    RECORDED = 0
+    DERIVED = 1
+    PARTLY = 2
 
 
 class SessionRow(msgspec.Struct):
@@ -55,6 +64,7 @@ class SessionRow(msgspec.Struct):
     redactions: int = 0
     redaction: int = 0
     status: int = 0
+    timed: int = 1
 
 
 class SessionsProjector(Projector):
@@ -70,7 +80,8 @@ class SessionsProjector(Projector):
             turn_before INTEGER, call_before INTEGER,
             hidden INTEGER, opened_at INTEGER, position INTEGER, hash BLOB, turns INTEGER, calls INTEGER,
             pages INTEGER, messages INTEGER, raw INTEGER, mutations INTEGER, commits INTEGER, tokens INTEGER,
-            records INTEGER, derived INTEGER, redactions INTEGER, redaction INTEGER, status INTEGER""",
+            records INTEGER, derived INTEGER, redactions INTEGER, redaction INTEGER, status INTEGER,
+            timed INTEGER""",
         "closings": """session INTEGER, position INTEGER, status INTEGER, at INTEGER, reason TEXT,
             PRIMARY KEY(session, position)""",
     }
@@ -172,6 +183,7 @@ class SessionsProjector(Projector):
             opened_at=placed.at,
             turns=placed.turn,
             calls=placed.call,
+            timed=int(meta.get("times") != UNKNOWN_TIMES),
         )
         if m.origin == Origin.FORK and parent is not None:
             lane = Branch(self.db, parent)

@@ -36,6 +36,7 @@ RELATIONS: Final = (
     "TAGS",
     "SEGMENTS",
     "TOOLS",
+    "COMPACTIONS",
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "PER", "LIMIT", "SINCE", "UNTIL", "ACROSS", "ALL", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))

@@ -30,7 +30,7 @@ from vmstore.vmql.functions import as_text
 from vmstore.vmql.host import PageLineage, StoredContext
 from vmstore.vmql.planner.clause_checks import check_context, check_diff
 from vmstore.vmql.planner.plan import Plan
-from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, query_error
+from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, meant_by, query_error
 from vmstore.vmql.relations import describe as shows
 from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.catalog import RELATIONS
@@ -229,7 +229,7 @@ def diff_session(query: Query, statement: DiffSession) -> Result:
     with query.world.asking():
         ends, when = [], _when(query, statement.moment)
         for node in (statement.before, statement.after):
-            name = str(given(node, query.params))
+            name = meant_by(query.world, node, query.params)
             scope = one(query, Tail(scope=InSession(name=Value(value=name, span=node.span), span=node.span)))
             ends.append((name, when))
         with faults_at(statement.span, "no-such-moment"):
@@ -290,6 +290,8 @@ def lineage(query: Query, statement: LineageQuery) -> Result:
         depth = None if statement.depth is None else given(statement.depth, query.params)
         kinds = [str(given(kind, query.params)).lower() for kind in statement.kinds] or None
         session = query.world.session(scope.name)
+        if kinds is not None and EVIDENCE in kinds:
+            return _evidence(query, statement, scope, page)
         walk = session.lineage.ancestors if statement.up else session.lineage.descendants
         with faults_at(statement.span, "unknown-word"):
             found = walk(f"p{page}@position:{scope.at.position}", depth=depth, kinds=kinds)
@@ -298,6 +300,8 @@ def lineage(query: Query, statement: LineageQuery) -> Result:
             for e in found
             if scope.since < e.position <= scope.until
         ]
+        if statement.up and not listed and not (kinds or statement.tail.since or statement.tail.until):
+            query.notes.append(f"no link was logged; SOURCES OF p{page} VIA evidence ranks what it may have come from")
         return query.select(python_rows.LINEAGE, (), statement.tail, scope, make=rows_of(listed), kind="lineage")
 
 
@@ -330,6 +334,29 @@ def _step(lineage: PageLineage, scope: OneSession, number: int, edge: WalkedLink
     found = look(f"p{here}@position:{scope.at.position}", depth=1, kinds=[kind])
     far = next(event for event in found if (event.source, event.kind, event.target) == names)
     return (number, edge.source, kind, edge.target, edge.position, far.text, far.status)
+
+
+EVIDENCE = "evidence"
+
+
+def _evidence(query: Query, statement: LineageQuery, scope: OneSession, page: int) -> Result:
+    """What an answer may have come from, by its words and by what was new to its call: none of it was logged."""
+    if len(statement.kinds) > 1 or not statement.up or statement.depth is not None:
+        raise QueryError(
+            "evidence is no link, so it stands in no walk with links",
+            code="clause-unused",
+            span=statement.kinds[0].span,
+            hint=f"write SOURCES OF p{page} VIA evidence, alone and without DEPTH",
+        )
+    found = query.world.session(scope.name).lineage.evidence(page, limit=None)
+    listed = [
+        (
+            *(one.rank, page_position(one.page), one.role, one.type, one.call, int(one.new)),
+            *(one.score, one.text, json.dumps(one.shared)),
+        )
+        for one in found
+    ]
+    return query.select(python_rows.EVIDENCE, (), statement.tail, scope, make=rows_of(listed))
 
 
 def why(query: Query, statement: WhyQuery) -> Result:

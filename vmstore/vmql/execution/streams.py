@@ -19,6 +19,7 @@ from vmstore.vmql.planner.scope import Scope, given
 from vmstore.vmql.planner.values import LISTS, word_of
 from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.actors import namer
+from vmstore.vmql.relations.compactions import compactions_of
 from vmstore.vmql.relations.faults import faults_of, moves_of
 from vmstore.vmql.relations.mutations import SessionStream, Stream
 from vmstore.vmql.relations.recalls import recalls_of
@@ -121,6 +122,11 @@ def moves(query: Query, scope: Scope, tail: Tail) -> Make:
     return _listed(lambda wanted: moves_of(scope.lanes(), wanted))
 
 
+def compactions(query: Query, scope: Scope, tail: Tail) -> Make:
+    """Every summary that replaced pages of the prompt."""
+    return rows_of(list(compactions_of(scope.lanes())))
+
+
 def recalls(query: Query, scope: Scope, tail: Tail) -> Make:
     """Every recall, a row for each page it gave."""
     return _listed(lambda wanted: recalls_of(query.world.log, scope.lanes(), wanted))
@@ -206,6 +212,7 @@ MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {
     "FAULTS": faults,
     "MOVES": moves,
     "RECALLS": recalls,
+    "COMPACTIONS": compactions,
     "METRICS": metrics,
     "TAGS": tags,
     "SEGMENTS": segments,

@@ -1,4 +1,4 @@
-"""Why a page is in a context, or is not: the chain of what happened to it, each link with its reason.
+"""Why a page is in a context, or is not: the answer, then the chain of what happened, each link with its reason.
 
 Where a kernel is at work the log holds its decisions with the contests they came from. Where it
 holds none, as in a session that was recorded or imported, the answer says so, and says what is
@@ -16,6 +16,7 @@ from vmstore.core.decision import Holder, Why
 from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultDenied, Unpin
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.views.branch import Branch
+from vmstore.views.compactions import compactions_at
 from vmstore.views.projectors.calls import last_call
 from vmstore.views.projectors.decisions import (
     MOVES,
@@ -38,32 +39,52 @@ from vmstore.vmql.planner.scope import OneSession
 
 Row = tuple[Any, ...]
 SHOWN_MAX = 5  # of the pages that came instead
-UNDECIDED = "the log holds no decision here"
+UNDECIDED = "the source does not say why"
 _TYPE = ShownPage._fields.index("type") - ShownPage._fields.index("message")
 _TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
 
 
 def chain(scope: OneSession, page: int, seen: StoredContext) -> Iterator[Row]:
-    """What brought a page into a context, what kept it, or what put it out: oldest first, the answer last."""
+    """Whether a page is in a context and what decided that; then what happened to it, oldest first."""
     at = seen.basis
     here = (at.position, at.turn, at.call)
     if page > at.position:
         turn, call = moment_at(scope.lane, page)
-        made = f"it was made at position {page}, in turn {turn}, after call {at.call}"
-        yield (page, turn, call, "create", page, made, None)
-        yield (*here, "out", page, f"not in the context of call {at.call}: it was not there yet", None)
+        yield (*here, "out", page, f"p{page} is not in call {at.call}: it was made later, after call {call}", None)
+        yield (page, turn, call, "create", page, f"made in turn {turn}, after call {call}", None)
+        yield from _evidence(scope, page)
         return
     decisions = PageDecisions(scope.lane, page, at.position)
-    entered = None
+    rows: list[Row] = []
+    entered = left = None
     for event in scope.world.session(scope.name).lineage.history(f"p{page}", Position(at.position)):
-        if event.event == "enter":
-            entered = event
+        entered = event if event.event == "enter" else entered
+        left = event if event.event == "leave" else left
         reason = _reason(scope.lane, page, event, decisions)
-        yield (event.position, event.turn, event.call, event.event, page, reason, decisions.contest(event.position))
+        contest = decisions.contest(event.position)
+        rows.append((event.position, event.turn, event.call, event.event, page, reason, contest))
         is_decided = decisions.put_out(event.position) is not None or decisions.passed_over(event.position) is not None
         if event.event == "leave" and not is_decided:
-            yield from _instead(scope.lane, page, event)
-    yield (*here, *_answer(page, seen, entered, decisions))
+            rows += _instead(scope.lane, page, event)
+    yield (*here, *_answer(page, seen, entered, left, decisions))
+    yield from rows
+    yield from _evidence(scope, page)
+
+
+EVIDENCE_MAX = 3
+
+
+def _evidence(scope: OneSession, page: int) -> Iterator[Row]:
+    """What an answer may have come from, where the log has no link of it."""
+    lineage = scope.world.session(scope.name).lineage
+    if lineage.ancestors(f"p{page}", depth=1):
+        return
+    for one in lineage.evidence(page, limit=EVIDENCE_MAX):
+        turn, _ = moment_at(scope.lane, page)
+        words = f"evidence, no link was logged: p{page} may have come from {one.page}"
+        words += f", new to call {one.call}" if one.new else f", in the prompt of call {one.call}"
+        words += f"; both have {', '.join(one.shared)}" if one.shared else ""
+        yield (page, turn, one.call, "evidence", int(one.page[1:]), words, None)
 
 
 class PageDecisions:
@@ -133,10 +154,27 @@ class PageDecisions:
         return f"it is in L0, and {by} left it out"
 
     def in_words(self, decision: Decision) -> str:
-        """A decision to put the page out: what made it, its score, and the contest."""
-        words = f"it gave way at position {decision.position}, {reason_of(decision, self.causes.get)}"
+        """A decision to put the page out: before which call, why, and its place among those that could have gone."""
+        call = moment_at(self.lane, decision.position)[1] + 1
+        words = f"evicted before call {call}, {reason_of(decision, self.causes.get)}"
         why = self.why(decision)
-        return words if why is None else f"{words}, with a score of {decision.score}: {contest(why)}"
+        return words if why is None else f"{words}: {self._place(decision, why)}"
+
+    def _place(self, decision: Decision, why: Why) -> str:
+        """How early the page had to go, by which policy, and for what room."""
+        first = decision.cause if decision.why is None and decision.cause else decision.position
+        session = self.lane.owner(decision.position)
+        scores = [score for (score,) in self.lane.db.execute(_WENT, (session, first, first)) if score is not None]
+        place = 1 + sum(score < (decision.score or 0) for score in scores)
+        near = ", ".join(f"p{page}" for _, page in why.losers)
+        return "".join(
+            (
+                f"{ordinal(place)} of {why.candidates:,} to go by {policy_name(why.policy)}; ",
+                f"{why.used:,} of {why.budget:,} tokens were used and {why.need:,} needed",
+                f" for p{why.winner}" if why.winner else "",
+                f"; next to go {near}" if near else "",
+            )
+        )
 
     def denied_since(self, position: int) -> str:
         """That the page was asked for in vain since a position."""
@@ -151,30 +189,51 @@ class PageDecisions:
         return f"; asked for since, and denied at position {last.position}, {reason_of(last, self.causes.get)}"
 
 
-def _answer(page: int, seen: StoredContext, entered: Any, history: PageDecisions) -> tuple[str, int, str, str | None]:
+def _answer(
+    page: int, seen: StoredContext, entered: Any, left: Any, history: PageDecisions
+) -> tuple[str, int, str, str | None]:
     """Whether a page is in a context, and what keeps it there or had put it out."""
     call = seen.basis.call
     if page in seen.page_ids:
         assert entered is not None, "what is in a context entered it"
-        since = f"unbroken since call {entered.call}" if call - entered.call else "since this very call"
-        reason = f"in the context of call {call}, {since}: no request since left it out"
+        since = f"in every call since call {entered.call}" if call - entered.call else "new to it"
+        reason = f"p{page} is in call {call}, {since}"
         if live_since(history.lane, history.position) is None:
             return "in", page, reason, None
         last = last_contest(history.lane, history.position)
         kept = None if last is None else contest_json(last._replace(score=_score(page, last)))
         return "in", page, f"{reason}; {_holders(history, seen.basis.turn)}; {_near(history, last)}", kept
-    out = history.last_out()
+    out, passed = history.last_out(), history.passed_over(seen.basis.position)
+    replaced = _replaced(history, left)
+    if replaced is not None:
+        return "out", page, replaced, None if out is None else history.contest(out.position)
     if out is not None:
-        reason = f"not in the context of call {call}: {history.in_words(out)}{history.denied_since(out.position)}"
+        reason = f"p{page} is not in call {call}: {history.in_words(out)}{history.denied_since(out.position)}"
         return "out", page, reason, history.contest(out.position)
-    passed = history.passed_over(seen.basis.position)
     if passed is not None:
-        reason = f"not in the context of call {call}: {passed}"
-    elif entered is None:
-        reason = f"not in the context of call {call}: no request up to it had the page; {UNDECIDED}"
-    else:
-        reason = f"not in the context of call {call}: no request since it left had it again"
+        return "out", page, f"p{page} is not in call {call}: {passed}", None
+    if left is None:
+        return "out", page, f"p{page} is not in call {call}: no call up to it had the page; {UNDECIDED}", None
+    reason = f"p{page} left at call {left.call} and is in no call since, up to call {call}; {UNDECIDED}"
     return "out", page, reason, None
+
+
+def _replaced(history: PageDecisions, left: Any) -> str | None:
+    """That a compaction had the page leave last, with what it replaced by what."""
+    if left is None:
+        return None
+    for made in compactions_at(history.lane, history.position):
+        if made.position == left.position and history.page in made.left:
+            pages = f"{len(made.left):,} page{'s' * (len(made.left) != 1)} ({made.tokens:,} tokens)"
+            by = f"summary p{made.summary} ({made.summary_tokens:,} tokens)"
+            return f"p{history.page} left at call {made.call}: a compaction replaced {pages} by {by}"
+    return None
+
+
+def ordinal(number: int) -> str:
+    """A place, as people say it: 1st, 2nd, 3rd, 11th."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
 
 
 def _holders(history: PageDecisions, turn: int) -> str:
@@ -189,22 +248,26 @@ def _holders(history: PageDecisions, turn: int) -> str:
         yielded = [
             p for p, holder in history.decisions.items() if (holder.kind, holder.word) == (Unpin.NUMBER, Holder.TURNS)
         ]
-        listed.append(f"the last {window} turns" + (f", which yielded at position {yielded[-1]}" if yielded else ""))
+        yielding = [f", which yielded before call {moment_at(history.lane, at)[1] + 1}" for at in yielded[-1:]]
+        listed.append(f"the last {window} turns" + "".join(yielding))
     return f"held by {', '.join(listed)}" if listed else "nobody holds it"
 
 
 def _near(history: PageDecisions, last: Decision | None) -> str:
     """How near a page was to going when pages last gave way."""
     if last is None or last.why is None:
-        return "nothing has had to give way yet"
-    page, when = history.page, f"when pages last gave way, at position {last.position}"
+        return "no page had to be evicted yet"
+    call = moment_at(history.lane, last.position)[1] + 1
+    page, when = history.page, f"when pages were last evicted, before call {call}"
     if page == last.why.winner:
-        return f"{when}, they did for it"
+        return f"{when}, they went for it"
     if history.came > last.position:
         return f"it was not there {when}"
-    score = _score(page, last)
-    near = "it was none of the three nearest to go" if score is None else f"its score of {score} was not under it"
-    return f"{when}, the cutoff was {last.why.cutoff}, and {near}"
+    place = next((at for at, (_, loser) in enumerate(last.why.losers, 1) if loser == page), None)
+    near = (
+        "it was none of the three next to go" if place is None else f"it was the {ordinal(place)} of those next to go"
+    )
+    return f"{when}, {near}"
 
 
 def _score(page: int, last: Decision | None) -> int | None:
@@ -215,12 +278,12 @@ def _score(page: int, last: Decision | None) -> int | None:
 def _reason(lane: Branch, page: int, event: Any, history: PageDecisions) -> str:
     """What the log says about an event, or what is known."""
     if event.event == "enter":
-        came = f"the request of call {event.call} had it"
+        came = f"in the request of call {event.call}"
         return f"{came}; {_because(history, history.let_in(event.position), page, event.position)}"
     if event.event == "leave":
         out = history.put_out(event.position)
         because = None if out is not None else history.passed_over(event.position)
-        return f"the request of call {event.call} no longer had it; {because or _because(history, out)}"
+        return f"no longer in the request of call {event.call}; {because or _because(history, out)}"
     if event.event == "shown":
         let_in = history.let_in(event.position)
         because = "" if let_in is None else f"; {_because(history, let_in)}"
@@ -234,6 +297,8 @@ def _reason(lane: Branch, page: int, event: Any, history: PageDecisions) -> str:
     if event.event == "update":
         return f"its content changed: version {event.version}, {event.tokens} tokens"
     decision = history.decisions.get(event.position)
+    if decision is not None and decision.kind == Evict.NUMBER and decision.level is None:
+        return history.in_words(decision)
     if decision is not None and decision.why is None and (why := history.why(decision)) is not None:
         return f"{event.detail}: {contest(why)}"
     return str(event.detail)
@@ -291,5 +356,7 @@ def _made_from(lane: Branch, page: int, position: int) -> set[int]:
     return found
 
 
+_WENT = f"""SELECT score FROM decisions WHERE session = ? AND kind = {Evict.NUMBER} AND level IS NULL
+  AND (position = ? OR cause = ?)"""
 _DERIVED = f"""SELECT source, kind, position FROM links WHERE session = ? AND target = ? AND position <= ?
   AND kind IN ({int(LinkKind.DERIVES)}, {int(LinkKind.REPRESENTS)}, {int(LinkKind.SUPERSEDES)})"""

@@ -7,9 +7,11 @@ the session where many are asked of, else 0.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from vmstore.views.compactions import compactions_at
 from vmstore.views.projectors.lineage import depths
 from vmstore.views.reads.faults import kept, moves_of
 from vmstore.views.reads.page_calls import seen, turns_of
@@ -41,6 +43,14 @@ def _voided(own: FaultScope) -> Iterator[Row]:
             yield position, tokens
 
 
+def _compacted(own: FaultScope) -> Iterator[Row]:
+    """The pages that summaries replaced with each call."""
+    counts = Counter[int]()
+    for made in compactions_at(own.lane, own.high):
+        counts[made.position] += len(made.left)
+    yield from ((position, pages) for position, pages in counts.items() if position > own.low)
+
+
 def _tiers(own: FaultScope) -> Iterator[Row]:
     """How near each turn is; of a past moment as it was when that was written last."""
     now = written_at(own.lane, own.high) if own.now is None else own.now
@@ -52,6 +62,12 @@ def _session_tiers(own: FaultScope) -> Iterator[Row]:
     """The tokens of all turns of a session, and the tier of the nearest."""
     if turns := list(_tiers(own)):
         yield own.session, sum(row[1] for row in turns), min(row[2] for row in turns)
+
+
+def _spent(own: FaultScope) -> Iterator[Row]:
+    """What the calls that a session made itself cost, as recorded and as estimated."""
+    assert own.spent is not None, "a scope hands it in"
+    yield (own.session, *own.spent(own.lane, own.low, own.high))
 
 
 def _kept(own: FaultScope) -> Iterator[Row]:
@@ -69,10 +85,12 @@ _MAKERS: dict[str, Callable[[FaultScope], Iterator[Row]]] = {
     "seen": _seen,
     "moved": _moved,
     "voided": _voided,
+    "compacted": _compacted,
     "kept": _kept,
     "derived": _derived,
     "tiers": _tiers,
     "session_tiers": _session_tiers,
+    "spent": _spent,
 }
 HANDED = frozenset(_MAKERS)
 """The names of what can be handed."""

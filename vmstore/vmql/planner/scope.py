@@ -17,6 +17,7 @@ from vmstore.views.projectors.lineage import outdated
 from vmstore.views.projectors.residency import knower
 from vmstore.views.projectors.sessions import NAMED
 from vmstore.views.reads.resolve_asof import ResolvedMoment, basis, call_position, last, moment_at
+from vmstore.views.session_names import meant
 from vmstore.vmql.host import Host
 from vmstore.vmql.planner.python_ctes import HANDED, handed
 from vmstore.vmql.planner.times import instant
@@ -113,7 +114,7 @@ class Scope(ABC):
         if name not in self.values:
             if name in HANDED:
                 now = None if self._past() else self.world.now()
-                lanes = [lane._replace(now=now) for lane in self.lanes()]
+                lanes = [lane._replace(now=now, spent=self.world.spent) for lane in self.lanes()]
                 self.values[name] = handed(name, lanes, many=self.shape == ACROSS)
             else:
                 self.values[name] = getattr(self, f"_{name}")()
@@ -339,6 +340,7 @@ def scope_of(
         if "%" in name:
             _check_any(world, name, named.span)
             return ManySessions(world, tail, params, ("name LIKE :named", {"named": name}))
+        name = meant_by(world, named.name, params)
         if not wide:
             return OneSession(world, world.lane(key_of(world, name, named.span)), name, tail, params)
         return _alone(world, tail, params, key_of(world, name, named.span), name)
@@ -356,6 +358,27 @@ def _alone(world: Host, tail: Tail, params: Params, key: int, name: str) -> Scop
     scope.shape, scope.lane_sql = ACROSS, _ONE
     scope.values.update(zip(("session", "low", "high", "since", "until"), row, strict=True))
     return scope
+
+
+def meant_by(world: Host, written: Value | Param | Word, params: Params) -> str:
+    """The session that a statement names: by the beginning of its name or `-` too, where that is written out.
+
+    What is handed in as a parameter is a whole name: a program means the session it names and no other.
+    """
+    name = str(given(written, params))
+    if isinstance(written, Param):
+        return name
+    found = meant(world.views, name)
+    if len(found) > 1:
+        some = ", ".join(f"'{one}'" for one in found[:5])
+        raise QueryError(
+            f"several sessions begin with {name!r}",
+            code="which-session",
+            span=written.span,
+            expected=tuple(found[:5]),
+            hint=f"write more of its name: {some}{' …' if len(found) > 5 else ''}",
+        )
+    return found[0] if found else name
 
 
 def key_of(world: Host, name: str, span: SourceSpan | None) -> int:

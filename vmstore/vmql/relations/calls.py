@@ -6,6 +6,7 @@ from vmstore.core.decision import Load
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Standing, Status
 from vmstore.core.redaction import Redaction
 from vmstore.core.text.tool_outcome import ToolOutcome
+from vmstore.views.projectors.sessions import SessionFidelity
 from vmstore.views.reads.turn_tiers import MemoryTier
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, REAL, TEXT, TIME, ColumnType, word
 from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
@@ -31,6 +32,8 @@ def _aside(key: str) -> str:
 _REPLIED = "CASE WHEN c.replied <= lane.high AND c.replied > coalesce(o.position, 0) THEN c.replied ELSE o.position END"
 _SEALED = f"{_seen('aside')}, {_seen('aside_commitment')}"
 _RESPONSE = f"vm_response(c.session, c.call, c.position, {_REPLIED}, {_SEALED})"
+_MODEL = f"coalesce(c.model, {_aside('model')})"
+_COUNTS = ", ".join(_seen(name) for name in ("tokens_in", "tokens_cached", "tokens_written", "tokens_out"))
 _CHOSEN = """SELECT x.budget FROM choices x WHERE x.session = c.session AND x.position <= c.position
  ORDER BY x.position DESC LIMIT 1"""
 _BUDGET = f"({_CHOSEN}) * 1000000 / iif(c.factor_ppm > 0, c.factor_ppm, NULL)"
@@ -45,14 +48,21 @@ CALLS = Relation(
         Field("turn", INTEGER, "the turn it was made in", "c.turn"),
         Field("position", INTEGER, "the position of its pack", "c.position"),
         Field("at", TIME, "when it was made", "c.at"),
-        _ended("model", TEXT, "the model asked, or the one that answered", f"coalesce(c.model, {_aside('model')})"),
+        _ended("model", TEXT, "the model asked, or the one that answered", _MODEL),
         _ended("status", word(Status), "how it ended", _seen("status", "0")),
         Field("fidelity", word(Fidelity), "whether the source held the request, or it was rebuilt", "c.fidelity"),
         Field("tokens", INTEGER, "estimated tokens of what it was sent", "coalesce(c.sent_tokens, c.tokens)"),
         _ended("tokens_reported", INTEGER, "tokens of it by the provider's count", _seen("tokens_in")),
         _ended("tokens_cached", INTEGER, "those of them read from a cache", _seen("tokens_cached")),
+        _ended("tokens_written", INTEGER, "those of them written to a cache", _seen("tokens_written")),
         _ended("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("tokens_out")),
         _ended("cost", REAL, "what it cost, in dollars", f"({_seen('cost')}) / 1000000000.0"),
+        _ended(
+            "cost_estimated",
+            REAL,
+            "what it cost by the store's prices, in dollars, where the source did not say; null where it did",
+            f"iif(({_seen('cost')}) IS NULL, vm_estimate({_MODEL}, {_COUNTS}), NULL)",
+        ),
         _ended("latency_ms", REAL, "how long the answer took, in milliseconds", f"({_seen('latency')}) / 1000.0"),
         Field("budget", INTEGER, "estimated tokens it could have held; null without a kernel", _BUDGET),
         Field("pages", INTEGER, "pages in its context", "c.leaves"),
@@ -90,6 +100,14 @@ CALLS = Relation(
             ("before",),
             True,
         ),
+        Field(
+            "compacted",
+            INTEGER,
+            "pages that a summary replaced with it",
+            "coalesce(k.pages, 0)",
+            ("compacted",),
+            True,
+        ),
         _ended("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
         _ended("error", TEXT, "what failed", _aside("error")),
         Field(
@@ -112,6 +130,7 @@ CALLS = Relation(
     {
         "writer": WRITER,
         "voided": beside("voided z", "c", "position"),
+        "compacted": beside("compacted k", "c", "position"),
         "others": beside("others o", "c", "call"),
         "asked_tools": beside("asked_tools q", "c", "call"),
         "before": Join(by("LEFT JOIN calls b ON b.session = c.session AND b.call = c.call - 1")),
@@ -207,6 +226,15 @@ def _counted(now: str, table: str, alias: str, moment: str, what: str = "count(*
 _DERIVED = f"""s.derived - (SELECT count(*) FROM calls x INDEXED BY calls_position WHERE x.session = s.session
  AND x.position > lane.high AND x.fidelity = {int(Fidelity.DERIVED)}) > 0"""
 
+_RECORDED = f"""(SELECT count(*) FROM calls x INDEXED BY calls_position WHERE x.session = s.session
+ AND x.position <= lane.high AND x.fidelity = {int(Fidelity.RECORDED)})"""
+# The first thing that a person said in it, as it arrived.
+_FIRST_LINE = """(SELECT vm_text(p.cell, p.commitment) FROM messages m CROSS JOIN pages p ON p.session = m.session
+ AND p.message = m.message AND p.page > m.message AND p.page <= lane.high
+ WHERE m.session = s.session AND m.human ORDER BY m.message, p.part LIMIT 1)"""
+_LAST_AT = """(SELECT c.at_max FROM commits c WHERE c.session = s.session AND c.last <= lane.high
+ ORDER BY c.last DESC LIMIT 1)"""
+
 SESSIONS = Relation(
     "SESSIONS",
     "every session: who it is, where it came from, how much it holds",
@@ -218,13 +246,20 @@ SESSIONS = Relation(
         Field("parent", TEXT, "the session it was forked from, spawned by or continues", "o.name", ("parent",)),
         Field("fork_position", INTEGER, "where it left its parent", "iif(s.parent, s.fork_position, NULL)"),
         Field("title", TEXT, "what it is about", "s.title"),
+        Field("first_line", TEXT, "what a person said first in it", _FIRST_LINE, asked=True),
         Field(
             "status",
             word(Standing),
             "whether it is under way, or how it ended",
             _STANDS.format("x.status", 0),
         ),
-        Field("fidelity", word(Fidelity), "whether its requests were recorded, or one was rebuilt", _DERIVED),
+        Field(
+            "fidelity",
+            word(SessionFidelity),
+            "whether its requests were recorded, rebuilt, or partly the one and partly the other",
+            f"iif({_DERIVED}, iif({_RECORDED}, {int(SessionFidelity.PARTLY)}, {int(Fidelity.DERIVED)}), 0)",
+        ),
+        Field("recorded", INTEGER, "its own calls whose request was recorded", _RECORDED, asked=True),
         Field(
             "turns",
             INTEGER,
@@ -256,6 +291,15 @@ SESSIONS = Relation(
             "estimated tokens of the pages it made",
             _counted("tokens", "pages", "p", "p.page", "coalesce(sum(p.tokens), 0)"),
         ),
+        Field("cost", REAL, "what its own calls cost, in dollars, as their source says", "z.cost", ("spent",), True),
+        Field(
+            "cost_estimated",
+            REAL,
+            "what those of its own calls cost by the store's prices of which the source does not say",
+            "z.cost_estimated",
+            ("spent",),
+            True,
+        ),
         Field(
             "tools",
             INTEGER,
@@ -273,7 +317,16 @@ SESSIONS = Relation(
             asked=True,
         ),
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
-        Field("opened_at", TIME, "when it began", "s.opened_at"),
+        Field("opened_at", TIME, "when it was opened: of an import without times, when it was imported", "s.opened_at"),
+        Field(
+            "began_at", TIME, "when it began; null where its source held no times", "iif(s.timed, s.opened_at, NULL)"
+        ),
+        Field(
+            "last_at",
+            TIME,
+            "when something happened in it last; null where its source held no times",
+            f"iif(s.timed, {_LAST_AT}, NULL)",
+        ),
         Field("closed_at", TIME, "when it ended", _STANDS.format("iif(x.status, x.at, NULL)", "NULL")),
         Field(
             "outcome",
@@ -329,6 +382,7 @@ SESSIONS = Relation(
     {
         "parent": Join(by("LEFT JOIN sessions o ON o.session = s.parent")),
         "tiers": Join(by("LEFT JOIN session_tiers y ON y.session = s.session")),
+        "spent": Join(by("LEFT JOIN spent z ON z.session = s.session")),
     },
     (OrderKey("s.name"),),
     moment="lane.low + 1",

@@ -7,8 +7,10 @@ from vmstore.vmql.relations.facts import FACTS
 from vmstore.vmql.relations.links import LINKS, RESIDENCIES, VECTORS, VERSIONS
 from vmstore.vmql.relations.pages import PAGES, SEARCH
 from vmstore.vmql.relations.python_rows import (
+    COMPACTIONS,
     CONTEXT,
     DIFF,
+    EVIDENCE,
     FAULTS,
     HISTORY,
     LINEAGE,
@@ -27,14 +29,14 @@ RELATIONS: dict[str, Relation] = {
     relation.name: relation
     for relation in (
         *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
-        *(MOVES, METRICS, VECTORS, FACTS, TAGS, SEGMENTS, RECALLS, TOOLS),
+        *(MOVES, METRICS, VECTORS, FACTS, TAGS, SEGMENTS, RECALLS, TOOLS, COMPACTIONS),
     )
 }
 """Those that can be asked for by their name alone."""
 
 DESCRIBED: dict[str, Relation] = {
     **RELATIONS,
-    **{relation.name: relation for relation in (CONTEXT, DIFF, HISTORY, LINEAGE, WHY, SEARCH)},
+    **{relation.name: relation for relation in (CONTEXT, DIFF, HISTORY, LINEAGE, EVIDENCE, WHY, SEARCH)},
 }
 """Those that DESCRIBE tells about."""
 

@@ -69,9 +69,10 @@ _HELD = """held(session, page) AS MATERIALIZED (SELECT DISTINCT session, page FR
  SELECT {of} AS session, x.page AS page, x.held AS held, max(x.position) FROM lane
  CROSS JOIN pins x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
  GROUP BY 1, 2, x.holder) WHERE held)"""
-_OTHERS = """others(session, call, status, tokens_in, tokens_cached, tokens_out, cost, latency, aside, aside_commitment,
- position) AS MATERIALIZED (
- SELECT {of}, x.call, x.status, x.tokens_in, x.tokens_cached, x.tokens_out, x.cost, x.latency, x.aside,
+_OTHERS = """others(session, call, status, tokens_in, tokens_cached, tokens_out, cost, latency, tokens_written, aside,
+ aside_commitment, position) AS MATERIALIZED (
+ SELECT {of}, x.call, x.status, x.tokens_in, x.tokens_cached, x.tokens_out, x.cost, x.latency,
+  x.tokens_written, x.aside,
   x.aside_commitment, max(x.position) FROM lane
  CROSS JOIN replies x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
  GROUP BY 1, x.call)"""
@@ -178,6 +179,8 @@ TABLES: dict[str, dict[Shape, str]] = {
     "tiers": _handed("tiers", "session turn tokens tier critical"),
     "session_tiers": _handed("session_tiers", "many session tokens tier"),
     "kept": _handed("kept", "session page f reason pinned"),
+    "spent": _handed("spent", "many session cost cost_estimated"),
+    "compacted": _handed("compacted", "session position pages"),
     "voided": _handed("voided", "session position tokens"),
     "spoken": _grouped(
         "spoken",

@@ -140,6 +140,21 @@ MOVES = made(
     _field("away_calls", INTEGER, "of a page that came back, how many calls it had been out", asked=True),
 )
 
+COMPACTIONS = made(
+    "COMPACTIONS",
+    "every time a summary replaced pages of the prompt",
+    _field("session", TEXT, "the session of it"),
+    _field("call", INTEGER, "the first call whose request has the summary in their place"),
+    _field("turn", INTEGER, "the turn of it"),
+    _field("position", INTEGER, "the pack of that call"),
+    _field("pages", INTEGER, "how many pages left"),
+    _field("tokens", INTEGER, "estimated tokens they took in the prompt"),
+    _field("summary", PAGE, "the page that stands in their place"),
+    _field("summary_tokens", INTEGER, "estimated tokens it takes there"),
+    _field("returned", INTEGER, "how many of them came back to the prompt since"),
+    _field("left", LIST, "the pages that left", asked=True),
+)
+
 RECALLS = made(
     "RECALLS",
     "what sessions asked their memory: a row for each page that was given; one without a page where none was",
@@ -233,6 +248,20 @@ LINEAGE = made(
     _field("position", INTEGER, "the position that said so"),
     _field("text", TEXT, "the beginning of the page on the far side"),
     _field("status", said(Standing), "how the page on the far side stands"),
+)
+
+EVIDENCE = made(
+    "EVIDENCE",
+    "what an answer may have come from where nobody logged it: pages of its call's prompt, and no links",
+    _field("rank", INTEGER, "its place, from 1 for the most likely"),
+    _field("page", PAGE, "the page that it may have come from"),
+    _field("role", said(Role), "who speaks in its message"),
+    _field("type", said(PageType), "what it is for"),
+    _field("call", INTEGER, "the call that answered"),
+    _field("new", BOOLEAN, "whether the call before did not have it"),
+    _field("score", REAL, "how well it fits, comparable within one answer"),
+    _field("text", TEXT, "its beginning"),
+    _field("shared", LIST, "what both have: names, runs of eight words, words, the rarest first"),
 )
 
 WHY = made(
@@ -357,8 +386,10 @@ MADE: tuple[Relation, ...] = (
         METRICS,
         TAGS,
         SEGMENTS,
+        COMPACTIONS,
         HISTORY,
         LINEAGE,
+        EVIDENCE,
         WHY,
         PROBLEMS,
         FORKED,

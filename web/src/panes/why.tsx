@@ -90,7 +90,7 @@ function PageHead({ shown, at, stay }: { shown: Film; at: number; stay: number }
 
 function Told({ answer, name }: { answer: Answer; name: string }) {
   const rows = answer.rows;
-  const last = rows.at(-1);
+  const last = rows[0]; // the answer; what happened to the page stands after it
   if (!last) return <p class="mute">The log says nothing about {name} up to this call.</p>;
   const contest = parsed(last.contest);
   return (
@@ -99,7 +99,7 @@ function Told({ answer, name }: { answer: Answer; name: string }) {
       {contest && <ContestTable contest={contest} name={name} />}
       <h3>What happened to it</h3>
       <ol class="chain">
-        {rows.slice(0, -1).map((row, at) => <Link key={at} row={row} name={name} />)}
+        {rows.slice(1).map((row, at) => <Link key={at} row={row} name={name} />)}
       </ol>
     </>
   );

@@ -175,4 +175,5 @@ def _usage(vm: Record) -> TokenUsage:
         tokens_out=counted(usage.get("tokens_out")),
         cost=nanodollars(vm.get("cost_usd")),
         latency=microseconds(vm.get("latency_ms")),
+        tokens_written=counted(usage.get("tokens_written")),
     )

@@ -188,11 +188,12 @@ def _usage(usage: Any) -> TokenUsage:
     if not isinstance(usage, dict):
         return TokenUsage()
     read, out = counted(usage.get("cacheRead")), counted(usage.get("output"))
-    sent = added(usage.get("input"), read, usage.get("cacheWrite"))
+    written = counted(usage.get("cacheWrite")) or None
+    sent = added(usage.get("input"), read, written)
     if not sent and not out:
         return TokenUsage()
     cost = nanodollars(pick(usage.get("cost"), "total"))
-    return TokenUsage(tokens_in=sent, tokens_cached=read, tokens_out=out, cost=cost)
+    return TokenUsage(tokens_in=sent, tokens_cached=read, tokens_out=out, cost=cost, tokens_written=written)
 
 
 def _aside(

@@ -14,7 +14,6 @@ from vmstore.shell.commands.arguments import (
     Command,
     Parser,
     add_moment,
-    add_owner,
     add_page,
     add_session,
     add_store,
@@ -22,7 +21,7 @@ from vmstore.shell.commands.arguments import (
     whole_number,
 )
 from vmstore.shell.open_store import moment_of, open_to_ask, session_of
-from vmstore.shell.terminal import format_page, format_session
+from vmstore.shell.terminal import format_overview, format_page, format_session
 from vmstore.shell.terminal.format import size
 from vmstore.shell.terminal.layout import Block, Line
 from vmstore.shell.terminal.render import Screen
@@ -46,21 +45,6 @@ def info(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Prints every session."""
-    with open_to_ask(arguments) as store:
-        infos = store.sessions(user=arguments.user, agent=arguments.agent)
-    if arguments.json:
-        screen.json({"sessions": infos})
-    elif infos:
-        screen.show(format_session.sessions(infos))
-    elif arguments.user is not None or arguments.agent is not None:
-        screen.note("no session of theirs; `vmstore sessions` without --user and --agent lists all")
-    else:
-        screen.note(f"no session yet; `vmstore import {arguments.store} FILE` brings one")
-    return 0
-
-
 def turns(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's turns."""
     return listed(
@@ -71,7 +55,13 @@ def turns(arguments: argparse.Namespace, screen: Screen) -> int:
 def calls(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's calls."""
     return listed(
-        arguments, screen, "calls", lambda session: session.calls(), format_session.calls, "{} has no call yet"
+        arguments,
+        screen,
+        "calls",
+        lambda session: session.calls(),
+        format_session.calls,
+        "{} has no call yet",
+        format_overview.calls_total,
     )
 
 
@@ -82,15 +72,16 @@ def listed(
     get: Callable[[vmstore.Session], list[T]],
     table: Callable[[list[T]], Block],
     none: str,
+    total: Callable[[list[T]], list[Block]] = lambda _: [],
 ) -> int:
-    """Prints what a session has many of; `none` says of its name that it has not one."""
+    """Prints what a session has many of, and what it comes to; `none` says of its name that it has not one."""
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         items = get(session)
     if arguments.json:
         screen.json({"session": session.name, what: items})
     elif items:
-        screen.show(table(items))
+        screen.show(table(items), *total(items))
     else:
         screen.note(none.format(session.name))
     return 0
@@ -126,6 +117,8 @@ def _response(screen: Screen, response: Response, *, json: bool) -> None:
 
 def diff(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what changed between two contexts."""
+    if arguments.other is not None:
+        return _sessions_diff(arguments, screen)
     kinds = (("turns", vmstore.Turn), ("calls", vmstore.Call), ("positions", vmstore.Position))
     first, last = next(
         (kind(numbers[0]), kind(numbers[1])) for word, kind in kinds if (numbers := getattr(arguments, word))
@@ -146,6 +139,18 @@ def rows_of(arguments: argparse.Namespace, screen: Screen) -> int | None:
         return None
     limit: int = ROWS if arguments.limit is None else arguments.limit
     return limit
+
+
+def _sessions_diff(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints two sessions side by side."""
+    with open_to_ask(arguments) as store:
+        first, second = (store.find_session(name) for name in (arguments.session, arguments.other))
+        difference = first.debug.compare(second.name)
+    if arguments.json:
+        screen.json(difference)
+    else:
+        screen.show(*format_overview.compared(difference, whole=arguments.all))
+    return 0
 
 
 def page(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -203,8 +208,12 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
         page = session.page(arguments.page)
         walk = session.lineage.ancestors if up else session.lineage.descendants
         relations = walk(arguments.page, depth=arguments.depth, kinds=kinds)
+        evidence = session.lineage.evidence(arguments.page) if up and not relations and kinds is None else []
         if arguments.json:
-            screen.json({"session": session.name, "page": page.page, "relations": relations})
+            found = {"session": session.name, "page": page.page, "relations": relations}
+            screen.json({**found, "evidence": evidence} if up else found)
+        elif evidence:
+            screen.show(format_page.page_head(page, session.name), *format_overview.evidence(evidence))
         else:
             tree = lineage(session, page.page, relations, up=up)
             lines = format_page.few_lines(tree, rows_of(arguments, screen))
@@ -281,9 +290,19 @@ def _add_rows(parser: Parser) -> None:
 
 
 def _add_diff(parser: Parser) -> None:
-    group = parser.add_mutually_exclusive_group(required=True)
+    parser.add_argument("other", metavar="OTHER", nargs="?", help="another session, to compare SESSION with")
+    group = parser.add_mutually_exclusive_group()
     for word in MOMENTS:
         group.add_argument(f"--{word}s", nargs=2, type=int, metavar=("A", "B"), help=f"from {word} A to {word} B")
+    parser.wrong = _what_to_compare
+
+
+def _what_to_compare(arguments: argparse.Namespace) -> str | None:
+    """What is wrong where neither or both of two moments and another session are given."""
+    moments = any(getattr(arguments, f"{word}s") for word in MOMENTS)
+    if arguments.other is not None:
+        return "moments are of one session, and two are named; leave one out" if moments else None
+    return None if moments else "name two moments, like --calls 40 42, or two sessions"
 
 
 def _add_tail(parser: Parser) -> None:
@@ -300,15 +319,6 @@ COMMANDS = (
         ("vmstore info agent.vms", "vmstore info agent.vms --json"),
         info,
         (add_store,),
-    ),
-    Command(
-        "sessions",
-        "query",
-        "every session with its counts",
-        "Lists every session: where it came from, its fidelity, turns, calls, pages and tokens.",
-        ("vmstore sessions agent.vms", "vmstore sessions agent.vms --user ada"),
-        sessions,
-        (add_store, add_owner),
     ),
     Command(
         "turns",
@@ -346,9 +356,12 @@ COMMANDS = (
     Command(
         "diff",
         "query",
-        "what changed between two contexts",
-        "Shows what entered (+), left (-) and changed (~) between the contexts of two moments.",
+        "what changed between two contexts, or what two sessions have different",
+        "Shows what entered (+), left (-) and changed (~) between the contexts of two moments. Two sessions are\n"
+        "aligned by what was said: how far they are the same, and what each says from there on, with the counts,\n"
+        "costs and outcomes of both.",
         (
+            "vmstore diff agent.vms trial-1 trial-2",
             "vmstore diff agent.vms planning-220 --calls 40 42",
             "vmstore diff agent.vms planning-220 --turns 1 42 --json",
         ),
@@ -385,7 +398,8 @@ COMMANDS = (
         "sources",
         "query",
         "where a page comes from",
-        "Walks from a page towards what it was made from, replaces or refers to.",
+        "Walks from a page towards what it was made from, replaces or refers to. Where nobody logged where an answer\n"
+        "comes from, the pages it most likely came from are ranked by what it repeats; that is evidence, and no link.",
         (
             "vmstore sources agent.vms planning-220 claim_storage_7",
             "vmstore sources agent.vms p17 --depth 2 --kinds derives",

@@ -1,0 +1,1 @@
+"""Prices of models: a dated list of published ones, and estimates by it."""
