@@ -53,7 +53,7 @@ QUESTIONS = [
     ["history", "S", "p6"], ["versions", "S", "p6", "--delta"], ["sources", "S", "p6"], ["derived", "S", "p6"],
     ["faults", "S"], ["affinity", "S", "p6"], ["tail"], ["du"], ["verify"], ["rebuild"], ["compact"], ["sweep"],
     ["export", "--format", "sqlite", "--out", "OUT"], ["export", "--format", "parquet", "--out", "OUT"],
-    ["export", "--exact", "--out", "OUT"], ["debug", "S", "--export", "OUT"], ["verify", "--seal", "SEAL"],
+    ["export", "--exact", "--out", "OUT"], ["debug", "S", "--export", "PAGE"], ["verify", "--seal", "SEAL"],
     ["backup", "OUT"],
 ]  # fmt: skip
 
@@ -66,7 +66,12 @@ def test_every_command_goes_on(
     out = tmp_path / "out"
     out.mkdir()
     for nth, name in enumerate(sessions(path)):
-        words = {"S": name, "OUT": str(out / str(nth)), "SEAL": str(tmp_path / "seal")}
+        words = {
+            "S": name,
+            "OUT": str(out / str(nth)),
+            "PAGE": f"{out / str(nth)}.html",
+            "SEAL": str(tmp_path / "seal"),
+        }
         if name == "other" and {"p6", "2"} & set(question):
             continue
         code = main([question[0], str(path), *(words.get(word, word) for word in question[1:])])

@@ -35,6 +35,10 @@ class Context:
         """See `vmstore.Context.contents`."""
         return await self._worker.do(self._context.contents)
 
+    async def lines(self) -> dict[str, str]:
+        """See `vmstore.Context.lines`."""
+        return await self._worker.do(self._context.lines)
+
     async def messages(self) -> list[Any]:
         """See `vmstore.Context.messages`."""
         return await self._worker.do(self._context.messages)
