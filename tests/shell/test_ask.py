@@ -142,7 +142,7 @@ def test_sessions_turns_and_calls(run: Run, two: Path) -> None:
     calls = run("calls", two, "s2", "--json").json["calls"]
     assert [(c["call"], c["turn"], c["status"]) for c in calls][:2] == [(1, 1, "ok"), (2, 2, "ok")]
     assert (calls[0]["model"], calls[0]["tokens_reported"], calls[0]["stop"]) == ("gpt-4o", 12, "stop")
-    assert len(run("calls", two, "s1").out.splitlines()) == 6
+    assert len(run("calls", two, "s1").out.splitlines()) == 7
     assert run("turns", two, "s1").out.splitlines()[1].split()[:2] == ["1", "1"]
     assert [line.split()[0] for line in run("sessions", two, "--order-by", "name").out.splitlines()[1:3]] == [
         "s1",

@@ -211,7 +211,7 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
         evidence = session.lineage.evidence(arguments.page) if up and not relations and kinds is None else []
         if arguments.json:
             found = {"session": session.name, "page": page.page, "relations": relations}
-            screen.json({**found, "evidence": evidence} if up else found)
+            screen.json({**found, "evidence": evidence} if evidence else found)
         elif evidence:
             screen.show(format_page.page_head(page, session.name), *format_overview.evidence(evidence))
         else:
