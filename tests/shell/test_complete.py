@@ -139,4 +139,4 @@ def test_options_of_trust_complete(run: Run, recorded: Path) -> None:
     assert offered(run, "approve", recorded, "jsonl", "--of", "s") == [name for name in named if name.startswith("s")]
     assert offered(run, "regions", recorded, "--of", "") == []
     assert offered(run, "erase", recorded, "--reason", "m") == ["mistake"]
-    assert offered(run, "approve", recorded, "jsonl", "") == ["all", "parquet", "sqlite", "html"]
+    assert offered(run, "approve", recorded, "jsonl", "") == ["all", "parquet", "sqlite", "html", "markdown", "chat"]

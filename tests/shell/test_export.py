@@ -48,6 +48,8 @@ def test_exporting_never_writes_to_the_store(run: Run, recorded: Path, tmp_path:
     ("words", "said"),
     [
         (["--json"], "stdout cannot hold both"),
+        (["--out", "{here}/x.docx"], "no format has the ending .docx; end the path with .chat.jsonl, .jsonl, .md, "),
+        (["--format", "jsonl", "--out", "{here}/x.chat.jsonl"], "--format jsonl and the ending of "),
         (["--format", "sqlite"], "sqlite is no stream; name the path it shall have with --out"),
         (["s3"], "there is no session 's3'; the nearest is 's1'"),
         (["--call", "99"], "call 99 does not exist: the nearest is call 4"),
@@ -92,7 +94,13 @@ def test_export_completes_sessions(run: Run, two: Path) -> None:
     words = ("export", two, "s1", "")
     assert run("_complete", len(words), "vmstore", *words).out.split() == ["s2"]
     words = ("export", two, "--format", "")
-    assert run("_complete", len(words), "vmstore", *words).out.split() == ["jsonl", "parquet", "sqlite"]
+    assert run("_complete", len(words), "vmstore", *words).out.split() == [
+        "jsonl",
+        "parquet",
+        "sqlite",
+        "markdown",
+        "chat",
+    ]
 
 
 @pytest.mark.parametrize("format", ["sqlite", "parquet"])
@@ -101,6 +109,15 @@ def test_tables_are_exported(run: Run, two: Path, tmp_path: Path, format: str) -
     out = tmp_path / "out"
     told = run("export", two, "s2", "--format", format, "--out", out, "--json").json
     assert (told["format"], told["sessions"]) == (format, ["s2"]) and out.exists() and told["bytes"] > 0
+
+
+def test_conversations_are_exported_by_their_ending(run: Run, process: Process, two: Path, tmp_path: Path) -> None:
+    """A path that ends so gets Markdown or chat messages, which can also go through a pipe."""
+    for ending, format in ((".md", "markdown"), (".chat.jsonl", "chat")):
+        out = tmp_path / f"out{ending}"
+        answer = run("export", two, "--out", out, "--json").json
+        assert (answer["format"], answer["bytes"]) == (format, out.stat().st_size)
+        assert process("export", two, "--format", format).stdout == out.read_bytes()
 
 
 def test_a_store_is_backed_up_and_restored(run: Run, two: Path, tmp_path: Path) -> None:

@@ -99,6 +99,8 @@ class Artifact(WordEnum):
     PARQUET = 2
     SQLITE = 3
     HTML = 4
+    MARKDOWN = 5
+    CHAT = 6
 
 
 class Approve(Mutation, frozen=True, array_like=True, tag=34):

@@ -44,14 +44,14 @@ def approve(
     until_us: int | None = None,
     granted: bool = True,
 ) -> list[ApprovalInfo]:
-    """Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all there are by default.
+    """Lifts redaction for kinds of export (jsonl, html, all and the others) of sessions, all there are by default.
 
     `who` says so, and it ends at `until_us`, in microseconds since 1970; not `granted` puts redaction back.
     What forks off later, and what comes to be, needs a word of its own. What is in force then.
     """
     kinds = [artifact_of(word) for word in ([artifacts] if isinstance(artifacts, str) else artifacts)]
     if not kinds:
-        raise InputError("name what may leave without masks: jsonl, parquet, sqlite, html or all")
+        raise InputError("name what may leave without masks: jsonl, parquet, sqlite, markdown, chat, html or all")
     if not isinstance(who, str) or not 0 < len(who) <= WHO_CHARS_MAX or not who.isprintable():
         raise InputError(
             f"{who!r:.40} says nobody: who lifts redaction is a text of 1 to {WHO_CHARS_MAX} characters",

@@ -397,9 +397,10 @@ class Store(Aliased):
     ) -> ExportReport:
         """Exports sessions (all by default) up to a moment, with the past that forks among them share.
 
-        `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a binary
-        stream. `format` is jsonl (a bundle, which `import_file` takes in), parquet or sqlite. What is secret is
-        masked; a bundle keeps it, and its hashes, only where `exact`, the others where not `redact`.
+        `out` is a path where nothing is yet, which appears when it is whole, or, but for tables, a binary
+        stream. `format` is jsonl (a bundle, which `import_file` takes in), parquet or sqlite for tables, markdown
+        for people, or chat, a line of messages a session, for training and evaluation. What is secret
+        is masked; a bundle keeps it, and its hashes, only where `exact`, the others where not `redact`.
         """
         from vmstore.transfer.sessions import export, portions_of
 

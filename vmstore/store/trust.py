@@ -181,7 +181,7 @@ class Trust:
         until_us: int | None = None,
         granted: bool = True,
     ) -> list[ApprovalInfo]:
-        """Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all by default.
+        """Lifts redaction for kinds of export (jsonl, html, all and the others) of sessions, all by default.
 
         `who` says so, and it ends at `until_us`, in microseconds since 1970; not `granted` puts redaction back.
         What forks off later, and what comes to be, needs a word of its own. What is in force then.

@@ -22,6 +22,7 @@ from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import ExportReport, ImportReport
 from vmstore.transfer.bundle import lines_of
 from vmstore.transfer.bundle_import import Bundle, read_bundle, take_anew, take_exact
+from vmstore.transfer.conversations import CONVERSATIONS, SpokenSession, masked_sessions, spoken_sessions
 from vmstore.transfer.imports import imported
 from vmstore.transfer.parquet import write_parquet
 from vmstore.transfer.redacted_export import MaskedCounts, lifted, masked, masked_rows
@@ -30,11 +31,11 @@ from vmstore.transfer.sqlite import write_database
 from vmstore.transfer.table_rows import Row, rows
 from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import erasures_after
-from vmstore.views.projection import Progress, Projection
+from vmstore.views.projection import Progress
 from vmstore.views.reads.resolve_asof import basis
 
 WRITERS: dict[str, Callable[[Path, Iterable[Row]], int]] = {"parquet": write_parquet, "sqlite": write_database}
-FORMATS = ("jsonl", *WRITERS)
+FORMATS = ("jsonl", *WRITERS, *CONVERSATIONS)
 BUNDLE = "bundle"
 
 
@@ -83,7 +84,18 @@ def export(
         if hidden is not None:
             with ns.views_lock:
                 projection, leaving = masked(ns, portions, hidden)
-        return _exported(ns, portions, format, _write_lines(ns, out, projection, leaving, progress), hidden, words)
+        total = sum(len(portion.ordinals) for portion in leaving)
+        size = _write_lines(out, ns.in_turns(lines_of(projection, leaving)), total, progress)
+        return _exported(ns, portions, format, size, hidden, words)
+    if format in CONVERSATIONS:
+
+        def spoken() -> Iterator[SpokenSession]:
+            return ns.in_turns(spoken_sessions(ns.projection, portions))
+
+        found = spoken() if hidden is None else masked_sessions(spoken, hidden)
+        texts = (CONVERSATIONS[format](session).encode("utf-8", "replace") for session in found)
+        size = _write_lines(out, texts, sum(portion.asked for portion in portions), progress)
+        return _exported(ns, portions, format, size, hidden, words)
     if not isinstance(out, Path):
         raise InputError(f"{format} is no stream; name the path it shall have", code="not-a-stream")
 
@@ -95,17 +107,10 @@ def export(
     return _exported(ns, portions, format, WRITERS[format](out, report), hidden, words)
 
 
-def _write_lines(
-    ns: Namespace,
-    out: Path | BinaryIO,
-    projection: Projection,
-    portions: Sequence[Portion],
-    progress: Progress | None,
-) -> int:
-    total = sum(len(portion.ordinals) for portion in portions)
+def _write_lines(out: Path | BinaryIO, lines: Iterable[bytes], total: int, progress: Progress | None) -> int:
     size = 0
     with new_file(out) if isinstance(out, Path) else nullcontext(out) as file:
-        for done, line in enumerate(ns.in_turns(lines_of(projection, portions))):
+        for done, line in enumerate(lines):
             file.write(line)
             size += len(line)
             if progress is not None:

@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 NOTHING = "nothing is masked in it"
-EXPORTS = ("jsonl", "parquet", "sqlite")
-ENDINGS = {".jsonl": "jsonl", ".parquet": "parquet", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
+EXPORTS = ("jsonl", "parquet", "sqlite", "markdown", "chat")
+TABLES = ("parquet", "sqlite")
+ENDINGS = {
+    ".chat.jsonl": "chat",  # before what it ends with
+    ".jsonl": "jsonl",
+    ".md": "markdown",
+    ".parquet": "parquet",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+}
 
 
 def export(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -30,11 +39,13 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
     piped = arguments.out == STDOUT
     arguments.export_format = _format_of(arguments)
     if piped and arguments.json:
-        raise InputError("stdout cannot hold both the bundle and the answer; name a file with --out, or drop --json")
-    if piped and arguments.export_format != "jsonl":
+        raise InputError("stdout cannot hold both the export and the answer; name a file with --out, or drop --json")
+    if piped and arguments.export_format in TABLES:
         raise InputError(f"{arguments.export_format} is no stream; name the path it shall have with --out")
-    if piped and screen.terminal:
-        raise InputError("a bundle is no reading for a terminal; name a file with --out, or send it to one with >")
+    if piped and screen.terminal and arguments.export_format != "markdown":
+        raise InputError(
+            f"{arguments.export_format} is no reading for a terminal; name a file with --out, or send it to one with >"
+        )
     with open_to_ask(arguments) as store, screen.progress("exporting") as tell:
         options: dict[str, Any] = {"format": arguments.export_format, "at": moment_of(arguments), "progress": tell}
         options |= {"exact": arguments.exact, "redact": not arguments.no_redact}
@@ -53,13 +64,21 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _format_of(arguments: argparse.Namespace) -> str:
-    """The format that is named, or that the path's ending says; raises InputError where the two differ."""
+    """The format that is named, or that the ending of the path says; InputError where they differ or it says none."""
     said: str | None = arguments.export_format
-    ending = ENDINGS.get(Path(arguments.out).suffix.lower())
+    name = Path(arguments.out).name.lower()
+    ending = next((format for suffix, format in ENDINGS.items() if name.endswith(suffix)), None)
+    if said == "chat" and name.endswith(".jsonl"):
+        ending = said  # its lines are JSON too
     if said is not None and ending is not None and said != ending:
         raise InputError(
             f"--format {said} and the ending of {arguments.out} differ; leave --format out, or end the path otherwise",
             code="unlike-ending",
+        )
+    if said is None and ending is None and Path(name).suffix:
+        raise InputError(
+            f"no format has the ending {Path(name).suffix}; end the path with {', '.join(ENDINGS)}, or name a --format",
+            code="no-format",
         )
     return said or ending or "jsonl"
 
@@ -86,7 +105,7 @@ def _add_export(parser: Parser) -> None:
         dest="export_format",
         choices=EXPORTS,
         metavar="F",
-        help="jsonl, parquet, sqlite (default: by the ending of the path, else jsonl)",
+        help="jsonl, parquet, sqlite, markdown, chat (default: by the ending of the path, else jsonl)",
     )
     parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
     hidden = parser.add_argument_group("what is secret, or says who somebody is, is masked")
@@ -101,12 +120,15 @@ COMMANDS = (
         "sessions as a file that others read",
         "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
         "same commits and hashes with --exact; parquet is a folder of tables, sqlite a database with\n"
-        "full text that Datasette opens. A fork brings the past it shares. What is written appears when it\n"
+        "full text that Datasette opens; markdown is for people, chat a line of messages a session, as programs\n"
+        "that train or test models read them. A fork brings the past it shares. What is written appears when it\n"
         "is whole.",
         (
             "vmstore export agent.vms --out agent.jsonl",
             "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
             "vmstore export agent.vms --format sqlite --out agent.db",
+            "vmstore export agent.vms planning-220 --out planning.md",
+            "vmstore export agent.vms --out agent.chat.jsonl",
         ),
         export,
         (add_store, _add_export, add_moment),

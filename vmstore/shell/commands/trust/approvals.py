@@ -36,7 +36,7 @@ def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
                 granted=not arguments.withdraw,
             )
     elif arguments.withdraw or arguments.by or arguments.until:
-        raise InputError("name what is approved: jsonl, parquet, sqlite, html or all")
+        raise InputError("name what is approved: jsonl, parquet, sqlite, markdown, chat, html or all")
     else:
         with open_to_ask(arguments) as store:
             grants = vmstore.approvals(store)
@@ -63,7 +63,9 @@ def _table(grants: list[ApprovalInfo]) -> TextTable:
 
 
 def _add_approve(parser: Parser) -> None:
-    parser.add_argument("artifacts", metavar="ARTIFACT", nargs="*", help="jsonl, parquet, sqlite, html, all")
+    parser.add_argument(
+        "artifacts", metavar="ARTIFACT", nargs="*", help="jsonl, parquet, sqlite, markdown, chat, html, all"
+    )
     parser.add_argument("--of", action="append", metavar="SESSION", help="of this session; may be given again")
     parser.add_argument("--by", metavar="WHO", help="who says so")
     parser.add_argument("--until", metavar="T", help="when it ends, like 2027-01-01")
@@ -75,7 +77,7 @@ COMMANDS = (
         "approve",
         "privacy",
         "let sessions leave without masks",
-        "Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all there are\n"
+        "Lifts redaction for kinds of export (jsonl, html, all and the others) of sessions, all there are\n"
         "unless --of names them; it is logged with whose word it is, and --withdraw takes it back. Without\n"
         "ARTIFACT it lists what was approved and withdrawn.",
         (
