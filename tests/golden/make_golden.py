@@ -242,6 +242,9 @@ def words() -> dict[str, str]:
         "pack with what it voids of the request before": Pack(
             7, 3, 2, 1_030, bytes(range(32)), tuple(kept), (20,), 0, ((11, 1),), 2, 3, bytes(range(32, 64)), 1_410, 96
         ),
+        "reply with what the provider wrote to its cache": Reply(
+            6, 1, 1, 174_738, 160_000, 512, None, None, None, 9_000
+        ),
     }
     return {name: encode([mutation]).hex() for name, mutation in examples.items()}
 

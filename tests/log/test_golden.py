@@ -33,6 +33,7 @@ GOLDEN_LOCKED = json.loads(LOCKED.read_text(encoding="utf-8"))
 BEYOND = {
     "Configure": {"beside": 0},
     "Pack": {"sent": None, "sent_tokens": 0, "voided": None},
+    "Reply": {"tokens_written": None},
     "Turn": {"alike": ()},
 }  # fields after the golden bytes
 GOLDEN_KINDS = json.loads(KINDS.read_text(encoding="utf-8"))

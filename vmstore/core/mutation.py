@@ -470,6 +470,7 @@ LATER_FIELDS: dict[type, dict[str, Any]] = {
     Configure: {"beside": 0},
     Mark: {"back_to": 0},
     Pack: {"sent": None, "sent_tokens": 0, "voided": None},
+    Reply: {"tokens_written": None},
     Search: {"recaller": 0, "tokens": 0},
     Turn: {"alike": ()},
 }
