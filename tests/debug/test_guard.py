@@ -271,7 +271,7 @@ def test_a_masked_session_opens_by_what_it_is_called(small: Store, serve: Serve)
 def test_no_refusal_tells_what_answers_mask(small: Store, serve: Serve) -> None:
     """A refusal that names what is nearest masks it too; and what is told of a session that grew is masked."""
     private(small).session(BOB).annotate("p4", anchors={"key": "password=hunter2hunter"})
-    asked = (("film", {"session": "talk with bob"}), ("vmql", {"q": "PAGES IN SESSION 'talk with an'"}))
+    asked = (("film", {"session": "talk with bob"}), ("vmql", {"q": "PAGES IN SESSION 'talk with amn'"}))
     plain, served = serve(small), serve(small, redact=masked)
     for path, parameters in asked:
         assert b"lovelace" in plain.get(path, **parameters).body, path

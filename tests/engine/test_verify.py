@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -28,6 +29,24 @@ NUMBERS = ("session", "first", "count", "at", "lag", "request", "cell")
 BYTES = ("commitments", "body", "hash")
 
 
+RATED_RUN = {
+    "task_id": 1,
+    "trial": 0,
+    "reward": 1.0,
+    "traj": [
+        {"role": "user", "content": "Is there a seat?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "seats", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "name": "seats", "content": "12A"},
+        {"role": "assistant", "content": "12A is free."},
+    ],
+}
+"""A run whose source says what its tool gave and how it ended."""
+
+
 @pytest.fixture(scope="module", params=["raw", "packed"])
 def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A store with sessions and forks, closed and sound; its cells as they were appended, or packed."""
@@ -36,6 +55,8 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     decide(path)
     with vmstore.open(path, embedder=vmstore.HashGrams()) as store:
         store.embed()
+        (path.parent / "runs.json").write_text(json.dumps([RATED_RUN]))
+        store.import_file(path.parent / "runs.json")
         memory = store.session(store.sessions()[0].session).memory
         memory.state_fact("user", "lives in", "Oslo", attribute="home")
         memory.alias("k8s", "kubernetes")

@@ -314,6 +314,7 @@ def _plant(path: str, mutant: Mutant) -> None:
 
 def _functions(paths: set[str]) -> list[FunctionType]:
     """The functions of some files, wherever they are known."""
+    gc.unfreeze()  # collecting tests froze them, and what is frozen is not listed
     found = (value for value in gc.get_objects() if isinstance(value, FunctionType))
     return [function for function in found if function.__code__.co_filename in paths]
 

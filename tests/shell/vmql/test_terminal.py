@@ -96,9 +96,9 @@ def test_a_sitting_at_a_terminal(planning: Path) -> None:
     with terminal(planning) as typist:
         typist.until("vmql>")
         typist.type("PAGES page, tokens;\r")
-        assert "page" in typist.until("── more: Space next page")
+        assert "page" in typist.until("── more: Space")
         typist.type(" ")
-        typist.until("── more: Space next page")
+        typist.until("── more: Space")
         typist.type("q")
         typist.until("vmql>")
         typist.type("\\limit 3\r")
