@@ -29,9 +29,13 @@ def faults(film: SessionData, session: Session) -> list[str]:
         if film.calls.tokens[at] != context.tokens:
             found.append(f"the tokens of call {call}")
     infos = session.calls()
-    if [(one.call, one.turn, one.position, one.at, one.tokens_reported, one.budget) for one in infos] != list(
+    if [
+        (one.call, one.turn, one.position, one.at, one.tokens_reported, one.budget, one.cost, one.cost_estimated)
+        for one in infos
+    ] != list(
         zip(
             *(getattr(film.calls, name) for name in ("call", "turn", "position", "at", "reported", "budget")),
+            *(film.calls.cost, film.calls.cost_estimated),
             strict=True,
         )
     ):

@@ -10,6 +10,7 @@ import pytest
 
 import vmstore
 from tests.refusals import refused
+from vmstore.debug.session_data import film
 from vmstore.errors import InputError
 from vmstore.prices.price_list import HOSTS, Price, PriceList, published
 
@@ -81,6 +82,8 @@ def test_estimates_and_records_are_never_mixed() -> None:
     wanted = [(None, 0.0035), (0.25, None), (None, None)]
     assert [(call.cost, call.cost_estimated) for call in session.calls()] == wanted
     assert [tuple(row.values()) for row in store.query("CALLS cost, cost_estimated").to_dicts()] == wanted
+    calls = film(store, session).calls
+    assert list(zip(calls.cost, calls.cost_estimated, strict=True)) == wanted
     (total,) = store.query("SESSIONS cost, cost_estimated").to_dicts()
     (one,) = store.overview()
     assert total == {"cost": 0.25, "cost_estimated": 0.0035} == {"cost": one.cost, "cost_estimated": one.cost_estimated}

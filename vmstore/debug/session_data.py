@@ -56,6 +56,7 @@ class CallColumns(msgspec.Struct):
     latency: list[float | None] = []
     budget: list[int | None] = []
     invalidated: list[int | None] = []
+    cost_estimated: list[float | None] = []
 
 
 class PageColumns(msgspec.Struct):
@@ -214,6 +215,7 @@ def _calls(calls: list[CallInfo], words: TextColumn) -> CallColumns:
         [call.latency_ms for call in calls],
         [call.budget for call in calls],
         [call.invalidated for call in calls],
+        [call.cost_estimated for call in calls],
     )
 
 

@@ -1,8 +1,8 @@
 // Asking the store from a component: the last answer asked for wins, and what was answered is kept.
 import { effect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { Trouble } from "./source";
-import { erased } from "./state";
+import { Trouble, type Answer } from "./source";
+import { erased, grown, source, which } from "./state";
 
 export interface Asked<T> {
   value: T | null;
@@ -47,6 +47,12 @@ export function useAsked<T>(question: string, ask: () => Promise<T>, wait = SCRU
   }, [key]);
   if (key !== "" && kept.has(key)) return { value: kept.get(key) as T, error: null, busy: false };
   return state;
+}
+
+/** The answer to a statement of VMQL about the session in view; the empty one asks nothing. */
+export function useVmql(query: string, limit: number, wait = SCRUB_MS): Asked<Answer> {
+  const of = which.value;
+  return useAsked(query && `vmql ${JSON.stringify(of)} ${grown.value} ${limit} ${query}`, () => source.value!.vmql(of, query, limit), wait);
 }
 
 export function toTrouble(error: unknown): Trouble {

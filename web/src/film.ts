@@ -1,6 +1,8 @@
 // The film of a session: what was in the context of each call, and what happened between calls.
 // It comes as columns and stays columns: a context is one pass over typed arrays.
 
+import { dollars } from "./format";
+
 export type Words = number[]; // indexes into `words`
 type Maybe = (number | null)[];
 
@@ -28,6 +30,8 @@ export interface FilmData {
     cached: Maybe;
     out: Maybe;
     cost: Maybe;
+    /** By list prices, of calls whose cost the source does not have. */
+    cost_estimated?: Maybe;
     latency: Maybe;
     budget: Maybe;
     invalidated: Maybe;
@@ -105,6 +109,8 @@ export class Film {
   readonly pages: number;
   readonly callNumber: Int32Array;
   readonly callPosition: Int32Array;
+  /** In dollars, of each call: as the source has it, else by list prices. */
+  readonly cost: Maybe;
   readonly stay: { page: Int32Array; content: Int32Array; level: Int32Array; tokens: Int32Array; rank: Int32Array; from: Int32Array; to: Int32Array };
   /** Of each event the index of the first call that shows its effect; `calls` where none does yet. */
   readonly eventStep: Int32Array;
@@ -123,6 +129,7 @@ export class Film {
     this.pages = data.pages.page.length;
     this.callNumber = ints(data.calls.call);
     this.callPosition = ints(data.calls.position);
+    this.cost = data.calls.cost.map((one, at) => one ?? data.calls.cost_estimated?.[at] ?? null);
     const s = data.stays;
     this.stay = {
       page: ints(s.page),
@@ -146,6 +153,15 @@ export class Film {
 
   word(index: number | undefined): string {
     return index === undefined ? "" : (this.data.words[index] ?? "");
+  }
+
+  line(name: "reported" | "cached" | "cost"): Maybe {
+    return name === "cost" ? this.cost : this.data.calls[name];
+  }
+
+  /** What a call cost; `~` marks an estimate. */
+  costOf(at: number): string {
+    return `${this.data.calls.cost_estimated?.[at] ? "~" : ""}${dollars(this.cost[at] ?? 0)}`;
   }
 
   /** The index of a call by its number, or of the nearest one. */

@@ -29,8 +29,7 @@ function number(value: number | null | undefined, show: (value: number) => strin
 
 /** What a session cost; what is estimated is marked. */
 export function costOf({ cost, cost_estimated: estimated }: SessionRow): string {
-  const known = [cost, estimated].filter((one) => one !== null && one !== undefined);
-  return known.length ? `${estimated ? "~" : ""}${dollars((cost ?? 0) + (estimated ?? 0))}` : "";
+  return (cost ?? estimated ?? null) !== null ? `${estimated ? "~" : ""}${dollars((cost ?? 0) + (estimated ?? 0))}` : "";
 }
 
 interface Column {

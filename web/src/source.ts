@@ -406,8 +406,7 @@ export class ExportedFile implements Source {
     const because = last?.reason ? `: ${last.event} at position ${last.position}, ${last.reason}` : "";
     const verdict = { position: end, call, event: isIn ? "in" : "out", page, contest: last?.contest ?? null };
     const reason = `${isIn ? "in" : "not in"} the context of call ${call}${because}`;
-    const columns = ["position", "turn", "call", "event", "page", "reason", "contest"].map((name) => ({ name, type: "text" }));
-    return { columns, rows: [...rows, { ...verdict, reason }], elapsed_ms: 0 };
+    return { columns: [], rows: [{ ...verdict, reason }, ...rows], elapsed_ms: 0 };
   }
 
   complete(): Promise<Candidate[]> {

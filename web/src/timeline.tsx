@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { budgetsOf, mostOf, paintCalls, paintScale, paintStack, paintSteps, penOf, within, type Area } from "./chart";
 import { colour, painted, theme } from "./colours";
 import { STACKS, type Film } from "./film";
-import { clamp, count, dollars, short } from "./format";
+import { clamp, count, short } from "./format";
 import { notes } from "./notes";
 import { go, param } from "./place";
 import { cursor, film, stackBy, toCall } from "./state";
@@ -104,10 +104,9 @@ function Legend() {
   const by = stackBy.value;
   const stack = shown?.stack(by);
   const on = param("lines").value.split(",");
-  const calls = shown?.data.calls;
   const told = (line: Line): string => {
-    const value = calls?.[line][at];
-    return value === null || value === undefined ? "–" : line === "cost" ? dollars(value) : count(value);
+    const value = shown?.line(line)[at];
+    return value === null || value === undefined ? "–" : line === "cost" ? shown!.costOf(at) : count(value);
   };
   return (
     <div class="legend">
@@ -126,7 +125,7 @@ function Legend() {
         </span>
       ))}
       <span class="grow" />
-      {LINES.filter((line) => calls?.[line].some((value) => value !== null)).map((line) => {
+      {LINES.filter((line) => shown?.line(line).some((value) => value !== null)).map((line) => {
         const lit = on.includes(line);
         return (
           <button
@@ -313,15 +312,15 @@ function draw(canvas: HTMLCanvasElement, shown: Film, wide: number, [from, to]: 
   const lines = LINES.filter((line) => param("lines").value.split(",").includes(line));
   const calls = shown.data.calls;
   const budgets = budgetsOf(shown);
-  const most = 1.06 * mostOf([calls.tokens, budgets, ...lines.filter((line) => line !== "cost").map((line) => calls[line])], from, to);
+  const most = 1.06 * mostOf([calls.tokens, budgets, ...lines.filter((line) => line !== "cost").map((line) => shown.line(line))], from, to);
   const area: Area = { left: LEFT, top: 6, wide: wide - LEFT - RIGHT, high: CHART - 26, from, to, most };
   paintScale(pen, area, short);
   paintCalls(pen, shown, area);
-  const dollars: Area = { ...area, most: 1.06 * Math.max(1e-6, ...calls.cost.slice(Math.floor(from), Math.ceil(to)).map((one) => one ?? 0)) };
+  const dollars: Area = { ...area, most: 1.06 * Math.max(1e-6, ...shown.cost.slice(Math.floor(from), Math.ceil(to)).map((one) => one ?? 0)) };
   if (lines.includes("cost")) paintScale(pen, dollars, (value) => `$${+value.toFixed(4)}`, true);
   within(pen, area, () => {
     paintStack(pen, shown, stackBy.value, area);
-    for (const line of lines) paintSteps(pen, calls[line], LINE_COLOURS[line], line === "cost" ? dollars : area);
+    for (const line of lines) paintSteps(pen, shown.line(line), LINE_COLOURS[line], line === "cost" ? dollars : area);
     paintSteps(pen, budgets, "--budget", area, [6, 4]);
   });
 }

@@ -17,10 +17,10 @@ def test_why_and_why_not(reader: Reader) -> None:
     reader.open(session="planning-220", call=400, page="claim_storage_4")
     reader.until(lambda: "no page claim_storage_4" in reader.text(".pane"))
     reader.open(session="planning-220", call=400, page="p359")
-    reader.until(lambda: "no request since it left had it again" in reader.text(".pane"))
+    reader.until(lambda: "left at call 366: a compaction replaced" in reader.text(".because"))
     assert reader.text(".verdict") == "not in call 400"
     reader.open(session="planning-220", call=100, page="p359")
-    reader.until(lambda: "in the context of call 100" in reader.text(".pane"))
+    reader.until(lambda: "p359 is in call 100" in reader.text(".because"))
 
 
 def test_why_tells_the_contest(reader: Reader) -> None:
@@ -151,6 +151,7 @@ def test_a_session_is_handed_out_as_a_file(reader: Reader, chromium: Any, tmp_pa
         alone.until(lambda: alone.page.locator('.event.now[data-kind="evict"]').count() > 0)
         alone.page.locator('.event.now[data-kind="evict"]').first.click()
         alone.until(lambda: alone.page.locator(".contest").count() > 0)
+        assert " the context of call " in alone.text(".because"), "the answer comes first"
         alone.press("r")
         alone.until(lambda: "You are brief." in alone.text(".messages"))
         alone.press("i")

@@ -339,6 +339,27 @@ def test_provenance_is_the_stores(reader: Reader, known: Known) -> None:
     reader.until(lambda: "unfold=" in reader.place)
 
 
+def test_evidence_stands_apart_from_links(reader: Reader, known: Known) -> None:
+    """Where no link says what an answer was made of, the store's evidence is ranked below the graph, and only there."""
+    session = known.store.session("managed")
+    answer = session.pages(role="assistant")[1].page
+    wanted = session.lineage.evidence(answer, limit=5)
+    assert wanted and not session.lineage.ancestors(answer)
+    reader.open(session="managed", page=answer, pane="lineage")
+    reader.until(lambda: reader.page.locator(".evidence li").count() == len(wanted))
+    rows = reader.page.locator(".evidence li").all_inner_texts()
+    for row, one in zip(rows, wanted, strict=True):
+        assert row.split()[:2] == [str(one.rank), one.page]
+        assert (f"new in call {one.call}" in row) == one.new
+        assert " · ".join(one.shared) in row
+    assert "evidence, not logged" in reader.text(".evidence h3")
+    assert not {one.page for one in wanted} & places(reader).keys()
+    summary = known.store.session("planning-220").lineage.ancestors("p359")[0].source
+    reader.open(session="planning-220", page=summary, pane="lineage")
+    reader.until(lambda: len(places(reader)) > 1)
+    assert reader.page.locator(".evidence").count() == 0, "a link says it"
+
+
 def test_the_graph_stays_put_as_it_grows(chromium: Any, tmp_path: Path) -> None:
     """A page made later takes a place of its own, and no other moves."""
     path = tmp_path / "grows.vms"

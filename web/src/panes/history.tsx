@@ -6,7 +6,7 @@ import { LEVELS, type Film } from "../film";
 import { contentsOf, historyOf, type Content as Held, type Moment } from "../lib/versions";
 import { go, param } from "../place";
 import { PageName } from "../parts/badges";
-import { Content } from "../parts/content";
+import { Content, NoPage } from "../parts/content";
 import { Rows } from "../parts/rows";
 import { TextDiff } from "../parts/textdiff";
 import { cursor, film, page, toCall, which } from "../state";
@@ -16,15 +16,7 @@ function History() {
   const shown = film.value;
   const at = page.value;
   if (!shown) return null;
-  if (at < 0) {
-    const named = param("page").value;
-    return (
-      <div class="empty">
-        <b>{named ? `This session has no page ${named}.` : "Select a page to see its history."}</b>
-        <span>Click a page, or press ↓ and ↑.</span>
-      </div>
-    );
-  }
+  if (at < 0) return <NoPage to="its history" />;
   return <Of shown={shown} at={at} />;
 }
 

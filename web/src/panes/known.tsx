@@ -1,13 +1,13 @@
 // What was known at the call at the cursor: facts by whom they are about, and topics over the turns.
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { useAsked } from "../asked";
+import { useVmql, type Asked } from "../asked";
 import { clamp, count } from "../format";
 import { go, param } from "../place";
 import { Check, CallName, PageName } from "../parts/badges";
 import { Problem } from "../parts/content";
 import type { Answer } from "../source";
-import { callNumber, cursor, film, source, which } from "../state";
+import { callNumber, cursor, film } from "../state";
 import type { Film } from "../film";
 import type { Pane } from "./index";
 
@@ -63,10 +63,9 @@ function Known() {
 }
 
 /** The answer to a statement about the session in view, as of the moment it names. */
-function useRows<T>(statement: string): { rows: T[] | null; limited: number; busy: boolean; error: ReturnType<typeof useAsked>["error"] } {
-  const of = which.value;
-  const asked = useAsked<Answer>(`known ${JSON.stringify(of)} ${statement}`, () => source.value!.vmql(of, statement, FACTS_MAX));
-  return { rows: asked.value ? (asked.value.rows as unknown as T[]) : null, limited: asked.value?.limited ?? 0, busy: asked.busy, error: asked.error };
+function useRows<T>(statement: string): Asked<Answer> & { rows: T[] | null; limited: number } {
+  const asked = useVmql(statement, FACTS_MAX);
+  return { ...asked, rows: (asked.value?.rows as T[] | undefined) ?? null, limited: asked.value?.limited ?? 0 };
 }
 
 function Facts({ moment, isLast, words, ever }: { moment: string; isLast: boolean; words: string; ever: boolean }) {

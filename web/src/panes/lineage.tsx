@@ -1,18 +1,19 @@
 // Where a page comes from and what was made of it, as a graph that stays put: sources to the left, what
 // was made of it to the right. Pages of one look are folded until somebody opens the fold.
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { useAsked } from "../asked";
+import { useAsked, useVmql } from "../asked";
 import { count } from "../format";
 import type { Film } from "../film";
 import { graph, type Box, type Graph, type Link } from "../lib/lineage";
 import { go, param } from "../place";
-import { about, RoleBar } from "../parts/badges";
-import { Problem } from "../parts/content";
+import { about, InVmql, PageName, RoleBar } from "../parts/badges";
+import { NoPage, Waiting } from "../parts/content";
 import { quoted, type Answer, type Which } from "../source";
 import { cursor, film, grown, page, pageName, source, which } from "../state";
 import type { Pane } from "./index";
 
 const LIMIT = 1000;
+const EVIDENCE_MAX = 5;
 const DEPTH = 3;
 const WIDE = 216;
 const BOX = 168;
@@ -45,20 +46,13 @@ function Lineage() {
   const of = which.value;
   const asked = useAsked<Told>(shown && shown.pageIndex(name) >= 0 ? `lineage ${JSON.stringify(of)} ${grown.value} ${name} ${depth()}` : "", () => linksOf(of, name, depth()));
   if (!shown) return null;
-  if (shown.pageIndex(name) < 0) {
-    return (
-      <div class="empty">
-        <b>{name ? `This session has no page ${name}.` : "Select a page to see where it comes from."}</b>
-        <span>Click a page, or press ↓ and ↑.</span>
-      </div>
-    );
-  }
+  if (shown.pageIndex(name) < 0) return <NoPage name={name} to="where it comes from" />;
   return (
     <div class="lineage">
       <Head shown={shown} name={name} more={asked.value?.more ?? false} />
-      {asked.error && <Problem trouble={asked.error} />}
-      {asked.busy && !asked.value && <p class="mute">asking…</p>}
+      <Waiting asked={asked} />
       {asked.value && <Drawn shown={shown} name={name} links={asked.value.links} />}
+      {asked.value?.links.every((link) => link.from !== name) && <Evidence name={name} />}
     </div>
   );
 }
@@ -81,8 +75,34 @@ function Head({ shown, name, more }: { shown: Film; name: string; more: boolean 
       {page.value >= 0 && pageName.value !== name && <button class="tool" onClick={() => go({ root: pageName.value, unfold: null })}>start from {pageName.value}</button>}
       {more && <span class="chip" title="ask in VMQL with a LIMIT for the rest">the first {count(LIMIT)} links each way</span>}
       <span class="grow" />
-      <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>
+      <InVmql query={query} />
     </div>
+  );
+}
+
+/** What an answer may have come from, where nobody logged it: ranked by the words it repeats, and in no graph. */
+function Evidence({ name }: { name: string }) {
+  const query = `SOURCES OF ${quoted(name)} VIA evidence`;
+  const asked = useVmql(query, EVIDENCE_MAX);
+  const rows = asked.value?.rows;
+  if (!rows) return <p class="mute">{asked.error?.reason}</p>;
+  if (!rows.length) return null;
+  return (
+    <section class="evidence">
+      <h3>It may have come from <small>evidence, not logged: by the words both have and what was new</small></h3>
+      <ol class="chain">
+        {rows.map((row) => (
+          <li key={row.page}>
+            <span class="num">{String(row.rank)}</span>
+            <RoleBar of={String(row.role)} />
+            <span class="chain-text">
+              <PageName name={String(row.page)} hint /> {row.new && <small class="chip">new in call {String(row.call)}</small>} <code>{(row.shared as string[]).join(" · ")}</code> <small>{String(row.text)}</small>
+            </span>
+          </li>
+        ))}
+      </ol>
+      <InVmql query={query} />
+    </section>
   );
 }
 

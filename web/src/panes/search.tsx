@@ -5,7 +5,7 @@ import { clamp, count } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
 import { Problem } from "../parts/content";
-import { Check, PageName, RoleBar } from "../parts/badges";
+import { Check, InVmql, PageName, RoleBar } from "../parts/badges";
 import { useAsked } from "../asked";
 import { callNumber, cursor, film, grown, inspect, source, store, which } from "../state";
 import { searchQuery, type SearchAnswer, type SearchHit } from "../source";
@@ -105,7 +105,7 @@ function Found({ words, shown }: { words: string; shown: Film }) {
     <>
       <h3>
         By words {asked.value && <small>{count(hits.length)}, best first</small>}
-        {source.value?.server && <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>}
+        {source.value?.server && <InVmql query={query} />}
       </h3>
       {asked.busy && <p><progress /> searching…</p>}
       {asked.error && <Problem trouble={asked.error} />}

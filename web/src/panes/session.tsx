@@ -18,7 +18,7 @@ function Session() {
   const row = store.value?.sessions.find((one) => one.session === which.value.session);
   const { calls } = shown.data;
   const models = [...new Set(calls.model.map((one) => shown.word(one)).filter(Boolean))];
-  const cost = sum(calls.cost);
+  const cost = sum(shown.cost);
   const reported = sum(calls.reported) ?? sum(calls.tokens);
   const out = sum(calls.out);
   const first = row?.timed === false ? null : (row?.first_at ?? calls.at[0] ?? null);
@@ -46,7 +46,7 @@ function Session() {
             {all.map((one) => (
               <li key={one.at} class={one.at === cursor.value ? "chosen" : ""}>
                 <button onClick={() => go({ call: shown.callNumber[one.at], pane: "taken" })}>
-                  <span>call {shown.callNumber[one.at]}</span> <span>{compactionLine(one)}</span>
+                  <span>call{"\u00a0"}{shown.callNumber[one.at]}</span> <span>{compactionLine(one)}</span>
                 </button>
               </li>
             ))}
@@ -72,13 +72,14 @@ function sum(values: (number | null)[]): number | null {
 
 /** What the session had cost by each call, and a line where the cursor stands. */
 function Running({ shown, total }: { shown: Film; total: number }) {
-  const { cost } = shown.data.calls;
+  const { cost } = shown;
   let so = 0;
   const until = cost.map((one) => (so += one ?? 0));
   const x = (at: number): number => ((at + 1) / shown.calls) * WIDE;
   const y = (value: number): number => HIGH - (value / Math.max(total, 1e-9)) * (HIGH - 2);
   const line = until.map((value, at) => `L${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   const here = until[cursor.value] ?? 0;
+  const estimated = shown.data.calls.cost_estimated?.some((one, at) => one && at <= cursor.value);
   return (
     <figure class="running">
       <svg
@@ -92,7 +93,7 @@ function Running({ shown, total }: { shown: Film; total: number }) {
         <path class="running-line" d={`M0 ${HIGH}${line}`} />
         <line x1={x(cursor.value)} x2={x(cursor.value)} y1={0} y2={HIGH} />
       </svg>
-      <figcaption class="mute">running cost: <b>{dollars(here)}</b> up to call {shown.callNumber[cursor.value]}, {dollars(cost[cursor.value] ?? 0)} of it for this one</figcaption>
+      <figcaption class="mute">running cost: <b>{estimated ? "~" : ""}{dollars(here)}</b> up to call {shown.callNumber[cursor.value]}, {shown.costOf(cursor.value)} of it for this one</figcaption>
     </figure>
   );
 }

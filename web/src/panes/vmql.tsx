@@ -7,10 +7,10 @@ import { param, go } from "../place";
 import { PageName } from "../parts/badges";
 import { Problem } from "../parts/content";
 import { Rows } from "../parts/rows";
-import { useAsked } from "../asked";
+import { useVmql } from "../asked";
 import { quoted, type Answer, type Candidate, type Trouble } from "../source";
 import type { Film } from "../film";
-import { callNumber, film, grown, source, toCall, toSession, which } from "../state";
+import { callNumber, film, source, toCall, toSession, which } from "../state";
 import type { Pane } from "./index";
 
 const LIMIT = 1000;
@@ -29,8 +29,7 @@ function remember(query: string): void {
 function Vmql() {
   const shown = film.value;
   const query = param("q").value;
-  const of = which.value;
-  const asked = useAsked<Answer>(query ? `vmql ${JSON.stringify(of)} ${grown.value} ${query}` : "", () => source.value!.vmql(of, query, LIMIT), 0);
+  const asked = useVmql(query, LIMIT, 0);
   if (!shown) return null;
   return (
     <div class="vmql">

@@ -2,9 +2,8 @@
 // with the contest it came from, winner and losers and their scores.
 import { count, glyph, tokens } from "../format";
 import { LEVELS, type Film } from "../film";
-import { go, param } from "../place";
-import { CallName, Dot, LevelMeter, PageName, RoleBar } from "../parts/badges";
-import { Content, Problem } from "../parts/content";
+import { CallName, Dot, InVmql, LevelMeter, PageName, RoleBar } from "../parts/badges";
+import { Content, NoPage, Waiting } from "../parts/content";
 import { useAsked } from "../asked";
 import { whyQuery, type Answer } from "../source";
 import { callNumber, cursor, film, page, source, which } from "../state";
@@ -26,15 +25,7 @@ function Why() {
   const shown = film.value;
   const at = page.value;
   if (!shown) return null;
-  if (at < 0) {
-    const named = param("page").value;
-    return (
-      <div class="empty">
-        <b>{named ? `This session has no page ${named}.` : "Select a page to see why it is, or isn’t, in the context."}</b>
-        <span>Click a page, or press ↓ and ↑. “Left out” lists the pages this call did not have.</span>
-      </div>
-    );
-  }
+  if (at < 0) return <NoPage to="why it is, or isn’t, in the context" />;
   return <Asked shown={shown} at={at} />;
 }
 
@@ -51,11 +42,10 @@ function Asked({ shown, at }: { shown: Film; at: number }) {
       <PageHead shown={shown} at={at} stay={stay} />
       <div class="query-line">
         <code>{query}</code>
-        <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>
+        <InVmql query={query} />
       </div>
-      {asked.error && <Problem trouble={asked.error} />}
+      <Waiting asked={asked} />
       {asked.value && <Told answer={asked.value} name={name} />}
-      {asked.busy && !asked.value && <p class="mute">asking…</p>}
       <h3>Text {stay < 0 && <small>when it was last in the context</small>}</h3>
       <Content position={content} />
     </div>
@@ -72,7 +62,7 @@ function PageHead({ shown, at, stay }: { shown: Film; at: number; stay: number }
         <RoleBar of={shown.role(at)} />
         <b>{shown.pageName(at)}</b>
         {shown.hint(at) && <em>{shown.hint(at)}</em>}
-        <span class={`verdict ${stay < 0 ? "out" : "in"}`}>{stay < 0 ? `not in call ${callNumber.value}` : `in call ${callNumber.value}`}</span>
+        <span class={`verdict ${stay < 0 ? "" : "in"}`}>{stay < 0 ? `not in call ${callNumber.value}` : `in call ${callNumber.value}`}</span>
       </div>
       <div class="facts">
         <span>{shown.role(at)}</span>
@@ -111,7 +101,7 @@ function Link({ row, name }: { row: Record<string, unknown>; name: string }) {
   const other = typeof row.page === "string" && row.page !== name ? row.page : "";
   return (
     <li>
-      <span class="chain-call"><CallName call={Number(row.call)} word="" /></span>
+      <span class="num"><CallName call={Number(row.call)} word="" /></span>
       <i class={`glyph kind-${kind}`}>{glyph(kind)}</i>
       <span class="chain-text">
         <b>{kind.replaceAll("_", " ")}</b> {other && <PageName name={other} hint />} {String(row.reason ?? "")}

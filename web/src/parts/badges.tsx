@@ -90,3 +90,8 @@ export function Fidelity({ word }: { word: string }) {
     </span>
   );
 }
+
+/** Leads to a statement in the pane that answers it. */
+export function InVmql({ query }: { query: string }) {
+  return <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>;
+}

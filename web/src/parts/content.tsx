@@ -1,8 +1,10 @@
 // The text of a content: always text nodes, whatever it holds. A long one comes cut, and in pieces of
 // which the browser lays out what is in view.
 import { useEffect, useState } from "preact/hooks";
+import type { Asked } from "../asked";
 import { say } from "../copy";
 import { bytes, oneLine } from "../format";
+import { param } from "../place";
 import { Trouble, type Text, type Which } from "../source";
 import { source, which } from "../state";
 import { textAt, wholeText } from "../texts";
@@ -54,6 +56,22 @@ export function Preview({ position, of = which.value }: { position: number; of?:
   if (slot.missing) return <span class="preview mute">{slot.missing}</span>;
   if (slot.text.startsWith("data:image/") || (slot.mime?.startsWith("image/") && !slot.text)) return <span class="preview mute">{slot.mime}, {bytes(slot.bytes)}</span>;
   return <span class="preview">{slot.line ?? oneLine(slot.text)}</span>;
+}
+
+/** Instead of a pane about a page, where none is selected: how to select one, and what for. */
+export function NoPage({ name = param("page").value, to }: { name?: string; to: string }) {
+  return (
+    <div class="empty">
+      <b>{name ? `This session has no page ${name}.` : `Select a page to see ${to}.`}</b>
+      <span>Click a page, or press ↓ and ↑.</span>
+    </div>
+  );
+}
+
+/** Instead of an answer: why there is none, or that it is on its way. */
+export function Waiting({ asked }: { asked: Asked<unknown> }) {
+  if (asked.error) return <Problem trouble={asked.error} />;
+  return asked.busy && !asked.value ? <p class="mute">asking…</p> : null;
 }
 
 /** An error and what can be done about it. */
