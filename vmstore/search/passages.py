@@ -55,13 +55,14 @@ def ranked_texts(
     allowed: Container[Place] | None = None,
     closeness: Closeness | None = None,
     read_max: int = HITS_READ,
+    score: str | None = None,
 ) -> tuple[list[RankedText], int]:
     """The best pages that answer a query, best first, and how many answer it; every search by words is ranked here.
 
     `texts` are those of the lanes at their moments; `allowed` are the pages looked at, by who made them, where not
     all are. The best `read_max` are given back, more are counted. InputError where the query has no word.
     """
-    hits = answers(texts, moments, query, read_max if allowed is None else None, closeness=closeness)
+    hits = answers(texts, moments, query, read_max if allowed is None else None, closeness=closeness, score=score)
     if allowed is not None:
         hits = [hit for hit in hits if (moments[hit.lane][0].owner(hit.page), hit.page) in allowed]
     lines = texts.texts([hit.row for hit in hits[:read_max]])

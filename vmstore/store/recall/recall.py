@@ -49,7 +49,9 @@ def budget(tokens: int) -> int:
     return tokens
 
 
-def found(ns: Namespace, moments: Moments, query: str, read_max: int = HITS_READ) -> FoundTexts:
+def found(
+    ns: Namespace, moments: Moments, query: str, read_max: int = HITS_READ, score: str | None = None
+) -> FoundTexts:
     """The best `read_max` texts that answer a query; where it has no word, those that hold it as it is written."""
     if not isinstance(query, str):
         raise InputError(f"a query is a text, and {query!r:.60} is none")
@@ -66,7 +68,7 @@ def found(ns: Namespace, moments: Moments, query: str, read_max: int = HITS_READ
         closeness, said = ns.closeness.of(question, lanes, texts) if question is not None else (None, None)
         note = "; ".join(part for part in (note, said) if part)
         try:
-            hits, total = ranked_texts(texts, lanes, query, closeness=closeness, read_max=read_max)
+            hits, total = ranked_texts(texts, lanes, query, closeness=closeness, read_max=read_max, score=score)
         except InputError:  # it has no word: signs
             hits = _written(ns, moments, query.strip())
             total = len(hits)

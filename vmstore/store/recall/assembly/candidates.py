@@ -33,6 +33,7 @@ from vmstore.vm.recall.text_pieces import bounded, without_controls
 HITS_MIN, HITS_MAX = 160, 1_000  # texts of the best answers that are looked at, by how many a prompt has room for
 TEXT_TOKENS = 12  # of a text, that so many are looked at
 FACTS_MAX = 24
+OF_CONVERSATION = "score@3"  # what people said is recalled; with score@4 talk about code is weighed as work
 BESIDE_MAX, BESIDE = 6, 0.6  # of the best hits; what stands beside one weighs so much of it
 DENSE, DENSITY = 20, 0.6  # how much a text's length counts against it
 REPLACED = " (replaced since)"
@@ -169,7 +170,7 @@ def recalled_texts(
     for moments in (own, others):
         if not moments:
             continue
-        answer = found(ns, moments, query, looked_at)
+        answer = found(ns, moments, query, looked_at, OF_CONVERSATION)
         if moments is others:
             answer = weighed(ns, answer, message, ns.clock.now())
         best = max((hit.score for hit in answer.hits), default=1.0) or 1.0
