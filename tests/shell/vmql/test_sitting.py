@@ -272,7 +272,8 @@ def test_sql_is_completed_by_tables_and_their_columns(desk: Repl) -> None:
     texts = [one.text for one in Completer(desk).candidates("\\sql SELECT * FROM resid")]
     assert texts == ["residencies", "residencies_at"]
     columns = {one.text: one.replaces for one in Completer(desk).candidates("\\sql SELECT * FROM calls WHERE tokens_")}
-    assert columns == {"tokens_before": 7, "tokens_reported": 7, "tokens_cached": 7, "tokens_written": 7, "tokens_out": 7}
+    names = ("tokens_before", "tokens_reported", "tokens_cached", "tokens_written", "tokens_out")
+    assert columns == dict.fromkeys(names, 7)
 
 
 def test_a_candidate_takes_the_place_of_what_was_begun(desk: Repl) -> None:
