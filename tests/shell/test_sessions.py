@@ -9,6 +9,7 @@ import pytest
 import vmstore
 from tests.shell.conftest import Run
 from tests.store.test_session_diff import run_of
+from vmstore.shell.vmql import main as vmql
 
 
 @pytest.fixture
@@ -39,6 +40,24 @@ def test_costs_are_drawn_by_their_parts(run: Run, two_runs: Path) -> None:
     assert lines[-1] == "2 calls, 1 of no known cost, $0.5000"
     told = run("cost", two_runs, "first", "--by", "model", "--json").json
     assert told["by"] == "model" and told["costs"][0]["cost"] == 0.5 and told["prices_dated"]
+
+
+def test_other_prices_are_named_wherever_costs_are_shown(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`calls`, `cost`, `sessions` and `vmql` estimate by a file that is named; one that is none is refused by each."""
+    store, prices = str(tmp_path / "a.vms"), tmp_path / "prices.json"
+    prices.write_text('{"models": [{"model": "m-*", "input": 2, "output": 8}]}')
+    answer = {"choices": [], "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}}
+    with vmstore.open(store) as opened:
+        opened.record("s", {"model": "m-1", "messages": [{"role": "user", "content": "Hi."}]}, answer)
+    assert run("calls", store, "--json").json["calls"][0]["cost_estimated"] is None
+    for command, answers in (("calls", "calls"), ("cost", "costs"), ("sessions", "sessions")):
+        assert run(command, store, "--prices", prices, "--json").json[answers][0]["cost_estimated"] == 2.0
+        assert run(command, store, "--prices", tmp_path / "none.json").code == 1
+    asked = [store, "-c", "CALLS cost_estimated", "--csv", "--prices"]
+    assert vmql.main([*asked, str(prices)]) == 0 and "2" in capsys.readouterr().out.splitlines()[1]
+    assert vmql.main([*asked, "none.json"]) == 1
 
 
 def test_a_search_goes_through_all_sessions(run: Run, two_runs: Path) -> None:

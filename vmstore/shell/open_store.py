@@ -20,22 +20,34 @@ KEY_FILE = "VMSTORE_KEY_FILE"
 
 
 def open_to_ask(arguments: argparse.Namespace) -> vmstore.Store:
-    """The store a command names, for questions."""
-    wait_s = _wait_s(arguments)
-    return opened_to_ask(arguments.store, namespace_of(arguments), store_key=_store_key(arguments), wait_s=wait_s)
+    """The store a command names, for questions, with the prices that it names."""
+    return opened_to_ask(
+        arguments.store,
+        namespace_of(arguments),
+        store_key=_store_key(arguments),
+        prices=getattr(arguments, "prices", None),
+        wait_s=_wait_s(arguments),
+    )
 
 
 def opened_to_ask(
-    path: str, namespace: str, *, read_only: bool = False, store_key: str | None = None, wait_s: float = WAIT_S
+    path: str,
+    namespace: str,
+    *,
+    read_only: bool = False,
+    store_key: str | None = None,
+    prices: str | None = None,
+    wait_s: float = WAIT_S,
 ) -> vmstore.Store:
-    """An existing store, for questions; its views are kept where they may be written."""
+    """An existing store, for questions; its views are kept where they may be written. `prices` is a file of them."""
     from vmstore.namespace.folder import find, is_archive
 
     if is_archive(Path(path)):
-        return vmstore.open(path, "r", namespace=namespace, key=key_of(store_key, path, namespace))
+        return vmstore.open(path, "r", namespace=namespace, key=key_of(store_key, path, namespace), prices=prices)
     folder = find(Path(path), namespace, create=False)
     mode = "rw" if _writable(folder) and not read_only else "r"
-    return vmstore.open(path, mode, namespace=namespace, key=key_of(store_key, path, namespace), wait_s=wait_s)
+    key = key_of(store_key, path, namespace)
+    return vmstore.open(path, mode, namespace=namespace, key=key, prices=prices, wait_s=wait_s)
 
 
 def open_to_change(arguments: argparse.Namespace) -> vmstore.Store:

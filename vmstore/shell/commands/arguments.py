@@ -100,6 +100,11 @@ def add_session(parser: Parser) -> None:
     )
 
 
+def add_prices(parser: Parser) -> None:
+    """Which prices."""
+    parser.add_argument("--prices", metavar="FILE", help="estimate by the prices in this JSON file")
+
+
 def add_page(parser: Parser) -> None:
     """Which page."""
     parser.add_argument("page", metavar="PAGE", help="a name like p17, a hint, or vm://default/session/p17@turn:3")

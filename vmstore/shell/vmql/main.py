@@ -119,8 +119,9 @@ def _desk(command_line: CommandLine, place: str, settings: ShellSettings, output
 
     def opener(place: str) -> Store:
         namespace = command_line.last("--namespace") or NAMESPACE
-        key_file = command_line.last("--store-key")
-        return opened_to_ask(place, namespace, read_only=command_line.has("--read-only"), store_key=key_file)
+        key_file, prices = command_line.last("--store-key"), command_line.last("--prices")
+        read_only = command_line.has("--read-only")
+        return opened_to_ask(place, namespace, read_only=read_only, store_key=key_file, prices=prices)
 
     desk = Repl(opener, place, settings, outputs)
     if settings.session is not None:

@@ -38,6 +38,7 @@ OPTIONS = (
     Option(("--timeout",), "SECONDS", "what each statement may take; one that takes longer is an error"),
     Option(("--rows",), "N", "rows that each answer may have; more are an error, nothing is cut off"),
     Option(("--memory",), "BYTES", "what each statement may keep in memory, as 64MB"),
+    Option(("--prices",), "FILE", "estimate costs by the prices in this JSON file"),
     Option(("--namespace",), "NS", "which namespace of the store (default: default)"),
     Option(("--store-key",), "FILE", "the key of an encrypted store (or VMSTORE_KEY_FILE)"),
     Option(("--read-only",), "", "write nothing at all: no views, no FORK, no history"),

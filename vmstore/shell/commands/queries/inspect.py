@@ -15,6 +15,7 @@ from vmstore.shell.commands.arguments import (
     Parser,
     add_moment,
     add_page,
+    add_prices,
     add_session,
     add_store,
     positive_number,
@@ -335,9 +336,9 @@ COMMANDS = (
         "the calls of a session, with tokens, cost and status",
         "Lists the requests to the model: tokens estimated and as the provider counted them, cost,\n"
         "latency, and how each ended.",
-        ("vmstore calls agent.vms planning-220", "vmstore calls agent.vms planning-220 --json"),
+        ("vmstore calls agent.vms planning-220", "vmstore calls agent.vms planning-220 --prices prices.json --json"),
         calls,
-        (add_store, add_session),
+        (add_store, add_session, add_prices),
     ),
     Command(
         "context",

@@ -9,6 +9,7 @@ from vmstore.shell.commands.arguments import (
     Parser,
     add_moment,
     add_owner,
+    add_prices,
     add_session,
     add_store,
     positive_number,
@@ -33,8 +34,6 @@ def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
         "since": arguments.since,
     }
     with open_to_ask(arguments) as store:
-        if arguments.prices is not None:
-            store.prices = arguments.prices
         found = store.overview(order_by=arguments.order_by, limit=arguments.limit, **owners, **chosen)
         prices = store.prices.dated
     if arguments.json:
@@ -52,8 +51,6 @@ def cost(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what a session cost, by turn, call, day or model."""
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        if arguments.prices is not None:
-            store.prices = arguments.prices
         found, prices = session.wire.costs(arguments.by), store.prices.dated
     if arguments.json:
         screen.json({"session": session.name, "by": arguments.by, "costs": found, "prices_dated": prices})
@@ -108,10 +105,6 @@ def _add_choice(parser: Parser) -> None:
     parser.add_argument("--limit", type=whole_number, metavar="N", help="at most N sessions")
 
 
-def _add_prices(parser: Parser) -> None:
-    parser.add_argument("--prices", metavar="FILE", help="estimate by the prices in this JSON file")
-
-
 def _add_by(parser: Parser) -> None:
     parser.add_argument("--by", choices=PARTS, default="turn", metavar="P", help=f"{', '.join(PARTS)} (default: turn)")
 
@@ -136,7 +129,7 @@ COMMANDS = (
             "vmstore sessions agent.vms --matching refund --since 2026-03-01",
         ),
         sessions,
-        (add_store, _add_choice, add_owner, _add_prices),
+        (add_store, _add_choice, add_owner, add_prices),
     ),
     Command(
         "cost",
@@ -151,7 +144,7 @@ COMMANDS = (
             "vmstore cost agent.vms - --prices prices.json --json",
         ),
         cost,
-        (add_store, add_session, _add_by, _add_prices),
+        (add_store, add_session, _add_by, add_prices),
     ),
     Command(
         "compactions",
