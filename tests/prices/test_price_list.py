@@ -87,6 +87,8 @@ def test_estimates_and_records_are_never_mixed() -> None:
     (total,) = store.query("SESSIONS cost, cost_estimated").to_dicts()
     (one,) = store.overview()
     assert total == {"cost": 0.25, "cost_estimated": 0.0035} == {"cost": one.cost, "cost_estimated": one.cost_estimated}
+    turns = store.query("TURNS turn, cost, cost_estimated").to_dicts()
+    assert [(row["cost"], row["cost_estimated"]) for row in turns] == wanted
     by_model = {share.of: (share.cost, share.cost_estimated, share.unpriced) for share in session.wire.costs("model")}
     assert by_model == {"gpt-4o": (0.25, 0.0035, 0), "unheard-of": (None, None, 1)}
     child = session.fork("child", call=1)
@@ -105,6 +107,10 @@ def test_costs_are_of_the_moment_asked_of() -> None:
     at = store.session("s").calls()[1].position
     assert store.query(f"SESSIONS cost AS OF POSITION {at} IN SESSION s").to_dicts() == [{"cost": 1.0}]
     assert store.query("SESSIONS cost").to_dicts() == [{"cost": 3.0}]
+    assert store.query(f"TURNS cost AS OF POSITION {at} IN SESSION s").to_dicts() == [{"cost": 1.0}, {"cost": None}]
+    assert store.query("TURNS session, sum(cost) BY session ACROSS SESSIONS").to_dicts() == [
+        {"session": "s", "sum(cost)": 3.0}
+    ]
 
 
 def test_a_recorded_session_is_estimated_as_it_was_charged(data: Path) -> None:

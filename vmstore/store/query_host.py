@@ -16,7 +16,7 @@ from vmstore.engine.verify.chain import Chain
 from vmstore.errors import InputError
 from vmstore.log.port import Log, Progress
 from vmstore.maintenance.columns import ColumnStore
-from vmstore.namespace.costs import added, call_costs
+from vmstore.namespace.costs import call_costs
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.namespace.results import Change
@@ -80,10 +80,10 @@ class OpenQueryHost:
         """Prices of models."""
         return self._ns.price_list
 
-    def spent(self, lane: Branch, low: int, position: int) -> tuple[float | None, float | None]:
-        """Cost of the calls of a session between two positions, as recorded and as estimated, in dollars."""
-        costs = list(call_costs(lane, self._ns.log, self._ns.price_list, position, low))
-        return added(one.cost for one in costs), added(one.estimated for one in costs)
+    def spent(self, lane: Branch, low: int, position: int) -> list[tuple[int, float | None, float | None]]:
+        """Turn and cost of each call of a session between two positions, as recorded and as estimated, in dollars."""
+        costs = call_costs(lane, self._ns.log, self._ns.price_list, position, low)
+        return [(one.row.turn, one.cost, one.estimated) for one in costs]
 
     def now(self) -> int:
         """Microseconds since 1970."""

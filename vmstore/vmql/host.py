@@ -116,8 +116,8 @@ class Host(Protocol):
         """What models cost."""
         ...
 
-    def spent(self, lane: Branch, low: int, position: int) -> tuple[float | None, float | None]:
-        """What the calls of a session between two positions cost, as recorded and as estimated, in dollars."""
+    def spent(self, lane: Branch, low: int, position: int) -> list[tuple[int, float | None, float | None]]:
+        """Turn and cost of each call between two positions of a session, as recorded and as estimated, in dollars."""
         ...
 
     def now(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from vmstore.views.compactions import compactions_at
@@ -67,7 +67,24 @@ def _session_tiers(own: FaultScope) -> Iterator[Row]:
 def _spent(own: FaultScope) -> Iterator[Row]:
     """What the calls that a session made itself cost, as recorded and as estimated."""
     assert own.spent is not None, "a scope hands it in"
-    yield (own.session, *own.spent(own.lane, own.low, own.high))
+    calls = own.spent(own.lane, own.low, own.high)
+    yield own.session, _sum(cost for _, cost, _ in calls), _sum(estimated for _, _, estimated in calls)
+
+
+def _turn_spent(own: FaultScope) -> Iterator[Row]:
+    """What the calls made in each turn cost, as recorded and as estimated."""
+    assert own.spent is not None, "a scope hands it in"
+    turns: dict[int, list[tuple[float | None, float | None]]] = {}
+    for turn, *cost in own.spent(own.lane, own.low, own.high):
+        turns.setdefault(turn, []).append((cost[0], cost[1]))
+    for turn, costs in turns.items():
+        yield turn, _sum(cost for cost, _ in costs), _sum(estimated for _, estimated in costs)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """A sum of what is known, None where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def _kept(own: FaultScope) -> Iterator[Row]:
@@ -91,6 +108,7 @@ _MAKERS: dict[str, Callable[[FaultScope], Iterator[Row]]] = {
     "tiers": _tiers,
     "session_tiers": _session_tiers,
     "spent": _spent,
+    "turn_spent": _turn_spent,
 }
 HANDED = frozenset(_MAKERS)
 """The names of what can be handed."""

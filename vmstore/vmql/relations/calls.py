@@ -162,6 +162,15 @@ TURNS = Relation(
         ),
         Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",), True),
         Field("searches", INTEGER, "times the agent searched", "coalesce(v.searches, 0)", ("moved",), True),
+        Field("cost", REAL, "what its calls cost, in dollars, as their source says", "z.cost", ("turn_spent",), True),
+        Field(
+            "cost_estimated",
+            REAL,
+            "what those of its calls cost by the store's prices of which the source does not say",
+            "z.cost_estimated",
+            ("turn_spent",),
+            True,
+        ),
         Field(
             "load",
             word(Load),
@@ -202,6 +211,7 @@ TURNS = Relation(
         "called": beside("called n", "t", "turn"),
         "moved": beside("moved v", "t", "turn"),
         "tiers": beside("tiers y", "t", "turn"),
+        "turn_spent": beside("turn_spent z", "t", "turn"),
     },
     (OrderKey("t.position"),),
     moment="t.position",

@@ -180,6 +180,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "session_tiers": _handed("session_tiers", "many session tokens tier"),
     "kept": _handed("kept", "session page f reason pinned"),
     "spent": _handed("spent", "many session cost cost_estimated"),
+    "turn_spent": _handed("turn_spent", "session turn cost cost_estimated"),
     "compacted": _handed("compacted", "session position pages"),
     "voided": _handed("voided", "session position tokens"),
     "spoken": _grouped(

@@ -19,7 +19,7 @@ class FaultScope(NamedTuple):
     """A session as a statement sees it: what it wrote above `low` up to `high`.
 
     Rows above `since` up to `until` are wanted. `now` is the time of the question, None where it is of a past moment.
-    `spent` tells what calls between two positions cost.
+    `spent` tells turn and cost of the calls between two positions.
     """
 
     lane: Branch
@@ -30,7 +30,7 @@ class FaultScope(NamedTuple):
     since: int
     until: int
     now: int | None = None
-    spent: Callable[[Branch, int, int], tuple[float | None, float | None]] | None = None
+    spent: Callable[[Branch, int, int], list[tuple[int, float | None, float | None]]] | None = None
 
 
 def named(own: FaultScope) -> Callable[[int], str]:
