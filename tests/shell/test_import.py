@@ -87,7 +87,8 @@ def test_unreadable_lines_are_named(run: Run, store_path: Path, tmp_path: Path) 
         (b"hello there\n", "no known format recognised"),
         (b'{"a": 1}', "no known format recognised; seen: an object with the keys a"),
         (b"\x00\x01\x02binary", "is binary"),
-        (b"\xff\xfe\xfa\xf0 latin", "is not UTF-8 text"),
+        (b"\xff\xfe\xfa\xf0 sixteen", "is UTF-16"),
+        (b"\xfa\xfe\xf0 latin", "is not UTF-8 text"),
     ],
 )
 def test_a_refused_file_leaves_no_store(run: Run, store_path: Path, tmp_path: Path, content: bytes, said: str) -> None:

@@ -35,7 +35,8 @@ def path(tmp_path: Path) -> Path:
                 if SECRET.encode() in _content(store, name, page.page):
                     vmstore.erase(store, page=page.page, in_session=name)
         vmstore.erase(store, session="gone-b")
-        store.record("trip", said, answer("Still."))
+        # What was erased and is sent again is written again, so what goes on here leaves it out.
+        store.record("trip", chat("Removed.", "Fine.", f"The key is {KEY}, is it not?"), answer("Still."))
         assert store.verify().ok
     return path
 
