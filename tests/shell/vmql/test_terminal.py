@@ -104,7 +104,7 @@ def test_a_sitting_at_a_terminal(planning: Path) -> None:
         typist.type("\\limit 3\r")
         typist.answer("limit: 3")
         typist.type("PAGES page, tokens;\r")
-        assert "── more:" not in typist.answer("continues")
+        assert "── more:" not in typist.answer("shows more of them")
         typist.type("\\pager off\r")
         typist.answer("pager: off")
         typist.type("\\limit 0\r")
