@@ -188,7 +188,7 @@ def test_an_exchange_without_an_answer_failed_or_was_aborted(tmp_path: Path) -> 
         ({"role": "user", "contenst": "x"}, "role 'user' without content"),
         ({"role": "user", "content": "x", "vm": "y"}, "vm is str"),
         ({"request": {"model": "m"}}, "its messages"),
-        ({"role": "user", "content": "x", "vm": {"keeps_from": "nobody"}}, "no message before it is called"),
+        ({"role": "user", "content": "x", "vm": {"keeps_from": "nobody"}}, "no earlier message has that ID"),
     ],
 )
 def test_a_line_nobody_can_read_is_kept(tmp_path: Path, record: Any, why: str) -> None:

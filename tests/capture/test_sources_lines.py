@@ -129,7 +129,7 @@ def test_depth_is_counted_exactly() -> None:
         (b"", "is empty"),
         (b" \n\t\n", "is empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "is binary"),
-        ('{"role": "user"}\n'.encode("utf-16"), "is binary"),
+        ('{"role": "user"}\n'.encode("utf-16"), "is UTF-16; save it as UTF-8"),
         (b"caf\xe9 au lait\n", "is not UTF-8 text"),
         (b"a diary, not a session\n", "seen: text that is not JSON"),
         (b'{"silly": "this"}\n{"other": 1}\n', "seen: 2 JSON lines, among them an object with the keys s"),

@@ -44,7 +44,7 @@ def test_a_session_by_its_beginning(run: Run, store_path: Path) -> None:
     assert run("context", store_path, "be").out.startswith("beta, call 4")
     assert run("context", store_path, "-").out.startswith("beta, call 4")
     assert run("context", store_path, "alpha-1").out.startswith("alpha-1, call 4")
-    assert "'alpha' is the beginning of 2 sessions: alpha-2, alpha-1" in run("context", store_path, "alpha").err
+    assert "several sessions begin with 'alpha': alpha-1, alpha-2" in run("context", store_path, "alpha").err
     assert "- for the newest: beta, alpha-2" in run("context", store_path).err
 
 

@@ -95,7 +95,7 @@ def test_what_a_live_call_was_sent_is_proven_without_a_page(
     refused = run("prove", recorded, "s1", "--call", 1, "--out", tmp_path / "none")
     assert refused.code == 1 and "prove its pages" in refused.err
     unnamed = run("prove", recorded, "--call", 1, "--out", tmp_path / "none")
-    assert unnamed.code == 1 and "holds 2 sessions; name one" in unnamed.err
+    assert unnamed.code == 1 and "holds 2; give the beginning of a name" in unnamed.err
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_session_without_a_call_has_no_context() -> None:
         session = store.session("s", create=True)
         assert (session.pages(), session.calls(), session.turns()) == ([], [], [])
         for moment in (Head(), Call(1), Turn(0), Turn(1), Position(1)):
-            with pytest.raises(UnknownError, match=r"no call yet|nearest is turn 0"):
+            with pytest.raises(UnknownError, match=r"no call yet|nearest is turn 0|no model call at or before"):
                 session.context(moment)
 
 

@@ -40,6 +40,7 @@ class HiddenKind(WordEnum):
     PHONE = 12
     IP = 13
     OTHER = 14
+    USER = 15
 
 
 class Reason(WordEnum):
@@ -64,7 +65,10 @@ class RedactionSource(WordEnum):
 
 
 PERSONAL = frozenset(
-    (HiddenKind.IBAN, HiddenKind.CARD, HiddenKind.SSN, HiddenKind.EMAIL, HiddenKind.PHONE, HiddenKind.IP)
+    (
+        *(HiddenKind.IBAN, HiddenKind.CARD, HiddenKind.SSN, HiddenKind.EMAIL),
+        *(HiddenKind.PHONE, HiddenKind.IP, HiddenKind.USER),
+    )
 )
 assert HiddenKind.PRIVATE not in PERSONAL, "`reason_of` tells what somebody marked from what was detected"
 

@@ -124,9 +124,7 @@ COMMANDS = (
         "that train or test models read them. A fork brings the past it shares. What is written appears when it\n"
         "is whole.",
         (
-            "vmstore export agent.vms --out agent.jsonl",
             "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
-            "vmstore export agent.vms --format sqlite --out agent.db",
             "vmstore export agent.vms planning-220 --out planning.md",
             "vmstore export agent.vms --out agent.chat.jsonl",
         ),
