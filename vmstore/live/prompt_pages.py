@@ -12,6 +12,7 @@ import msgspec
 from vmstore.core.address import page_name
 from vmstore.core.page import Modality, PageType, Slot, Tier
 from vmstore.core.text.image_size import size_of
+from vmstore.core.text.tool_call import NAMED
 from vmstore.live.content_cache import ContentCache
 from vmstore.live.transcript import Transcript
 from vmstore.vm.assembly.choice import LoweredPage, OmittedPage
@@ -21,7 +22,7 @@ from vmstore.vm.kernel.window import leaf_of, shown
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.prompt_page import MEDIA, PromptPage
 from vmstore.vm.protocol.select import Selection
-from vmstore.vm.protocol.tool_calls import NAMED, named_in
+from vmstore.vm.protocol.tool_calls import named_in
 
 AVAILABLE_MAX = 64  # pages out of the prompt that a manifest may name
 LOOKED_AT_MAX = 512  # of them, the newest, and those with a name

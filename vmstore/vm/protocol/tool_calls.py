@@ -6,17 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from vmstore.core.text.tool_call import ARGUMENTS, BARE, KINDS, NAMED, WRAPS
 from vmstore.vm.protocol.escape import dumps, loads
 from vmstore.vm.protocol.prompt_page import PromptPage
 
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
-
-WRAPS = ("function", "functionCall", "function_call", "custom")  # where providers put name and arguments
-KINDS = ("tool_use", "server_tool_use", "function_call", "custom_tool_call")  # or what they call it
-NAMED = "toolCall"  # or what pi calls it; the page's tool distinguishes it from arguments of that form
-BARE = ({"name", "args"}, {"name", "arguments"})  # or nothing at all
-ARGUMENTS = ("arguments", "input", "args")
 
 
 class CallIds:
@@ -49,6 +44,7 @@ def asked(leaf: PromptPage) -> tuple[str, Any]:
     """The tool a call's page names, and what stands for its arguments."""
     arguments = _object(leaf.text or "")
     inner = next((arguments[key] for key in WRAPS if isinstance(arguments.get(key), dict)), None)
+    # pi's form is that of arguments too, so the page's tool tells them apart.
     is_named = arguments.get("type") == NAMED and leaf.tool != "" and leaf.tool == arguments.get("name")
     if inner is None and (is_named or arguments.get("type") in KINDS or set(arguments) - {"id"} in BARE):
         inner = arguments
