@@ -74,7 +74,7 @@ OFFERED = "Three ways:\n1. **MySQL** - what you know\n2. SQLite: one file\n3. Po
     ("said", "what"),
     [("Let's go with option 2", "SQLite"), ("the last one, please", "Postgres"), ("1", "MySQL"),
      ("I'd take number three", "Postgres"), ("What is option 2?", ""), ("not option 1", ""), ("option 7", ""),
-     ("It took 2 days", "")],
+     ("It took 2 days", ""), ("9", ""), ("0", "")],
 )  # fmt: skip
 def test_a_choice_from_an_offered_list_names_the_item(said: str, what: str) -> None:
     """A number, a letter or a place names the item; a question, a refusal and a number of something else do not."""

@@ -56,6 +56,8 @@ def chosen(sentence: str, offered: str) -> str:
         place = len(items) - 1
     elif len(word) == 1 and word.isalpha():
         place = ord(word) - ord("a")
+    elif word.isdigit():
+        place = int(word) - 1
     else:
         place = 0 if word == _FORMER else _NUMBERS[word]
-    return items[place] if place < len(items) else ""
+    return items[place] if 0 <= place < len(items) else ""

@@ -136,7 +136,7 @@ def _denied(said: ClausePredicate, verb: str) -> str:
     if not said.is_denied:
         return verb
     if said.tense == "present" and said.helper in ("do", "does"):
-        return f"{said.helper}n't {verb}".replace("don't", "don't")
+        return f"{said.helper}n't {verb}"
     if said.tense == "past" and said.helper == "did":
         return f"didn't {verb}"
     if said.tense == "perfect":
