@@ -13,7 +13,7 @@ from vmstore.core.text.json_text import as_text
 from vmstore.core.times import moment_of
 from vmstore.errors import InputError
 from vmstore.log.port import Log
-from vmstore.prices.price_list import PriceList
+from vmstore.prices.price_list import PriceList, added
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.projectors.calls import CallRow, calls_of
 from vmstore.views.projectors.pages import object_of
@@ -86,12 +86,6 @@ def _unsaid(views: apsw.Connection) -> set[int]:
 _RECORDED = "SELECT session, sum(cost) FROM calls WHERE cost IS NOT NULL GROUP BY session"
 _UNSAID = """SELECT DISTINCT session FROM calls
   WHERE cost IS NULL AND tokens_in IS NOT NULL AND tokens_out IS NOT NULL"""
-
-
-def added(values: Iterable[float | None]) -> float | None:
-    """A sum of what is known, None where nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 _KEYS: dict[str, Callable[[CallCost], str]] = {

@@ -110,6 +110,12 @@ class PriceList:
         return dollars / MILLION
 
 
+def added(costs: Iterable[float | None]) -> float | None:
+    """The sum of the costs that are known; None where none is."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None
+
+
 def price_list_of(given: Any) -> PriceList:
     """Reads prices that were handed in: a list, the path of a file, or nothing for the published ones."""
     if given is None:

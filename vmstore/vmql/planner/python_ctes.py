@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from vmstore.prices.price_list import added
 from vmstore.views.compactions import compactions_at
 from vmstore.views.projectors.lineage import depths
 from vmstore.views.reads.faults import kept, moves_of
@@ -68,7 +69,7 @@ def _spent(own: FaultScope) -> Iterator[Row]:
     """What the calls that a session made itself cost, as recorded and as estimated."""
     assert own.spent is not None, "a scope hands it in"
     calls = own.spent(own.lane, own.low, own.high)
-    yield own.session, _sum(cost for _, cost, _ in calls), _sum(estimated for _, _, estimated in calls)
+    yield own.session, added(cost for _, cost, _ in calls), added(estimated for _, _, estimated in calls)
 
 
 def _turn_spent(own: FaultScope) -> Iterator[Row]:
@@ -78,13 +79,7 @@ def _turn_spent(own: FaultScope) -> Iterator[Row]:
     for turn, *cost in own.spent(own.lane, own.low, own.high):
         turns.setdefault(turn, []).append((cost[0], cost[1]))
     for turn, costs in turns.items():
-        yield turn, _sum(cost for cost, _ in costs), _sum(estimated for _, estimated in costs)
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    """A sum of what is known, None where nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+        yield turn, added(cost for cost, _ in costs), added(estimated for _, estimated in costs)
 
 
 def _kept(own: FaultScope) -> Iterator[Row]:
