@@ -6,6 +6,8 @@ from typing import Any
 
 import vmstore
 from tests.refusals import refused
+from vmstore.live.recall.topic_ledger import TopicLedger
+from vmstore.live.runtime import Runtime
 from vmstore.testing.live_laws import live_is_replayed, repeated_run
 from vmstore.testing.simulate_live import LiveRun
 
@@ -125,3 +127,36 @@ def test_the_laws_hold_with_tags() -> None:
     assert run.session.debug.check().difference is None
     run.close()
     repeated_run([("configure", 8, 0), *steps])
+
+
+def ledgers(talk: vmstore.Live) -> tuple[list[Any], list[Any]]:
+    """What a session keeps of its topics from act to act, and the same made from its state alone."""
+
+    def states(runtime: Runtime) -> tuple[list[Any], list[Any]]:
+        kept, fresh = runtime.ledger().follow(), TopicLedger(runtime.state, runtime.spoken).follow()
+        return tuple(
+            [one.pages, one.aliases, sorted(one.narrowed), {turn: one.history.of(turn) for turn in one.pages}]
+            for one in (kept, fresh)
+        )
+
+    return talk.look(states)
+
+
+def test_what_is_kept_of_topics_follows_from_the_session() -> None:
+    """A split, tags taken away by hand, other names and a rewind leave the ledger as one built from the state."""
+    parts = ["index", "backup", "replica"]
+    turns = [(f"The database {parts[at % 3]} of the database is slow, host {at}", "ok") for at in range(15)]
+    with vmstore.memory_store() as store:
+        talk = live(store, "live", turns, tags="keyword")
+        kept, fresh = ledgers(talk)
+        assert kept == fresh and kept[2], "a tag was split"
+        narrow = kept[2][0]
+        talk.checkpoint("split")
+        for page in [page.page for page in talk.pages() if narrow in page.tags]:
+            talk.memory.tag(page, remove=[narrow])
+        kept, fresh = ledgers(talk)
+        assert kept == fresh and narrow not in kept[2]
+        talk.memory.alias("host", "server")
+        talk.rewind("split")
+        kept, fresh = ledgers(talk)
+        assert kept == fresh and narrow in kept[2]

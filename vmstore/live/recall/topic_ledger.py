@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import takewhile
 
 from vmstore.core.page import Modality, PageType, Role
@@ -27,7 +28,8 @@ class TopicLedger:
         self.pages: dict[int, list[int]] = {}
         self.history = TagHistory()
         self.aliases: dict[str, str] = {}
-        self.narrowed: set[str] = set()
+        self.narrowed: Counter[str] = Counter()  # by tag that a split has made, its pages
+        self._split: dict[int, frozenset[str]] = {}  # by page, those of its tags
         self._upto = 0  # the last page that was looked at
         self._read = 0  # of the pages that were tagged, how many
         self._renamed = -1
@@ -48,13 +50,20 @@ class TopicLedger:
         for page in tagged:
             if page in self.state.pages:
                 touched.add(self.state.pages[page].created)
-            self.narrowed |= {
-                name for name, method in self.spoken.tags.get(page, {}).items() if method == TagMethod.SPLIT
-            }
+            self._note_split(page)
         for turn in sorted(touched):
             names = [name for page in self.pages.get(turn, ()) for name in self.spoken.tags.get(page, ())]
             self.history.put(turn, (self.aliases.get(name, name) for name in names))
         return self
+
+    def _note_split(self, page: int) -> None:
+        """Counts the tags of a page that a split has made, in the place of those it had."""
+        tags = self.spoken.tags.get(page, {})
+        names = frozenset(name for name, method in tags.items() if method == TagMethod.SPLIT)
+        self.narrowed.subtract(self._split.get(page, ()))
+        self.narrowed.update(names)
+        self.narrowed = +self.narrowed  # without those that no page has any more
+        self._split[page] = names
 
     def _new_pages(self) -> set[int]:
         """The turns of the spoken pages that came since."""
