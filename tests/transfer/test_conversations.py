@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import vmstore
-from tests.redact.test_door import ASK, CALL, RESULT, VALUES, answer
+from tests.redact.test_door import ASK, CALL, KEY, MAIL, RESULT, VALUES, answer
 from tests.redact.test_leaving import PICTURE, PNG
 from tests.refusals import refused
 from tests.views.test_compactions import talked
@@ -165,6 +165,33 @@ def test_conversations_leave_masked(tmp_path: Path, format: str) -> None:
     vmstore.approve(store, format, who="Ada")
     assert store.export(tmp_path / "approved", format=format).approved == ["Ada"]
     assert (tmp_path / "approved").read_text() == plain
+
+
+@pytest.mark.parametrize("format", ["chat", "markdown"])
+def test_names_leave_masked_too(format: str) -> None:
+    """No value leaves in the name of a session, of a tool or of a call, nor in a compaction's summary."""
+    store = memory_store()
+    secret = {"id": KEY, "type": "function", "function": {"name": KEY, "arguments": "{}"}}
+    call = {"role": "assistant", "content": None, "tool_calls": [secret]}
+    result = {"role": "tool", "tool_call_id": KEY, "content": "done"}
+    store.record(f"of {MAIL}", {"model": "m", "messages": [{"role": "user", "content": "go"}, call, result]})
+    talked(store, f"{MAIL} asked")
+    plain, text = exported(store, format, redact=False), exported(store, format)
+    assert KEY in plain and plain.count(MAIL) == (0 if format == "chat" else 2)
+    assert KEY not in text and MAIL not in text and text.count("[EMAIL 1]") == plain.count(MAIL)
+
+
+@pytest.mark.parametrize("format", ["chat", "markdown"])
+@pytest.mark.parametrize("modality", ["structured", "image"])
+def test_an_erased_call_or_picture_says_so(format: str, modality: str) -> None:
+    """A call or a picture that was erased leaves as the words that say so."""
+    store = memory_store()
+    worked(store)
+    store.record("seen", {"model": "m", "messages": [PICTURE]})
+    place = next((s, page.page) for s in ("work", "seen") for page in store.session(s).pages(modality=modality))
+    vmstore.erase(store, page=place[1], in_session=place[0])
+    text = exported(store, format, redact=False)
+    assert ("a/b.md" if modality == "structured" else PNG) not in text and "[erased at position " in text
 
 
 @pytest.mark.parametrize("format", ["chat", "markdown"])

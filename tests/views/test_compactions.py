@@ -13,12 +13,12 @@ CHAT = [
     {"role": "assistant", "content": "In Japan. Take the train to the station, platform four. " * 5},
 ]
 AGAIN = {"role": "user", "content": "And Nara?"}
-SUMMARY = {"role": "user", "content": "<summary>They asked for Kyoto.</summary>"}
 
 
-def talked(store: Store) -> vmstore.Session:
+def talked(store: Store, asked: str = "They asked") -> vmstore.Session:
     """A session whose second call has a summary in place of two messages, and whose third has one of them again."""
-    for messages in ([*CHAT, AGAIN], [SUMMARY, AGAIN], [SUMMARY, CHAT[1], AGAIN], [SUMMARY, AGAIN], [AGAIN]):
+    summary = {"role": "user", "content": f"<summary>{asked} for Kyoto.</summary>"}
+    for messages in ([*CHAT, AGAIN], [summary, AGAIN], [summary, CHAT[1], AGAIN], [summary, AGAIN], [AGAIN]):
         store.record("talk", {"model": "m-1", "messages": messages})
     return store.session("talk")
 
@@ -48,6 +48,17 @@ def test_compactions_are_of_the_moment_asked_of() -> None:
     child = session.fork("after", call=2)
     assert child.lineage.compactions() == session.lineage.compactions(call=2)
     assert [row["session"] for row in store.query("COMPACTIONS session ACROSS SESSIONS").to_dicts()] == ["talk"]
+
+
+def test_a_statement_has_the_compactions_of_its_moments() -> None:
+    """COMPACTIONS has none before the call, none come back at it, and none where the question begins after it."""
+    store = memory_store()
+    talked(store)
+    asked = "COMPACTIONS call, returned IN SESSION talk "
+    assert store.query(asked + "AS OF CALL 1").to_dicts() == []
+    assert store.query(asked + "AS OF CALL 2").to_dicts() == [{"call": 2, "returned": 0}]
+    assert store.query(asked + "BETWEEN CALL 1 AND CALL 5").to_dicts() == [{"call": 2, "returned": 1}]
+    assert store.query(asked + "BETWEEN CALL 3 AND CALL 5").to_dicts() == []
 
 
 def test_a_summary_that_no_page_leaves_for_is_no_compaction() -> None:

@@ -139,8 +139,9 @@ def test_verdicts_of_sources_are_outcomes_of_sessions(data: Path, tmp_path: Path
         assert dict(store.query("TOOLS count(*) BY tool ACROSS SESSIONS")) == said
         errors = sum(str(m["content"]).startswith("Error:") for run in runs for m in run["traj"] if m["role"] == "tool")
         assert list(store.query("TOOLS count(*) ACROSS SESSIONS WHERE outcome_by = error_text")) == [(errors,)]
-        first = store.query("SESSIONS outcome AS OF TIME '1990-01-01'").to_dicts()
-        assert first == []
+        assert store.query("SESSIONS outcome AS OF TIME '1990-01-01'").to_dicts() == []
+        before = store.query(f"SESSIONS outcome, reward IN SESSION '{info.session}' AS OF CALL 1").to_dicts()
+        assert before == [{"outcome": None, "reward": None}], "a verdict is known from where it is logged on"
 
 
 def test_an_exit_is_the_outcome_of_a_run(tmp_path: Path) -> None:

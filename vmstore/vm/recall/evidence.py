@@ -17,7 +17,7 @@ CHARS_MAX = 200_000  # of a page or an answer
 SHARED_MAX = 5
 SHORT = 2  # a word of so many letters is in every text
 # What a page gets beside its words, where the page that fits best by its words gets 1. Chosen on half of 70 decisions
-# of five real sessions, see specs/decisions/0034-evidence-is-no-link.md; the other half is what is quoted.
+# of five real sessions, see specs/decisions/0040-evidence-is-no-link.md; the other half is what is quoted.
 NEW = 0.6  # it was new to the call, and the model did not write it itself
 NEWEST = 1.0  # it is the newest that the model did not write itself; the one before gets half, the next a third
 ASKED, SAID = 0.6, 0.7  # the share that counts of the words of the model's own calls, and of its own texts
