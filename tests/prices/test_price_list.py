@@ -94,6 +94,12 @@ def test_estimates_and_records_are_never_mixed() -> None:
     child = session.fork("child", call=1)
     assert store.query("SESSIONS cost_estimated IN SESSION child").to_dicts() == [{"cost_estimated": None}]
     assert child.calls()[0].cost_estimated is None, "the answer came after the fork"
+    session.fork("late", call=2)
+    asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "later"}]}
+    store.record("late", asked, answer)
+    spent = {one.session: (one.cost, one.cost_estimated) for one in store.overview()}
+    assert spent["late"] == (None, 0.0035), "what its parent spent is the parent's"
+    assert store.query("SESSIONS cost_estimated IN SESSION late").to_dicts() == [{"cost_estimated": 0.0035}]
     with refused("unknown-order", InputError):
         session.wire.costs("week")
 

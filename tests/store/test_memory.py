@@ -160,6 +160,23 @@ def test_summaries_stand_for_their_segments() -> None:
     assert [len(topic.pages) for topic in overview.topics] == [1, 1, 1, 1]
 
 
+def test_what_was_taken_back_is_remembered_by_nothing() -> None:
+    """A message that was deleted is told by no way of asking, while what was said beside it is."""
+    store = vmstore.memory_store()
+    live = store.live_session("talk", l0_tokens_max=4_000, user="ada")
+    (gone,) = live.user("The wedding is in Verona.")
+    live.user("The wedding cake has three tiers.")
+    live.delete(gone)
+    memory, other = live.memory, store.session("now", create=True, user="ada").memory
+    asked = (memory.recall("wedding"), memory.remember_when("wedding"), other.recall_user("wedding"))
+    told = [
+        str(answer)
+        for answer in (*asked, memory.recall_all(), memory.find_quote("wedding"), memory.search_pages("wedding"))
+    ]
+    assert not any("Verona" in text or f"'{gone}'" in text for text in told), told
+    assert all("cake" in text for text in told)
+
+
 def test_other_sessions_of_a_user() -> None:
     """Cold recall finds what a user's other sessions hold, the newer of two alike first, and never a stranger's."""
     store = vmstore.memory_store(clock=ManualClock(NOW, 0))

@@ -54,6 +54,10 @@ def test_sessions_are_chosen_by_words_model_time_and_number(store: Store) -> Non
     assert [one.first_line for one in store.overview(order_by="name")][:2] == ["What is tofu?", "Where is Nara?"]
     (row,) = store.query("SESSIONS first_line IN SESSION meal").to_dicts()
     assert row == {"first_line": "What is tofu?"}
+    store.session("meal").fork("dinner")
+    said(store, "dinner", "And soup?", 6_000_000)
+    (first,) = store.overview(matching="tofu", limit=1)
+    assert (first.session, first.first_line) == ("dinner", "What is tofu?"), "a fork begins where its parent does"
     for wrong, code in (({"order_by": "size"}, "unknown-order"), ({"limit": -1}, "not-a-limit")):
         with refused(code, InputError):
             store.overview(**wrong)

@@ -27,7 +27,16 @@ from vmstore.store.recall.fact_model import FactExtractor, FactModel
 from vmstore.store.recall.overview import overview
 from vmstore.store.recall.periods import Bound, Period, period
 from vmstore.store.recall.quotes import quotes
-from vmstore.store.recall.recall import QUERY_CHARS_MAX, FoundTexts, found, of_time, recalled, within, without
+from vmstore.store.recall.recall import (
+    QUERY_CHARS_MAX,
+    FoundTexts,
+    found,
+    of_time,
+    recalled,
+    taken_back,
+    within,
+    without,
+)
 from vmstore.store.recall.results import (
     FactGraph,
     FactsFound,
@@ -74,7 +83,7 @@ class SessionMemory:
     ) -> RecallAnswer:
         """What answers a query, best first, each with what was said beside it, in at most so many tokens."""
         moments = self._moments(at, moment)
-        recall = recalled(self._session._ns, moments, self._found(moments, query), tokens)
+        recall = recalled(self._session._ns, moments, self._found(moments, query), tokens, untold=self._untold)
         self._note(Recaller.RECALL, query, pages_of(recall), recall, at, moment)
         return recall
 
@@ -124,10 +133,11 @@ class SessionMemory:
         asked = period(preset, start, end, ns.clock.now(), zone_of(zone))
         moments = self._moments(at, moment)
         if query is None:
-            answer = without(of_time(ns, moments, asked), self._session._untold)
+            answer = without(of_time(ns, moments, asked), self._untold)
         else:
             answer = within(ns, self._found(moments, query), asked)
-        recall = recalled(ns, moments, answer, tokens, earliest_first=True, windows=query is not None)
+        windows = query is not None
+        recall = recalled(ns, moments, answer, tokens, earliest_first=True, windows=windows, untold=self._untold)
         self._note(Recaller.REMEMBER_WHEN, query or "", pages_of(recall), recall, at, moment)
         return _timed(recall, asked, zone)
 
@@ -148,8 +158,11 @@ class SessionMemory:
             raise InputError(f"{self._session.name!r} has no user; a session gets one when it is created: user='ada'")
         with ns.asking():
             moments = others(ns, user, self._session._lane())
-        answer = found(ns, moments, query) if moments else FoundTexts([], f"{user!r} has no other session")
-        recall = recalled(ns, moments, weighed(ns, answer, query, ns.clock.now()), tokens)
+        untold = taken_back(ns)
+        answer = FoundTexts([], f"{user!r} has no other session")
+        if moments:
+            answer = weighed(ns, without(found(ns, moments, query), untold), query, ns.clock.now())
+        recall = recalled(ns, moments, answer, tokens, untold=untold)
         self._note(Recaller.RECALL_USER, query, [], recall, None, {})
         return recall
 
@@ -377,7 +390,10 @@ class SessionMemory:
             return worth(lane, basis(lane, one_moment(at, moment)).position)
 
     def _found(self, moments: Moments, query: str) -> FoundTexts:
-        return without(found(self._session._ns, moments, query), self._session._untold)
+        return without(found(self._session._ns, moments, query), self._untold)
+
+    def _untold(self, lane: Branch, pages: Sequence[int]) -> frozenset[int]:
+        return self._session._untold(pages)
 
     def _note(
         self,

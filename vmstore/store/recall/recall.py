@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
-from vmstore.core.page import PageType, Role
+from vmstore.core.page import PageType, Role, Standing
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.search.passages import (
     HITS_READ,
+    FoundPassages,
     RankedText,
     page_facts,
     passages,
@@ -20,12 +21,15 @@ from vmstore.search.passages import (
 from vmstore.store.reads.search import Moments, question_of
 from vmstore.store.recall.periods import Period
 from vmstore.store.recall.results import Passage, RecallAnswer, RecalledText
-from vmstore.views.branch import Branch
+from vmstore.views.branch import NEVER, Branch
+from vmstore.views.reads.annotations import notes_of
 
 QUERY_CHARS_MAX = 10_000  # of a query: more says no better what is looked for
 TOKENS_MAX = 1_000_000
 TEXTS_MAX = 10_000  # of a time that no words narrow: more fit no budget
 _ROLES = {int(role): role.word for role in Role}
+Untold = Callable[[Branch, Sequence[int]], frozenset[int]]
+"""Answers which of some pages of a lane nobody is told of; who asks holds no lock."""
 
 
 class FoundTexts(NamedTuple):
@@ -78,13 +82,28 @@ def found(
     return FoundTexts(hits, note, total)
 
 
-def without(answer: FoundTexts, untold: Callable[[Sequence[int]], frozenset[int]]) -> FoundTexts:
+def without(answer: FoundTexts, untold: Untold) -> FoundTexts:
     """The hits except those that are reported to nobody."""
-    out = untold([hit.page for hit in answer.hits])
-    hits = [hit for hit in answer.hits if hit.page not in out] if out else answer.hits
+    out = {
+        (lane.session, page)
+        for lane in {hit.lane.session: hit.lane for hit in answer.hits}.values()
+        for page in untold(lane, [hit.page for hit in answer.hits if hit.lane.session == lane.session])
+    }
+    hits = [hit for hit in answer.hits if (hit.lane.session, hit.page) not in out] if out else answer.hits
     if hits or not answer.hits:
         return FoundTexts(hits, answer.note, max(0, answer.total - len(answer.hits) + len(hits)))
     return FoundTexts([], "what answers was taken back or is what the memory answered before", 0)
+
+
+def taken_back(ns: Namespace) -> Untold:
+    """Answers which pages were deleted or retracted by now, in whichever session."""
+
+    def untold(lane: Branch, pages: Sequence[int]) -> frozenset[int]:
+        with ns.asking():
+            notes = notes_of(lane, NEVER, pages)
+        return frozenset(page for page, note in notes.items() if note.status == Standing.SUPERSEDED)
+
+    return untold
 
 
 def recalled(
@@ -95,11 +114,13 @@ def recalled(
     *,
     earliest_first: bool = False,
     windows: bool = True,
+    untold: Untold,
 ) -> RecallAnswer:
-    """The best of some hits as passages within a budget."""
+    """The best of some hits as passages within a budget, beside none of which stands what is reported to nobody."""
     with ns.asking():
         positions = {lane.session: position for _, lane, position in moments}
         chosen = passages(ns.log, positions, answer.hits, budget(tokens), windows=windows)
+    chosen = _shown(chosen, untold)
     names = {lane.session: name for name, lane, _ in moments}
     best = max((passage.score for passage in chosen.passages), default=1.0) or 1.0
     shown = [_passage(passage, names, best) for passage in chosen.passages]
@@ -110,6 +131,16 @@ def recalled(
         note = "; ".join(part for part in (note, f"nothing fits {tokens} tokens; give more") if part)
     left_out = chosen.left_out + answer.total - len(answer.hits)
     return RecallAnswer(shown, chosen.tokens, answer.total, left_out, note)
+
+
+def _shown(chosen: FoundPassages, untold: Untold) -> FoundPassages:
+    """The passages without neighbours that are reported to nobody."""
+    kept = []
+    for passage in chosen.passages:
+        out = untold(passage.lane, [text.page for text in passage.texts if text.score is None])
+        texts = tuple(text for text in passage.texts if text.score is not None or text.page not in out)
+        kept.append(passage._replace(texts=texts))
+    return chosen._replace(passages=kept, tokens=sum(text.tokens for passage in kept for text in passage.texts))
 
 
 def _passage(passage: Any, names: dict[int, str], best: float) -> Passage:

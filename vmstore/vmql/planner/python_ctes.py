@@ -68,7 +68,7 @@ def _session_tiers(own: FaultScope) -> Iterator[Row]:
 def _spent(own: FaultScope) -> Iterator[Row]:
     """What the calls that a session made itself cost, as recorded and as estimated."""
     assert own.spent is not None, "a scope hands it in"
-    calls = own.spent(own.lane, own.low, own.high)
+    calls = own.spent(own.lane.alone(), own.low, own.high)
     yield own.session, added(cost for _, cost, _ in calls), added(estimated for _, _, estimated in calls)
 
 
