@@ -155,7 +155,7 @@ def test_the_past_costs_what_the_head_does(told: dict[str, Any]) -> None:
 
 def test_only_what_is_answered_is_described(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit only so many pages are made into answers, however many were chosen."""
-    from vmstore.store import session as room
+    from vmstore.namespace import page_rows as room
 
     seen: list[int] = []
     right = room.described

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from tests import refusals
 from tests.growing import grows_at_most
 from vmstore.testing import queries
-from vmstore.vmql.diagnostics.parse_errors import TEXT_CHARS_MAX
-from vmstore.vmql.parse import parse, statements
+from vmstore.vmql.parse import TEXT_CHARS_MAX, parse, statements
 from vmstore.vmql.syntax import nodes as s
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.lalr import NESTING_MAX

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo
 
 from vmstore.errors import InputError
 
@@ -29,6 +28,8 @@ def iso(at: int) -> str:
 
 def zone_of(name: str) -> tzinfo:
     """A time zone by its name, like Europe/Berlin; InputError where there is none of it."""
+    from zoneinfo import ZoneInfo
+
     if name == "UTC":
         return UTC
     try:

@@ -19,13 +19,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from vmstore.core.system.waits import MINE, seconds
-from vmstore.engine.batch import Batch
-from vmstore.engine.engine import Engine
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
+
+if TYPE_CHECKING:
+    from vmstore.engine.batch import Batch
+    from vmstore.engine.engine import Engine
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -15,11 +15,8 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system import after_fork
 from vmstore.core.system.waits import MINE, WAIT_S, queued
 from vmstore.core.text.suggest import LOOSE, suggest
-from vmstore.engine.batch import Batch
 from vmstore.engine.dedup import KnownContents
 from vmstore.engine.engine import Engine
-from vmstore.engine.head import NewSession
-from vmstore.engine.system_session import RegionGuard
 from vmstore.errors import (
     CorruptError,
     InputError,
@@ -35,15 +32,15 @@ from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.group_commit import GroupCommit
 from vmstore.namespace.results import SessionInfo
-from vmstore.namespace.session_rows import session_infos
-from vmstore.search.naive import NaiveTexts
-from vmstore.search.place import TEXT, forget_words, installed
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
 from vmstore.views.reads.system_entries import StatedLanguage
 
 if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
+    from vmstore.engine.batch import Batch
+    from vmstore.engine.head import NewSession
+    from vmstore.engine.system_session import RegionGuard
     from vmstore.live.compression import FormMaker
     from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
@@ -51,6 +48,7 @@ if TYPE_CHECKING:
     from vmstore.prices.price_list import PriceList
     from vmstore.search.index import Moments, TextIndex
     from vmstore.search.moment import MomentTexts
+    from vmstore.search.naive import NaiveTexts
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
@@ -273,6 +271,8 @@ class Namespace(after_fork.Owner):
 
     def forget_erased(self) -> None:
         """Forgets names, contents of live sessions and digests of what was sealed: the log says what is left."""
+        from vmstore.search.place import forget_words
+
         self.erased = self.projection.last_erasure
         self._keys.clear()
         self.live.clear()
@@ -290,6 +290,8 @@ class Namespace(after_fork.Owner):
 
     def texts(self, moments: Moments) -> MomentTexts | NaiveTexts:
         """The texts in force at the moments of some lanes; from the text index, or read where there is none."""
+        from vmstore.search.naive import NaiveTexts
+
         index = self.text_index
         return NaiveTexts(self.log, self.views, moments, self.language) if index is None else index.texts(moments)
 
@@ -310,6 +312,8 @@ class Namespace(after_fork.Owner):
     @property
     def text_index(self) -> TextIndex | None:
         """The text index; None where the extra it needs is not installed."""
+        from vmstore.search.place import installed
+
         if self._index is not None and self._index.language != self.language:
             self._index.close()
             self._index = None
@@ -324,6 +328,8 @@ class Namespace(after_fork.Owner):
     @property
     def text_index_made(self) -> TextIndex | None:
         """The text index where it holds anything, in its folder or in memory, and can be read."""
+        from vmstore.search.place import TEXT
+
         lies = self.views_folder is not None and (self.views_folder / TEXT).is_dir()
         return self.text_index if lies else self._index
 
@@ -338,6 +344,8 @@ class Namespace(after_fork.Owner):
 
     def text_problem(self) -> str | None:
         """The fault of the text index, where there is an index that can be checked."""
+        from vmstore.search.place import TEXT
+
         if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self.text_index) is None:
             return None
         return index.problem()
@@ -419,6 +427,8 @@ class Namespace(after_fork.Owner):
 
     def session_info(self, key: int) -> SessionInfo:
         """One session's row as an answer."""
+        from vmstore.namespace.session_rows import session_infos
+
         return session_infos(self.views, [key])[0]
 
     @staticmethod

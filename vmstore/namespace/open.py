@@ -12,8 +12,6 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.file_descriptors import enough
 from vmstore.core.system.waits import WAIT_S, WAIT_S_MAX
 from vmstore.errors import InputError, ReadOnlyError
-from vmstore.log.archive.file import ArchiveLog
-from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.encryption import Key, making, none_plain_beside, store_key_of, vault_of
@@ -71,6 +69,8 @@ def attach(
 
 def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource, store_key: StoreKey | None) -> Namespace:
     """An archive as a store of its session; its views are folded in memory."""
+    from vmstore.log.archive.file import ArchiveLog
+
     if not readonly:
         raise ReadOnlyError(
             f"{path} is an archive, which is only read: open it with mode 'r', or the store it came from",
@@ -87,6 +87,8 @@ def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource, store_key
 
 def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:
     """A namespace that lives in memory and ends with the process."""
+    from vmstore.log.memory import MemoryLog
+
     log = MemoryLog()
     return Namespace(log, _in_memory(log), folder=None, readonly=False, clock=clock, ids=ids)
 

@@ -16,21 +16,20 @@ from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.maintenance.columns import VIEW
 from vmstore.maintenance.usage import usage
-from vmstore.namespace.effects import Agree
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.folder import sizes
 from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
 from vmstore.namespace.resolve import page_named
 from vmstore.namespace.results import RecordedCall
-from vmstore.search.place import TEXT
 from vmstore.store.host import StoreHost
-from vmstore.store.session import Session
-from vmstore.store.sessions import Sessions
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.columns.page_table import PageTable
+    from vmstore.namespace.effects import Agree
     from vmstore.store.live.live_session import Live
+    from vmstore.store.session import Session
+    from vmstore.store.sessions import Sessions
     from vmstore.vm.kernel.keywords import LiveSettings
 
 GRACE_S = 3600.0
@@ -154,6 +153,8 @@ class Admin:
 
         `columns` are the column segments, `text` is the text index; with all they are made again where there are any.
         """
+        from vmstore.search.place import TEXT
+
         columns = self._store._columns
         with self._ns.lock:
             if (access := self._ns.let.access) is not None:  # a reader whose grant ended learns of no region
@@ -238,6 +239,8 @@ class Admin:
         self, session: str | Session, reason: str, *, at_us: int | None = None, redaction: str | None = None
     ) -> RecordedCall:
         """Notes that a call was made which could not be recorded, and why."""
+        from vmstore.store.session import Session
+
         policy = None if redaction is None else policy_of(redaction)
         name = session.name if isinstance(session, Session) else session
         return self._store._recording.gap(name, reason, at=at_us, redaction=policy)

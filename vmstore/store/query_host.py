@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from msgspec import to_builtins
@@ -12,20 +12,17 @@ from msgspec.structs import replace
 
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
-from vmstore.engine.verify.chain import Chain
 from vmstore.errors import InputError
 from vmstore.log.port import Log, Progress
-from vmstore.maintenance.columns import ColumnStore
-from vmstore.namespace.costs import call_costs
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.namespace.results import Change
 from vmstore.prices.price_list import PriceList
-from vmstore.store.reads.diff import differing, one_sided
-from vmstore.store.reads.session_diff import aligned, same_start, sides
 from vmstore.views.branch import Branch
-from vmstore.views.reads.page_lines import page_lines
 from vmstore.vmql.execution.engine import QueryEngine
+
+if TYPE_CHECKING:
+    from vmstore.maintenance.columns import ColumnStore
 
 LANES_MAX = 4_096
 _ANSWERED = "SELECT 1 FROM calls WHERE session = ? AND call = ? AND replied = ?"
@@ -82,6 +79,8 @@ class OpenQueryHost:
 
     def spent(self, lane: Branch, low: int, position: int) -> list[tuple[int, float | None, float | None]]:
         """Turn and cost of each call of a session between two positions, as recorded and as estimated, in dollars."""
+        from vmstore.namespace.costs import call_costs
+
         costs = call_costs(lane, self._ns.log, self._ns.price_list, position, low)
         return [(one.row.turn, one.cost, one.estimated) for one in costs]
 
@@ -116,6 +115,9 @@ class OpenQueryHost:
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]
     ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
         """Changes between two contexts, each with the session that wrote its page; and both bases."""
+        from vmstore.store.reads.diff import differing
+        from vmstore.views.reads.page_lines import page_lines
+
         if before[0] != after[0]:
             return self._sides(before, after)
         first, second = (self.session(name).context(at) for name, at in (before, after))
@@ -139,6 +141,9 @@ class OpenQueryHost:
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]
     ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
         """Differences between the contexts of two sessions, aligned by content: a page's number says nothing there."""
+        from vmstore.store.reads.diff import one_sided
+        from vmstore.store.reads.session_diff import aligned, same_start, sides
+
         first, second = (self.session(name).context(at) for name, at in (before, after))
         lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
         pages = [
@@ -217,6 +222,8 @@ class OpenQueryHost:
 
     def verified(self, session: str | None, check: Callable[[], object]) -> Verdict:
         """Verifies the whole namespace, or the chain of one session and of its past; `check` may end it."""
+        from vmstore.engine.verify.chain import Chain
+
         key = None if session is None else self._ns.key(session)
         if key is None:
 

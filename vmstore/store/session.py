@@ -12,13 +12,10 @@ from vmstore.core.asof import AsOf, Call, Head, Moment, Position, When, one_mome
 from vmstore.core.clock import within
 from vmstore.core.decision import Recaller
 from vmstore.core.page import Origin
-from vmstore.engine.batch import Batch, HandBatch
-from vmstore.engine.head import NewSession
 from vmstore.errors import InputError, UnknownError
 from vmstore.log.commit import Commit
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.namespace.namespace import Namespace, session_name
-from vmstore.namespace.page_rows import described
 from vmstore.namespace.resolve import resolved
 from vmstore.namespace.results import (
     CallInfo,
@@ -29,14 +26,6 @@ from vmstore.namespace.results import (
     SessionInfo,
     TurnInfo,
 )
-from vmstore.store.debug import Debug
-from vmstore.store.lineage import Lineage
-from vmstore.store.reads.annotations import PageAnnotation, annotation, checked
-from vmstore.store.reads.calls import calls_in, turns_in
-from vmstore.store.reads.context import Context
-from vmstore.store.reads.diff import diff
-from vmstore.store.reads.page_query import PageQuery, chosen
-from vmstore.store.wire import Wire
 from vmstore.views.branch import Branch
 from vmstore.views.reads.context import SealedCell
 from vmstore.views.reads.page_lines import page_lines
@@ -45,11 +34,16 @@ from vmstore.views.stored_cells import open_cell, read_cells
 
 if TYPE_CHECKING:
     from vmstore.capture.facts import FactAnswer
+    from vmstore.engine.batch import Batch, HandBatch
     from vmstore.facts.addition import Addition
     from vmstore.seals.seal import Seal
+    from vmstore.store.debug import Debug
+    from vmstore.store.lineage import Lineage
+    from vmstore.store.reads.context import Context
     from vmstore.store.reads.proofs import Proof
     from vmstore.store.recall.memory import SessionMemory
     from vmstore.store.recorder import CallRecorder
+    from vmstore.store.wire import Wire
     from vmstore.views.reads.spoken_turns import SpokenMessage
 
 # What a live session can do besides; see `vmstore.store.live.live_session`.
@@ -101,11 +95,15 @@ class Session(Aliased):
     @property
     def lineage(self) -> Lineage:
         """Sources and dependents of single pages: ancestors, descendants, history, versions."""
+        from vmstore.store.lineage import Lineage
+
         return Lineage(self)
 
     @property
     def wire(self) -> Wire:
         """Requests and responses of each call: messages, request, response."""
+        from vmstore.store.wire import Wire
+
         return Wire(self)
 
     @property
@@ -118,6 +116,8 @@ class Session(Aliased):
     @property
     def debug(self) -> Debug:
         """Diagnosis of the memory: faults, the first moment a predicate holds, replays under other settings."""
+        from vmstore.store.debug import Debug
+
         return Debug(self)
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
@@ -160,6 +160,8 @@ class Session(Aliased):
 
     def context(self, at: When | None = None, **moment: Unpack[Moment]) -> Context:
         """The context of a call; of the last one where no moment is given."""
+        from vmstore.store.reads.context import Context
+
         with self._ns.asking():
             lane = self._lane()
             return Context(self._ns, lane, self.name, packed(lane, one_moment(at, moment)))
@@ -191,6 +193,9 @@ class Session(Aliased):
         position, or importance, tokens or recency (when they last entered), greatest first. `limit`
         gives that many, `after` continues after the last page of an answer about the same moment.
         """
+        from vmstore.namespace.page_rows import described
+        from vmstore.store.reads.page_query import PageQuery, chosen
+
         wanted = PageQuery(
             type, role, modality, tier, level, tag, actor, importance_min, dirty, created_since, entered_since,
             order_by, limit,
@@ -203,6 +208,8 @@ class Session(Aliased):
 
     def page(self, reference: str | int, at: When | None = None, **moment: Unpack[Moment]) -> Page:
         """One page as it stood at a moment; the reference may carry it: `p17@turn:3`."""
+        from vmstore.namespace.page_rows import described
+
         with self._ns.asking():
             lane = self._lane()
             number, when = self._resolve(lane, reference, one_moment(at, moment))
@@ -267,6 +274,8 @@ class Session(Aliased):
 
     def diff(self, before: When, after: When) -> Diff:
         """Changes between the contexts of two moments: `diff(Call(40), Call(42))`."""
+        from vmstore.store.reads.diff import diff
+
         with self._ns.asking():
             first, second = self.context(before), self.context(after)
             lane = self._lane()
@@ -287,11 +296,15 @@ class Session(Aliased):
 
     def turns(self) -> list[TurnInfo]:
         """The turns in order, with the calls each made, and its faults and evictions."""
+        from vmstore.store.reads.calls import turns_in
+
         with self._ns.asking():
             return turns_in(self._lane(), self._ns.clock.now())
 
     def calls(self) -> list[CallInfo]:
         """The calls in order, with what each cost of the provider's cache."""
+        from vmstore.store.reads.calls import calls_in
+
         with self._ns.asking():
             return calls_in(self._lane(), self._ns.log, self._ns.price_list)
 
@@ -325,6 +338,8 @@ class Session(Aliased):
         the block ends, and none is written where it raises. OvertakenError where another process
         wrote to the session meanwhile: decide again.
         """
+        from vmstore.engine.batch import HandBatch
+
         with self._ns.lock:
             at = within("at", at_us)
             happened = self._ns.clock.now() if at is None else at
@@ -356,6 +371,8 @@ class Session(Aliased):
         recurring or superseded; the validity, of what the page says, in microseconds since 1970, as `at_us` is. `tags`
         are added, `untags` taken away; `anchors` are values by name, None takes a name away.
         """
+        from vmstore.store.reads.annotations import PageAnnotation, annotation, checked
+
         said = checked(PageAnnotation(importance, status, valid_from_us, valid_to_us, tags, untags, anchors))
         at = within("at", at_us)
         if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
@@ -390,6 +407,8 @@ class Session(Aliased):
 
     def fork(self, name: str, at: When | None = None, **moment: Unpack[Moment]) -> Session:
         """A new session that shares this one's past up to a moment, and nothing after."""
+        from vmstore.engine.head import NewSession
+
         engine, child, when, position = self._ns.engine, session_name(name), one_moment(at, moment), 0
 
         def read() -> None:

@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vmstore.core.redaction import Redaction, policy_of
-from vmstore.engine.head import NewSession
-from vmstore.engine.redaction_policy import change
 from vmstore.errors import ConflictError, UnknownError
 from vmstore.namespace.namespace import Namespace, session_name
-from vmstore.store.session import Session
 from vmstore.views.branch import NEVER
 from vmstore.views.projection import Progress
 from vmstore.views.projectors.decisions import in_force
 
 if TYPE_CHECKING:
+    from vmstore.engine.head import NewSession
     from vmstore.store.live.live_session import Live
     from vmstore.store.recorder import CallRecorder
+    from vmstore.store.session import Session
 
 
 class Sessions:
@@ -29,6 +28,8 @@ class Sessions:
 
     def find(self, name: str, *, create: bool, owner: dict[str, str | None], redaction: str | None = None) -> Session:
         """The session of a name, opened where `create` says so; `owner` is recorded at its beginning."""
+        from vmstore.store.session import Session
+
         key, opening = self._beginning(name, owner, redaction)
         if key is None and create:
             key = self._ns.retried(lambda: self._opened(opening))
@@ -61,6 +62,8 @@ class Sessions:
         self, name: str, owner: dict[str, str | None], redaction: str | None
     ) -> tuple[int | None, NewSession]:
         """The key of the session of a name, None where there is none, and how it would begin."""
+        from vmstore.engine.head import NewSession
+
         key = self._ns.key(session_name(name))
         policy = None if redaction is None else policy_of(redaction)
         if policy is not None and key is not None:
@@ -94,6 +97,7 @@ class Sessions:
 
     def _configure(self, key: int, policy: Redaction) -> None:
         """Gives a session another redaction, from here on; nothing is written where it has it already."""
+        from vmstore.engine.redaction_policy import change
 
         def write() -> None:
             engine, now = self._ns.engine, self._ns.clock.now()

@@ -19,23 +19,12 @@ from vmstore.core.system.file_descriptors import named
 from vmstore.core.system.waits import WAIT_S
 from vmstore.erasure.resume import open_namespace
 from vmstore.errors import InputError, UnknownError
-from vmstore.maintenance.columns import ColumnStore
-from vmstore.maintenance.usage import info
-from vmstore.maintenance.verify import verdict_on
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.open import memory_namespace
 from vmstore.namespace.reports import Backup, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
 from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo, SessionOverview
-from vmstore.namespace.session_rows import overviews
-from vmstore.prices.price_list import PriceList, price_list_of
-from vmstore.store.admin import Admin
-from vmstore.store.reads.page_query import PageQuery
-from vmstore.store.reads.pages_across import SessionFilter, pages_across, sessions_of
-from vmstore.store.reads.session_choice import SessionChoice
-from vmstore.store.reads.tail import tail
-from vmstore.store.session import Session
-from vmstore.store.sessions import Sessions
+from vmstore.prices.price_list import PriceList
 from vmstore.views.projection import Progress
 from vmstore.views.session_names import meant
 
@@ -43,11 +32,13 @@ if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
     from vmstore.namespace.effects import Agree
     from vmstore.seals.seal import Seal
+    from vmstore.store.admin import Admin
     from vmstore.store.live.live_session import Live
     from vmstore.store.live.options import LiveOptions
     from vmstore.store.recall.store_memory import StoreMemory
     from vmstore.store.recorder import CallRecorder
     from vmstore.store.regions import Sharing
+    from vmstore.store.session import Session
     from vmstore.store.trust import Trust
     from vmstore.vm.kernel.keywords import LiveSettings
     from vmstore.vm.kernel.settings import KernelSettings
@@ -81,6 +72,9 @@ class Store(Aliased):
     _aliases: ClassVar[Mapping[str, str]] = ALIASES
 
     def __init__(self, namespace: Namespace) -> None:
+        from vmstore.maintenance.columns import ColumnStore
+        from vmstore.store.sessions import Sessions
+
         self._ns = namespace
         self._columns = ColumnStore(namespace)
         self._sessions = Sessions(namespace, lambda: self._recording)
@@ -102,6 +96,8 @@ class Store(Aliased):
     @property
     def admin(self) -> Admin:
         """Care: compact, collect_garbage, archive, merge, rebuild, doctor, usage, the log and the views."""
+        from vmstore.store.admin import Admin
+
         return Admin(self, self._sessions)
 
     @property
@@ -134,6 +130,8 @@ class Store(Aliased):
 
     def sessions(self, *, user: str | None = None, agent: str | None = None, hidden: bool = False) -> list[SessionInfo]:
         """Every session by name, or those of a user or an agent; where `hidden`, incomplete imports and its own too."""
+        from vmstore.store.reads.pages_across import SessionFilter, sessions_of
+
         with self._ns.asking():
             keys = sessions_of(self._ns, SessionFilter(user, agent), hidden=hidden)
             return [self._ns.session_info(key) for key, _ in keys]
@@ -149,6 +147,10 @@ class Store(Aliased):
         `matching` are words of name, title, first line or source, `model` a part of the model's name, `outcome` the
         source's verdict, `since` the time something must have happened at or after.
         """
+        from vmstore.namespace.session_rows import overviews
+        from vmstore.store.reads.pages_across import SessionFilter, sessions_of
+        from vmstore.store.reads.session_choice import SessionChoice
+
         wanted = SessionChoice(order_by, limit, matching, model, None if since is None else _at(since), outcome)
         with self._ns.asking():
             keys = [key for key, _ in sessions_of(self._ns, SessionFilter(user, agent))]
@@ -182,6 +184,9 @@ class Store(Aliased):
         session comes after session in the order of their names; `after` names the last page of an
         answer, as `s1/p17`.
         """
+        from vmstore.store.reads.page_query import PageQuery
+        from vmstore.store.reads.pages_across import SessionFilter, pages_across
+
         wanted = PageQuery(
             type, role, modality, tier, level, tag, actor, importance_min, dirty, created_since, entered_since,
             order_by, limit,
@@ -402,6 +407,7 @@ class Store(Aliased):
         for people, or chat, a line of messages a session, for training and evaluation. What is secret
         is masked; a bundle keeps it, and its hashes, only where `exact`, the others where not `redact`.
         """
+
         from vmstore.transfer.sessions import export, portions_of
 
         when = one_moment(at, moment)
@@ -426,6 +432,8 @@ class Store(Aliased):
 
     def tail(self, after: str | None = None, *, limit: int | None = None) -> Iterator[Entry]:
         """Mutations in the order they were logged, from the start or after a cursor, up to now."""
+        from vmstore.store.reads.tail import tail
+
         return tail(self._ns, after, limit)
 
     # ---- prices
@@ -441,6 +449,8 @@ class Store(Aliased):
 
     @prices.setter
     def prices(self, given: object) -> None:
+        from vmstore.prices.price_list import price_list_of
+
         self._ns.prices = None if given is None else price_list_of(given)
 
     # ---- vectors
@@ -483,6 +493,8 @@ class Store(Aliased):
 
     def info(self) -> Info:
         """Counts of the namespace's contents and the sizes of its parts."""
+        from vmstore.maintenance.usage import info
+
         return info(self._ns)
 
     def verify(
@@ -493,6 +505,8 @@ class Store(Aliased):
 
         The rules are left out where the views are, unless asked for; `seals` say what the log must hold.
         """
+        from vmstore.maintenance.verify import verdict_on
+
         every = views if rules is None else rules
         return verdict_on(self._ns.let, self._columns, progress, views=views, rules=every, seals=seals)
 
@@ -509,6 +523,8 @@ def open_store(
     it; None waits for as long as it holds it. `embedder` is what gives texts vectors; see `Store.embedder`.
     `prices` are what models cost, a list or a file; see `Store.prices`.
     """
+    from vmstore.prices.price_list import price_list_of
+
     given, costs = _embedder(embedder), None if prices is None else price_list_of(prices)
     opened = open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds(), key, wait_s)
     opened.embedder, opened.prices = given, costs
@@ -519,6 +535,8 @@ def memory_store(
     *, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None, prices: object = None
 ) -> Store:
     """A store that lives in memory and ends with the process."""
+    from vmstore.prices.price_list import price_list_of
+
     given, costs = _embedder(embedder), None if prices is None else price_list_of(prices)
     store = Store(memory_namespace(clock or SystemClock(), ids or SystemIds()))
     store._ns.embedder, store._ns.prices = given, costs
@@ -542,4 +560,6 @@ def _at(since: str | int | datetime) -> int:
 
 
 def _named(session: str | Session) -> str:
+    from vmstore.store.session import Session
+
     return session.name if isinstance(session, Session) else session

@@ -16,9 +16,6 @@ from vmstore.core.text.page_line import LINE_CHARS, page_line
 from vmstore.core.text.tokenizer import words
 from vmstore.core.text.tool_call import call_in
 from vmstore.errors import CorruptError
-from vmstore.relevance.excerpt import excerpt
-from vmstore.relevance.query import parse_query
-from vmstore.search.place import analyzer
 from vmstore.views.erased_cells import erased_at, seen
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.reads.page_lines import requests
@@ -244,6 +241,10 @@ class CellReader:
         self, session: int, page: int, cell: int | None, commitment: bytes | None, modality: int, mime: int, asked: str
     ) -> str | None:
         """The place in a page that answers some words best; they stand between « and »."""
+        from vmstore.relevance.excerpt import excerpt
+        from vmstore.relevance.query import parse_query
+        from vmstore.search.place import analyzer
+
         line = self.line(session, page, cell, commitment, modality, mime, None)
         if line is None:
             return None

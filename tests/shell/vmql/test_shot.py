@@ -23,7 +23,8 @@ BARE = """
 import sys
 from vmstore.shell.vmql.main import main
 code = main(sys.argv[1:])
-heavy = ("numpy", "prompt_toolkit", "rich", "lark", "duckdb", "argparse", "asyncio", "subprocess", "logging")
+heavy = ("numpy", "prompt_toolkit", "rich", "lark", "duckdb", "argparse", "asyncio", "subprocess", "logging", "zoneinfo")
+heavy += tuple(f"vmstore.{room}" for room in ("capture", "engine.rules", "live", "relevance", "replay", "search", "vm"))
 print(code, [name for name in heavy if name in sys.modules], file=sys.stderr)
 """
 # Runs it where an extra is not installed.

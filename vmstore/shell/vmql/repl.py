@@ -277,7 +277,7 @@ class Repl:
         """Has the worker do something that Ctrl-C cancels."""
         sign = WaitingSign("asking the store").start()
         try:
-            return self._worker.run(work, self.store.admin.interrupt)
+            return self._worker.run(work, lambda: self.store.admin.interrupt())
         finally:
             sign.stop()
 

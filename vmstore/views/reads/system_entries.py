@@ -16,7 +16,6 @@ from vmstore.core.namespace_policy import PolicySubject
 from vmstore.errors import ErasedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.relevance.words import LANGUAGES
 from vmstore.views.log_reader import LogReader
 from vmstore.views.stored_cells import read_cells
 
@@ -91,6 +90,8 @@ def _stated(log: Log, views: apsw.Connection, key: int) -> str:
 
 def _read(value: str | None) -> str:
     """The language that a policy states; a later version may know more of them."""
+    from vmstore.relevance.words import LANGUAGES
+
     language = DEFAULT if value is None else msgspec.json.decode(value)
     return language if language in LANGUAGES else DEFAULT
 

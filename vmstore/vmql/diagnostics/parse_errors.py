@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from vmstore.vmql.diagnostics.lookahead import Continuations, following
@@ -14,27 +13,11 @@ from vmstore.vmql.syntax.lalr import ParseFailure, Token, run
 from vmstore.vmql.syntax.nodes import SourceSpan, Statement
 from vmstore.vmql.syntax.printer import show
 
-TEXT_CHARS_MAX: Final = 1_000_000
 MENDED_CHARS_MAX: Final = 10_000  # of a statement that is read again for what was meant
 SHOWN_MAX: Final = 40  # characters of a token that an error repeats
 HINT_CHARS_MAX: Final = 300
 INSERTED_MAX: Final = 12  # words tried, one after another, in the place where one is missing
 EXPECTED_MAX: Final = 6  # words a message names; `expected` has them all
-UNFIT: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-
-
-def unfit(text: object) -> QueryError | None:
-    """Why this is not read at all: no text, too much of it, or bytes that no text holds."""
-    if not isinstance(text, str):
-        return QueryError(f"a query is text, not {type(text).__name__}; decode it first", code="not-text")
-    if len(text) > TEXT_CHARS_MAX:
-        message = f"a query has {TEXT_CHARS_MAX:,} characters at most, this text has {len(text):,}"
-        return QueryError(message, code="too-long", hint="ask in parts, and pass long values as parameters")
-    if found := UNFIT.search(text):
-        message = f"character {found.start() + 1} is U+{ord(found[0]):04X}, which no query holds"
-        hint = "pass bytes and control characters as a parameter"
-        return QueryError(message, code="not-text", text=text, span=SourceSpan(*found.span()), hint=hint)
-    return None
 
 
 def explained(text: str, place: int, stuck: ParseFailure) -> QueryError:

@@ -15,12 +15,10 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from vmstore.core.text.explanation import AskedWord, MatchedWord
-from vmstore.search.explanation import in_words
 from vmstore.views.branch import Branch, BranchRange
 from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.query import PlannedStatement, Query, Row, names_in
 from vmstore.vmql.execution.result import Result
-from vmstore.vmql.execution.streams import rows_of
 from vmstore.vmql.planner.plan import Plan, tables_in
 from vmstore.vmql.planner.scope import OneSession, Scope, given
 from vmstore.vmql.relations import python_rows
@@ -65,6 +63,8 @@ COUNTS = {
 
 def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement], Result]) -> Result:
     """The steps of a statement as a tree; `answer` answers one."""
+    from vmstore.vmql.execution.streams import rows_of
+
     inner = statement.statement
     if isinstance(inner, Fork | Explain):
         raise QueryError(
@@ -94,6 +94,8 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
 
 def _search(query: Query, inner: SearchQuery, answer: Callable[[Query, Statement], Result]) -> Iterator[Row]:
     """What a search looked for, among how many texts; and of its best pages why each is one."""
+    from vmstore.search.explanation import in_words
+
     tail = inner.tail
     limit = Value(value=HITS) if tail.limit is None or tail.by else tail.limit
     tail = replace(tail, by=(), order=() if tail.by else tail.order, limit=limit)

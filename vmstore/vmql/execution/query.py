@@ -17,7 +17,6 @@ from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.executor import Runner, Wrong
 from vmstore.vmql.execution.page_column import PageColumn, forks_of
 from vmstore.vmql.execution.result import Cancellation, Column, Result
-from vmstore.vmql.execution.search import calls_showing
 from vmstore.vmql.planner import limits
 from vmstore.vmql.planner.plan import Plan, after, cursor, limit
 from vmstore.vmql.planner.scope import Params, Scope, scope_of
@@ -175,9 +174,11 @@ class Query:
             cursor_values = after(found.after, self.params, _keys(sql))
             values.update((f"k{at}", value) for at, value in enumerate(cursor_values))
         if found.patterns:
+            from vmstore.vmql.execution.search import calls_showing
+
             self.runner.prepared()
-        for name, pattern in found.patterns:
-            values[name] = calls_showing(scope, pattern, self.params, self.watch.check)
+            for name, pattern in found.patterns:
+                values[name] = calls_showing(scope, pattern, self.params, self.watch.check)
         for name in names_in(sql):
             if name not in values and name != "rows":
                 values[name] = scope.need(name)
