@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 import msgspec
@@ -17,17 +17,18 @@ import msgspec
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import CellRef, Open, Redact
 from vmstore.core.page import Origin
+from vmstore.engine.batch import Batch
 from vmstore.engine.dedup import KnownContents, SealedContent
+from vmstore.engine.head import EmptyLookups, GateHead, NewSession
+from vmstore.engine.lookups import ViewLookups, fork_hash, load_head, parent_uid
+from vmstore.engine.named_cells import BatchContents
+from vmstore.engine.redaction import BatchRedaction, Redactors
+from vmstore.engine.system_session import RegionGuard, check_name, let
 from vmstore.errors import OvertakenError, UnknownError
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Append, Log
 from vmstore.views.branch import Branch
 from vmstore.views.projection import Projection
-
-if TYPE_CHECKING:
-    from vmstore.engine.batch import Batch
-    from vmstore.engine.head import GateHead, NewSession
-    from vmstore.engine.system_session import RegionGuard
 
 
 def lost(db: apsw.Connection, session: int, refs: Iterable[CellRef]) -> bool:
@@ -77,8 +78,6 @@ class Engine:
     def __init__(
         self, log: Log, projection: Projection, clock: Clock, ids: IdSource, known: KnownContents | None = None
     ) -> None:
-        from vmstore.engine.redaction import Redactors
-
         self.log = log
         self.projection = projection
         self.clock = clock
@@ -94,8 +93,6 @@ class Engine:
 
     def follow(self) -> int:
         """Brings the views to the end of the log; heads then forget what the views hold."""
-        from vmstore.engine.lookups import ViewLookups
-
         reached = self.projection.catch_up()
         if reached < self._end:  # they are held where they were
             return reached
@@ -139,8 +136,6 @@ class Engine:
         return head
 
     def _load(self, session: int, near: GateHead | None) -> GateHead:
-        from vmstore.engine.lookups import load_head
-
         self.follow()
         with self.projection.moment_held() as ordinal:  # others may fold meanwhile; the views stand still
             head = load_head(self.projection.db, session, near)
@@ -159,9 +154,6 @@ class Engine:
 
     def batch(self, session: int) -> Batch:
         """A batch of mutations for a session that exists."""
-        from vmstore.engine.batch import Batch
-        from vmstore.engine.redaction import BatchRedaction
-
         base = self.head(session)
         door = self.doors.of(session, base.redaction, base.position, self.follow)
         return Batch(self, base.copy(), base, None if door is None else BatchRedaction(door))
@@ -171,8 +163,6 @@ class Engine:
 
         Its writer works through a `HandBatch`.
         """
-        from vmstore.engine.named_cells import BatchContents
-
         batch = self.batch(session)
         batch.written_by_hand(BatchContents(batch, self.log, self.projection, self.follow, self.known.looked))
         return batch
@@ -182,11 +172,6 @@ class Engine:
 
         What follows is `redacted` already where it was sealed for another session before, and its records follow too.
         """
-        from vmstore.engine.batch import Batch
-        from vmstore.engine.head import EmptyLookups, GateHead
-        from vmstore.engine.lookups import fork_hash, parent_uid
-        from vmstore.engine.system_session import check_name
-
         check_name(opening.name, opening.hidden)
         uid = self.ids.salt()
         head = GateHead(uid, EmptyLookups(uid))
@@ -229,8 +214,6 @@ class Engine:
 
     def fork(self, parent: int, position: int, name: str, at: int, **fields: Any) -> int:
         """Forks a session at a commit end, in one commit; the child's key in this log."""
-        from vmstore.engine.head import NewSession
-
         opening = NewSession(name, origin=Origin.FORK, parent=parent, parent_position=position, **fields)
         return self.begin(opening, at).commit(at)[-1].session
 
@@ -262,8 +245,6 @@ class Engine:
         New ones have different names, and were begun at one end of the log. Who names what a fork
         inherits writes alone: nothing erases that in between.
         """
-        from vmstore.engine.system_session import let
-
         inherited = any(batch.inherited for batch in batches)
         if self.warden is None and not inherited:
             return self._append(batches, dense)
@@ -304,8 +285,6 @@ class Engine:
 
     def _take(self, batch: Batch, stored: Sequence[Commit]) -> None:
         """Takes a batch's head as its session's."""
-        from vmstore.engine.head import EmptyLookups
-
         head = batch.head
         assert len(stored) == len(batch.commits), "the log stores all commits of a batch, or none"
         assert stored[-1].ordinal - stored[0].ordinal == len(stored) - 1, "and nothing of another session between them"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from vmstore.core.mutation import Redact
 from vmstore.core.redaction import Redaction
-
-if TYPE_CHECKING:
-    from vmstore.engine.batch import Batch
-    from vmstore.engine.engine import Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.engine import Engine
 
 
 def change(engine: Engine, batch: Batch, policy: Redaction, at: int) -> None:

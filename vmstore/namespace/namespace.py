@@ -15,8 +15,6 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system import after_fork
 from vmstore.core.system.waits import MINE, WAIT_S, queued
 from vmstore.core.text.suggest import LOOSE, suggest
-from vmstore.engine.dedup import KnownContents
-from vmstore.engine.engine import Engine
 from vmstore.errors import (
     CorruptError,
     InputError,
@@ -39,6 +37,8 @@ from vmstore.views.reads.system_entries import StatedLanguage
 if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
     from vmstore.engine.batch import Batch
+    from vmstore.engine.dedup import KnownContents
+    from vmstore.engine.engine import Engine
     from vmstore.engine.head import NewSession
     from vmstore.engine.system_session import RegionGuard
     from vmstore.live.compression import FormMaker
@@ -56,12 +56,10 @@ Opened = Callable[[], tuple[Log, Projection]]
 
 
 class NamespaceParts(NamedTuple):
-    """The open files and caches of a namespace handle; each process has its own."""
+    """The open files of a namespace handle; each process has its own."""
 
     log: Log
     projection: Projection
-    known: KnownContents
-    engine: Engine
 
 
 class Namespace(after_fork.Owner):
@@ -96,15 +94,10 @@ class Namespace(after_fork.Owner):
         self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
         self.fact_models: dict[int, tuple[Any, float]] = {}  # of those too, with the time each is given
         self._closed = False
-        self._parts: NamespaceParts | None = self._made(log, projection)
+        self._parts: NamespaceParts | None = NamespaceParts(log, projection)
+        self._gate: Engine | None = None  # made for the first that writes, or folds what a kernel goes on from
         self._forget()
         after_fork.owns(self)
-
-    def _made(self, log: Log, projection: Projection) -> NamespaceParts:
-        known = KnownContents(None if self.views_folder is None or self.readonly else self.views_folder / KNOWN)
-        engine = Engine(log, projection, self.clock, self._ids, known)
-        engine.warden = self.access
-        return NamespaceParts(log, projection, known, engine)
 
     def _forget(self) -> None:
         """Remembers nothing of what the log holds."""
@@ -132,7 +125,7 @@ class Namespace(after_fork.Owner):
                 if self._parts is None:
                     if self._closed or self._opened is None:
                         raise InputError("the store is closed; open it again")
-                    self._parts = self._made(*self._opened())
+                    self._parts = NamespaceParts(*self._opened())
         return self._parts
 
     @property
@@ -148,11 +141,25 @@ class Namespace(after_fork.Owner):
     @property
     def known(self) -> KnownContents:
         """The index of sealed contents."""
-        return self.parts.known
+        return self._engine.known
 
     @property
     def _engine(self) -> Engine:
-        return self.parts.engine
+        from vmstore.engine.dedup import KnownContents
+        from vmstore.engine.engine import Engine
+
+        if self._gate is None:
+            from vmstore.engine.dedup import KnownContents
+            from vmstore.engine.engine import Engine
+
+            log, projection = self.parts
+            with self.views_lock:
+                if self._gate is None:
+                    place = None if self.views_folder is None or self.readonly else self.views_folder / KNOWN
+                    gate = Engine(log, projection, self.clock, self._ids, KnownContents(place))
+                    gate.warden = self.access
+                    self._gate = gate
+        return self._gate
 
     def close(self) -> None:
         """Closes the files; closing twice does nothing."""
@@ -162,7 +169,8 @@ class Namespace(after_fork.Owner):
                 self._keep()
             self._closed = True
             if parts is not None and not closed:
-                parts.known.close()
+                if self._gate is not None:
+                    self._gate.known.close()
                 if self._index is not None:
                     self._index.close()
                 if self._lent is not None:
@@ -192,7 +200,9 @@ class Namespace(after_fork.Owner):
         """The views' and the digests'; the log has its own owner."""
         found = [] if self._lent is None else [self._lent]
         if self._parts is not None:
-            found += self._parts.projection.connections() + self._parts.known.connections()
+            found += self._parts.projection.connections()
+        if self._gate is not None:
+            found += self._gate.known.connections()
         return found
 
     def forked(self, quiet: bool) -> None:
@@ -200,6 +210,7 @@ class Namespace(after_fork.Owner):
         self.lock.forked(quiet)
         if self._opened is not None or not quiet:
             self._parts = None
+            self._gate = None
             self._lent = None
         if self.folder is not None:  # a child that continues alone may change its folder too
             self.folder, self.views_folder = self._place, self.views_folder and self._place
@@ -236,7 +247,10 @@ class Namespace(after_fork.Owner):
     def follow(self) -> None:
         """Brings the views to the end of the log."""
         self.check()
-        self._engine.follow()
+        if self._gate is None:
+            self.projection.catch_up()
+        else:
+            self._gate.follow()
         self._look()
 
     @contextmanager
@@ -282,7 +296,8 @@ class Namespace(after_fork.Owner):
         forget_words()
         if self._closeness is not None:
             self._closeness.forget()
-        self.known.reload()
+        if self._gate is not None:
+            self._gate.known.reload()
 
     def forget(self, key: int, positions: Iterable[int]) -> None:
         """Forgets which contents a session sealed in the commits that begin at some positions."""
@@ -389,13 +404,15 @@ class Namespace(after_fork.Owner):
 
     def guard(self, access: RegionGuard) -> None:
         """Lets this handle do what the principals of `access` may."""
-        self.access = self._engine.warden = access
+        self.access = access
+        if self._gate is not None:
+            self._gate.warden = access
 
     def key(self, name: str) -> int | None:
         """A session's key in the log by its name, which never changes."""
         self.check()
         if name not in self._keys:
-            if (opened := self._engine.opened(name)) is not None:
+            if self._gate is not None and (opened := self._gate.opened(name)) is not None:
                 return opened
             self.follow()
             key = self.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get

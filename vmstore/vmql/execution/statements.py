@@ -16,8 +16,14 @@ from vmstore.core.text.json_text import shown
 from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.times import iso
 from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.views.reads.reasons import word_of
+from vmstore.views.reads.resolve_asof import happened_at
+from vmstore.views.reads.tools import NO_TOOL, PageTool, tools_at
 from vmstore.vmql.execution.query import Query, Row
 from vmstore.vmql.execution.result import Result
+from vmstore.vmql.execution.streams import MAKERS, rows_of, watch
+from vmstore.vmql.execution.walk import WalkedLink, kinds_of, shortest
+from vmstore.vmql.execution.why import chain
 from vmstore.vmql.functions import as_text
 from vmstore.vmql.host import PageLineage, StoredContext
 from vmstore.vmql.planner.clause_checks import check_context, check_diff
@@ -59,9 +65,7 @@ from vmstore.vmql.syntax.nodes import (
 )
 
 if TYPE_CHECKING:
-    from vmstore.views.reads.tools import PageTool
     from vmstore.vmql.execution.search import FoundRow
-    from vmstore.vmql.execution.walk import WalkedLink
 
 
 def one(query: Query, tail: Tail) -> OneSession:
@@ -87,8 +91,6 @@ def faults_at(span: SourceSpan, code: str) -> Iterator[None]:
 
 def relation(query: Query, statement: RelationQuery) -> Result:
     """The rows of a relation."""
-    from vmstore.vmql.execution.streams import MAKERS
-
     name = statement.name.upper()
     found = RELATIONS.get(name)
     if found is None:
@@ -114,8 +116,6 @@ def relation(query: Query, statement: RelationQuery) -> Result:
 
 def context(query: Query, statement: ContextAt) -> Result:
     """What the model saw at a call."""
-    from vmstore.vmql.execution.streams import rows_of
-
     check_context(statement)
     tail = statement.tail
     if tail.per is not None:
@@ -166,8 +166,6 @@ def contexts(query: Query, statement: ContextAt, per: str) -> Result:
 
 def _tools(scope: OneSession, wanted: Collection[str]) -> dict[int, PageTool]:
     """The tools of pages, where a column wants them."""
-    from vmstore.views.reads.tools import tools_at
-
     return {} if {"tool", "tool_call", "outcome"}.isdisjoint(wanted) else tools_at(scope.lane, scope.at.position)
 
 
@@ -196,9 +194,6 @@ def _text(content: bytes | None) -> str | None:
 
 def _tool(tools: dict[int, PageTool], page: str) -> tuple[str | None, str | None, str | None]:
     """The tool of a page, the id of the call, the word of its outcome."""
-    from vmstore.views.reads.reasons import word_of
-    from vmstore.views.reads.tools import NO_TOOL
-
     tool, name, outcome = tools.get(page_position(page) or 0, NO_TOOL)
     return tool, name, word_of(ToolOutcome, outcome)
 
@@ -247,8 +242,6 @@ def _when(query: Query, moment: MomentNode | None) -> AsOf:
 
 
 def _diff(query: Query, scope: Scope, tail: Tail, before: tuple[str, AsOf], after: tuple[str, AsOf]) -> Result:
-    from vmstore.vmql.execution.streams import rows_of
-
     changes, basis = query.world.differences(before, after)
     listed = [
         (
@@ -277,9 +270,6 @@ def of_page(query: Query, statement: OfPage) -> Result:
 
 def history(query: Query, statement: OfPage) -> Result:
     """What happened to a page up to a moment."""
-    from vmstore.views.reads.resolve_asof import happened_at
-    from vmstore.vmql.execution.streams import rows_of
-
     with query.world.asking():
         scope = one(query, statement.tail)
         name = str(given(statement.page, query.params))
@@ -295,8 +285,6 @@ def history(query: Query, statement: OfPage) -> Result:
 
 def lineage(query: Query, statement: LineageQuery) -> Result:
     """The links met on a walk from a page, as the log had them at the moment."""
-    from vmstore.vmql.execution.streams import rows_of
-
     with query.world.asking():
         scope = one(query, statement.tail)
         page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
@@ -320,9 +308,6 @@ def lineage(query: Query, statement: LineageQuery) -> Result:
 
 def path(query: Query, statement: PathQuery) -> Result:
     """The shortest walk from a page to another over the links that hold at the moment, either way along each."""
-    from vmstore.vmql.execution.streams import rows_of
-    from vmstore.vmql.execution.walk import WalkedLink, kinds_of, shortest
-
     with query.world.asking():
         scope = one(query, statement.tail)
         first, last = (
@@ -357,8 +342,6 @@ EVIDENCE = "evidence"
 
 def _evidence(query: Query, statement: LineageQuery, scope: OneSession, page: int) -> Result:
     """What an answer may have come from, by its words and by what was new to its call: none of it was logged."""
-    from vmstore.vmql.execution.streams import rows_of
-
     if len(statement.kinds) > 1 or not statement.up or statement.depth is not None:
         raise QueryError(
             "evidence is no link, so it stands in no walk with links",
@@ -379,9 +362,6 @@ def _evidence(query: Query, statement: LineageQuery, scope: OneSession, page: in
 
 def why(query: Query, statement: WhyQuery) -> Result:
     """Why a page is in the context of a call, or is not."""
-    from vmstore.vmql.execution.streams import rows_of
-    from vmstore.vmql.execution.why import chain
-
     with query.world.asking():
         scope = one(query, Tail(scope=statement.scope))
         page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
@@ -396,8 +376,6 @@ def why(query: Query, statement: WhyQuery) -> Result:
 
 def fork(query: Query, statement: Fork) -> Result:
     """Makes a session that shares another's past: the one statement that writes."""
-    from vmstore.vmql.execution.streams import rows_of
-
     name = str(given(statement.name, query.params))
     in_session = None
     if statement.session is not None:
@@ -416,8 +394,6 @@ def fork(query: Query, statement: Fork) -> Result:
 
 def replay(query: Query, statement: Replay) -> Result:
     """What a session's memory did, and what it would have done under other settings."""
-    from vmstore.vmql.execution.streams import rows_of
-
     for said in statement.given:
         if said.name.lower() == "keep":  # the store's own word for writing it down
             hint = "keep it with `vmstore replay --keep`"
@@ -447,8 +423,6 @@ def _run(run: Any, names: Sequence[str]) -> Row:
 
 def verify(query: Query, statement: Verify) -> Result:
     """Checks every hash, view and rule; no row where all is well."""
-    from vmstore.vmql.execution.streams import rows_of
-
     name = None if statement.session is None else str(given(statement.session, query.params))
     with query.world.asking():
         scope = query.scope(Tail() if name is None else _in(name, statement), wide=True)
@@ -547,13 +521,6 @@ def explained(query: Query, statement: Explain) -> Result:
     return explain(query, statement, answer)
 
 
-def watched(query: Query, statement: Watch) -> Result:
-    """Answers WATCH."""
-    from vmstore.vmql.execution.streams import watch
-
-    return watch(query, statement)
-
-
 def answer(query: Query, statement: Any) -> Result:
     """Answers a statement."""
     return ANSWERS[type(statement)](query, query.dated(statement))
@@ -570,7 +537,7 @@ ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
     Fork: fork,
     Replay: replay,
     Verify: verify,
-    Watch: watched,
+    Watch: watch,
     SearchQuery: search,
     Show: show,
     Describe: describe,

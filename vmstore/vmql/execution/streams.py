@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vmstore.views.erased_cells import seen
+from vmstore.views.log_reader import LogReader
+from vmstore.views.projectors.decisions import decisions_at
+from vmstore.views.reads.reasons import reason_of
 from vmstore.views.reads.resolve_asof import moment_at
 from vmstore.vmql.execution.query import Query, Row
 from vmstore.vmql.execution.result import Result
@@ -14,12 +18,15 @@ from vmstore.vmql.planner.plan import Plan
 from vmstore.vmql.planner.scope import Scope, given
 from vmstore.vmql.planner.values import LISTS, word_of
 from vmstore.vmql.relations import python_rows
+from vmstore.vmql.relations.actors import namer
+from vmstore.vmql.relations.compactions import compactions_of
+from vmstore.vmql.relations.faults import faults_of, moves_of
+from vmstore.vmql.relations.mutations import SessionStream, Stream
+from vmstore.vmql.relations.recalls import recalls_of
 from vmstore.vmql.relations.relation import ACROSS
+from vmstore.vmql.relations.tags import segments_of, tags_of
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import And, Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word
-
-if TYPE_CHECKING:
-    from vmstore.vmql.relations.mutations import SessionStream, Stream
 
 Make = Callable[[Plan], Callable[[], Iterable[Row]]]
 """From a plan, which says the values that are wanted, to what makes the rows."""
@@ -48,9 +55,6 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
 
 
 def _stream(query: Query, found: Plan, wanted: Collection[str], kinds: Collection[str] | None) -> Stream:
-    from vmstore.vmql.relations.actors import namer
-    from vmstore.vmql.relations.mutations import Stream
-
     shown, check = found.plain is not None, query.watch.check
     arguments = _asker(query), _requested(query), shown, namer(query.world)
     return Stream(query.world.log, wanted, kinds, check, *arguments)
@@ -58,7 +62,6 @@ def _stream(query: Query, found: Plan, wanted: Collection[str], kinds: Collectio
 
 def _requested(query: Query) -> Callable[[int], str | None]:
     """The request id that lies in a cell, or that it was erased."""
-    from vmstore.views.erased_cells import seen
 
     def requested(number: int) -> str | None:
         with query.world.asking():
@@ -72,8 +75,6 @@ def _requested(query: Query) -> Callable[[int], str | None]:
 
 def _asker(query: Query) -> Callable[[int, int], str | None]:
     """What the reference at a position of a session's past says it is for."""
-    from vmstore.views.projectors.decisions import decisions_at
-    from vmstore.views.reads.reasons import reason_of
 
     def asked(session: int, position: int) -> str | None:
         with query.world.asking():
@@ -85,8 +86,6 @@ def _asker(query: Query) -> Callable[[int, int], str | None]:
 
 def ordinals(query: Query, written: SessionStream, after: int, most: int) -> list[int]:
     """The ordinals of a session's commits that end after a position."""
-    from vmstore.views.log_reader import LogReader
-
     with query.world.asking():
         reader = LogReader(query.world.log, query.world.views)
         return reader.ordinals(written.session, after, written.high, limit=most)
@@ -115,29 +114,21 @@ def _kinds(words: Iterable[Any]) -> set[str] | None:
 
 def faults(query: Query, scope: Scope, tail: Tail) -> Make:
     """Every return to the prompt."""
-    from vmstore.vmql.relations.faults import faults_of
-
     return _listed(lambda wanted: faults_of(scope.lanes(), wanted))
 
 
 def moves(query: Query, scope: Scope, tail: Tail) -> Make:
     """Every change of the prompt."""
-    from vmstore.vmql.relations.faults import moves_of
-
     return _listed(lambda wanted: moves_of(scope.lanes(), wanted))
 
 
 def compactions(query: Query, scope: Scope, tail: Tail) -> Make:
     """Every summary that replaced pages of the prompt."""
-    from vmstore.vmql.relations.compactions import compactions_of
-
     return rows_of(list(compactions_of(scope.lanes())))
 
 
 def recalls(query: Query, scope: Scope, tail: Tail) -> Make:
     """Every recall, a row for each page it gave."""
-    from vmstore.vmql.relations.recalls import recalls_of
-
     return _listed(lambda wanted: recalls_of(query.world.log, scope.lanes(), wanted))
 
 
@@ -206,16 +197,12 @@ def metrics(query: Query, scope: Scope, tail: Tail) -> Make:
 
 def tags(query: Query, scope: Scope, tail: Tail) -> Make:
     """The tags of each session."""
-    from vmstore.vmql.relations.tags import tags_of
-
     check_tags(tail)
     return rows_of(list(tags_of(scope.lanes())))
 
 
 def segments(query: Query, scope: Scope, tail: Tail) -> Make:
     """The segments of each session."""
-    from vmstore.vmql.relations.tags import segments_of
-
     check_tags(tail, "SEGMENTS")
     return rows_of(list(segments_of(scope.lanes())))
 

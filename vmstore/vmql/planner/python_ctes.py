@@ -11,6 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from vmstore.prices.price_list import added
+from vmstore.views.compactions import compactions_at
+from vmstore.views.projectors.lineage import depths
+from vmstore.views.reads.faults import kept, moves_of
+from vmstore.views.reads.page_calls import seen, turns_of
+from vmstore.views.reads.prefix_cache import invalidated
+from vmstore.views.reads.turn_tiers import turn_tiers, written_at
 from vmstore.vmql.relations.faults import FaultScope
 
 Row = tuple[Any, ...]
@@ -18,8 +25,6 @@ Row = tuple[Any, ...]
 
 def _seen(own: FaultScope) -> Iterator[Row]:
     """How many calls saw each page, and the turn of the last."""
-    from vmstore.views.reads.page_calls import seen, turns_of
-
     calls = seen(own.lane, own.high)
     last = {page: max(some.stop for some in calls[page]) - 1 for page in calls}
     turns = turns_of(own.lane, set(last.values()))
@@ -28,16 +33,12 @@ def _seen(own: FaultScope) -> Iterator[Row]:
 
 def _moved(own: FaultScope) -> Iterator[Row]:
     """What happened in each turn: faults, evictions, searches, how full the prompt became."""
-    from vmstore.views.reads.faults import moves_of
-
     for turn, counts in moves_of(own.lane, own.high, own.low).items():
         yield (turn, *counts)
 
 
 def _voided(own: FaultScope) -> Iterator[Row]:
     """The tokens that each call's changes voided of the request before."""
-    from vmstore.views.reads.prefix_cache import invalidated
-
     for position, tokens in invalidated(own.lane, own.high).items():
         if position > own.low:
             yield position, tokens
@@ -45,8 +46,6 @@ def _voided(own: FaultScope) -> Iterator[Row]:
 
 def _compacted(own: FaultScope) -> Iterator[Row]:
     """The pages that summaries replaced with each call."""
-    from vmstore.views.compactions import compactions_at
-
     counts = Counter[int]()
     for made in compactions_at(own.lane, own.high):
         counts[made.position] += len(made.left)
@@ -55,8 +54,6 @@ def _compacted(own: FaultScope) -> Iterator[Row]:
 
 def _tiers(own: FaultScope) -> Iterator[Row]:
     """How near each turn is; of a past moment as it was when that was written last."""
-    from vmstore.views.reads.turn_tiers import turn_tiers, written_at
-
     now = written_at(own.lane, own.high) if own.now is None else own.now
     for turn, (tokens, tier, critical) in turn_tiers(own.lane, own.high, now).items():
         yield turn, tokens, int(tier), int(critical)
@@ -70,8 +67,6 @@ def _session_tiers(own: FaultScope) -> Iterator[Row]:
 
 def _spent(own: FaultScope) -> Iterator[Row]:
     """What the calls that a session made itself cost, as recorded and as estimated."""
-    from vmstore.prices.price_list import added
-
     assert own.spent is not None, "a scope hands it in"
     calls = own.spent(own.lane.alone(), own.low, own.high)
     yield own.session, added(cost for _, cost, _ in calls), added(estimated for _, _, estimated in calls)
@@ -79,8 +74,6 @@ def _spent(own: FaultScope) -> Iterator[Row]:
 
 def _turn_spent(own: FaultScope) -> Iterator[Row]:
     """What the calls made in each turn cost, as recorded and as estimated."""
-    from vmstore.prices.price_list import added
-
     assert own.spent is not None, "a scope hands it in"
     turns: dict[int, list[tuple[float | None, float | None]]] = {}
     for turn, *cost in own.spent(own.lane, own.low, own.high):
@@ -91,16 +84,12 @@ def _turn_spent(own: FaultScope) -> Iterator[Row]:
 
 def _kept(own: FaultScope) -> Iterator[Row]:
     """The stays that a decision began or somebody held: why, and whether."""
-    from vmstore.views.reads.faults import kept
-
     if own.lane.db.execute("SELECT EXISTS (SELECT 1 FROM decisions)").get:
         yield from kept(own.lane, own.high)
 
 
 def _derived(own: FaultScope) -> Iterator[Row]:
     """How many steps of derivation each page is from the farthest it was made from."""
-    from vmstore.views.projectors.lineage import depths
-
     yield from depths(own.lane, own.high).items()
 
 
