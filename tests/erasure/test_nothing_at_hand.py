@@ -12,6 +12,7 @@ import pytest
 
 import vmstore
 from vmstore.search.place import analyzer
+from vmstore.vmql import text_cache
 
 WORD = "zyzzyvaqx"
 PASSED = (type, ModuleType, FunctionType, CodeType, FrameType)
@@ -41,7 +42,7 @@ def lengths(texts: list[str]) -> list[list[float]]:
 def test_no_cache_holds_what_was_erased(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indexed: bool) -> None:
     """After a page was recorded, embedded, searched and recalled its words are in memory, and erased they are not."""
     if not indexed:
-        monkeypatch.setattr("vmstore.namespace.namespace.installed", lambda: False)
+        monkeypatch.setattr("vmstore.search.place.installed", lambda: False)
     with vmstore.open(tmp_path / "a.vms", embedder=vmstore.FunctionEmbedder("l@1", lengths)) as store:
         messages = [{"role": "user", "content": f"line {n} {WORD if n == 5 else 'fence'}"} for n in range(40)]
         store.record("s", {"model": "m", "messages": messages}, {"choices": [{"message": {"content": "So."}}]})
@@ -50,8 +51,15 @@ def test_no_cache_holds_what_was_erased(tmp_path: Path, monkeypatch: pytest.Monk
         page = session.search(WORD)[0].page
         assert session.memory.find_quote(WORD).quotes[0].page == page
         del messages
-        assert at_hand((analyzer("en"),), WORD) and "RecordedRequest" in at_hand((store,), WORD)
+        asked = f"PAGES count(*) WHERE text MATCHES '{WORD}' OR text LIKE '%{WORD}%'"
+        assert list(store.query(asked)) == list(store.sql(f"SELECT 1 FROM pages WHERE text LIKE '%{WORD}%'"))
+        del asked
+        assert (
+            at_hand((analyzer("en"),), WORD)
+            and at_hand(text_cache._MADE, WORD)
+            and "RecordedRequest" in at_hand((store,), WORD)
+        )
         store.trust.erase(page=page, in_session="s", reason="secret")
-        assert at_hand((store, analyzer("en")), WORD) == []
+        assert at_hand((store, analyzer("en"), *text_cache._MADE), WORD) == []
         session.search("fence line")
-        assert at_hand((store, analyzer("en")), WORD) == []
+        assert at_hand((store, analyzer("en"), *text_cache._MADE), WORD) == []

@@ -33,9 +33,9 @@ def test_a_stated_language_holds_for_every_moment(
     tmp_path: Path, indexed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """German forms are found once German is stated, in texts from before too, with the index and without."""
-    if not indexed:
-        monkeypatch.setattr("vmstore.namespace.namespace.installed", lambda: False)
     assert place.installed()
+    if not indexed:
+        monkeypatch.setattr("vmstore.search.place.installed", lambda: False)
     with told(tmp_path / "a.vms") as store:
         assert store.admin.language() == "en"
         assert not finds(store, "Haus")

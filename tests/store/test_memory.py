@@ -95,6 +95,11 @@ def test_quotes_come_exact_first() -> None:
     assert {quote.match for quote in found.quotes[1:]} == {"words"}
 
 
+def test_a_quote_that_holds_no_word_of_the_text_says_so() -> None:
+    """What was found only because a typo was forgiven is similar to the text, and no quote of its words."""
+    assert {quote.match for quote in filled().memory.find_quote("timeuot").quotes} == {"similar"}
+
+
 def test_twenty_quotes_at_most() -> None:
     """However many pages say it, twenty quotes are given, and how many there are."""
     session = vmstore.memory_store().session("many", create=True)

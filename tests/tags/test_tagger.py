@@ -131,3 +131,16 @@ def test_numbers_and_slips_of_a_name() -> None:
         known_as("Databases", ["database"], {}) == "database" and known_as("db", [], {"db": "database"}) == "database"
     )
     assert slips("kuberentes", "kubernetes", 2) == 1 and slips("one", "three", 1) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("Ich möchte den Gartenzaun streichen. Ich frage mich, was ich für den Gartenzaun brauche.", "gartenzaun"),
+        ("Je voudrais peindre la clôture du jardin. Qu'est-ce que je prends pour la clôture ?", "cloture"),
+        ("The war museum is in the old war office.", "war"),
+    ],
+)
+def test_small_words_of_the_language_that_is_spoken_make_no_tag(text: str, tag: str) -> None:
+    """A turn in German or French gets no tag of `ich` or `je`, and `war`, a small word there, is one in English."""
+    assert names(tagged([TurnText(text)])) == [[tag]]

@@ -93,6 +93,7 @@ class Namespace(after_fork.Owner):
         self.embedder: Embedder | None = None  # what gives texts vectors, where one was handed in
         self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
         self.fact_models: dict[int, tuple[Any, float]] = {}  # of those too, with the time each is given
+        self.on_erasure: list[Callable[[], None]] = []  # of those who remember what was asked
         self._closed = False
         self._parts: NamespaceParts | None = NamespaceParts(log, projection)
         self._gate: Engine | None = None  # made for the first that writes, or folds what a kernel goes on from
@@ -294,6 +295,8 @@ class Namespace(after_fork.Owner):
         self.conversations.clear()
         self.elsewhere.clear()
         forget_words()
+        for forget in self.on_erasure:
+            forget()
         if self._closeness is not None:
             self._closeness.forget()
         if self._gate is not None:

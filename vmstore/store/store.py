@@ -278,6 +278,7 @@ class Store(Aliased):
                 from vmstore.store.query_host import asker
 
             self._asker = asker(self._ns, self.session, self.verify, self._columns)
+            self._ns.on_erasure.append(self._asker.forget)
         return self._asker
 
     def sql(

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from vmstore.core.tags import TagMethod
 from vmstore.core.text.stems import stem
 from vmstore.core.text.tokenizer import words
+from vmstore.relevance.characters import plain
+from vmstore.relevance.stops import STOP_WORDS
 from vmstore.tags.canonical import known_as, singular
 
 LOOK_BACK = 5  # pairs
@@ -77,8 +79,10 @@ def terms_of(text: TurnText) -> TurnTerms:
     shown: dict[str, Counter[str]] = {}
     asked: set[str] = set()
     for said, weight in ((text.asked, ASKED_WEIGHT), (text.answered, 1)):
-        for word, times in Counter(words(_bounded(said))).items():
-            term = stem(word)
+        counts = Counter(words(_bounded(said)))
+        small = _small_words(counts)
+        for word, times in counts.items():
+            term = "" if small and plain(word) in small else stem(word)
             if not term or term in _COMMON or word.isdecimal() or not TERM_CHARS[0] <= len(word) <= TERM_CHARS[1]:
                 continue
             weights[term] += weight * times.bit_length()
@@ -87,6 +91,13 @@ def terms_of(text: TurnText) -> TurnTerms:
                 asked.add(term)
     names = {term: min(forms, key=lambda form: (-forms[form], len(form), form)) for term, forms in shown.items()}
     return TurnTerms(weights, names, frozenset(asked))
+
+
+def _small_words(counts: Mapping[str, int]) -> frozenset[str]:
+    """The stop words of the language a text is in, by which list has most of its words; none of an English one."""
+    held = {language: sum(counts.get(word, 0) for word in stops) for language, stops in STOP_WORDS.items()}
+    language = max(held, key=lambda language: held[language])
+    return STOP_WORDS[language] if held[language] > held["en"] else frozenset()
 
 
 def _bounded(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import apsw
@@ -23,6 +22,7 @@ from vmstore.views.stored_cells import is_whole
 from vmstore.vmql import scalars as row_functions
 from vmstore.vmql.column_types import INTEGER, REAL, TEXT, ColumnType
 from vmstore.vmql.host import Host
+from vmstore.vmql.text_cache import cached
 
 AHEAD = 16  # cells of a frame
 CALLS_MAX = 256  # whose asides are read at once
@@ -133,7 +133,7 @@ ORDERED: dict[str, tuple[Any, int]] = {"vm_quantile": (_Quantile, 2), "vm_first"
 # ---- words and contents
 
 
-@lru_cache(64)
+@cached(64)
 def pattern_of(pattern: str) -> frozenset[str]:
     """The words that a pattern asks for."""
     return frozenset(words(pattern))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.lalr import ParseFailure, automaton, run
 from vmstore.vmql.syntax.nodes import SourceSpan, Statement
+from vmstore.vmql.text_cache import cached
 
 KEPT_MAX = 512  # texts whose statement is kept
 KEPT_CHARS_MAX = 10_000
@@ -37,7 +37,7 @@ def statements(text: str) -> Iterator[tuple[Statement, SourceSpan]]:
         yield statement, SourceSpan(start, end)
 
 
-@functools.lru_cache(KEPT_MAX)
+@cached(KEPT_MAX)
 def _kept(text: str) -> Statement:
     return _only(text)
 

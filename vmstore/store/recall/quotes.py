@@ -27,7 +27,8 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
     wanted = _plain(text)
     names = {lane.session: name for name, lane, _ in moments}
     positions = {lane.session: position for _, lane, position in moments}
-    hits, _ = folded(_saying(answer.hits, text, wanted, analyzer(ns.language)))
+    saying = _saying(answer.hits, text, wanted, analyzer(ns.language))
+    hits, _ = folded(saying or answer.hits)  # where none says it, those found in spite of a typo, or as close to it
     ordered = sorted(hits, key=lambda hit: wanted not in _plain(hit.text))[:QUOTES_MAX]  # stable: by score within
     best = max((hit.score for hit in ordered), default=1.0) or 1.0
     with ns.asking():
@@ -43,7 +44,7 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
                 names[hit.lane.session],
                 known.at,
                 _ROLES[known.role],
-                "exact" if is_exact else "words",
+                "exact" if is_exact else "words" if saying else "similar",
                 excerpt(hit.text, text, is_exact),
                 tags[hit.lane.session, hit.page],
                 round(max(hit.score, 0.0) / best, 6),
@@ -53,10 +54,9 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
 
 
 def _saying(hits: list[RankedText], text: str, wanted: str, words_of: Analyzer) -> list[RankedText]:
-    """The hits that have a word of a text; all where none has, as those that were found in spite of a typo."""
+    """The hits that have a word of a text, or hold it as it is."""
     terms = _terms(text, words_of)
-    saying = [hit for hit in hits if wanted in _plain(hit.text) or not terms.isdisjoint(_terms(hit.text, words_of))]
-    return saying or hits
+    return [hit for hit in hits if wanted in _plain(hit.text) or not terms.isdisjoint(_terms(hit.text, words_of))]
 
 
 def _terms(text: str, words_of: Analyzer) -> set[str]:

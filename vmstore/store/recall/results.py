@@ -66,7 +66,11 @@ class FoundPages(msgspec.Struct, frozen=True):
 
 
 class FoundQuote(msgspec.Struct, frozen=True):
-    """An excerpt that holds a text, or its words: `match` is exact or words; `session_at_us` when that was said."""
+    """An excerpt that answers a text; `session_at_us` is when it was said.
+
+    `match` is exact where it holds the text, words where it holds a word of it, similar where it holds none: a typo
+    was forgiven, or an embedder found it close.
+    """
 
     page: str
     session: str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from vmstore.core.asof import AsOf
+from vmstore.vmql import text_cache
 from vmstore.vmql.execution.executor import Runner
 from vmstore.vmql.execution.query import Query
 from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
@@ -42,6 +43,12 @@ class QueryEngine:
         if not isinstance(text, str):
             return self.answer(text, session=session, params=params, limits=limits)
         return self.answer(parse(text), session=session, params=params, text=text, limits=limits)
+
+    def forget(self) -> None:
+        """Forgets the statements that were asked, their plans and what they read."""
+        text_cache.forget()
+        self._runner.forget()
+        self._door = None
 
     def answer(
         self,

@@ -67,6 +67,13 @@ class Runner:
                 self._plans[key] = found
         return found
 
+    def forget(self) -> None:
+        """Forgets plans, and what was read for the last answers: it may have been erased."""
+        self._plans.clear()
+        for prepared in (self._ready, *self._spare):
+            if prepared is not None:
+                prepared.contents.forget()
+
     def prepared(self) -> apsw.Connection:
         """The views, which know the functions of VMQL and nothing that was read before."""
         db = self.world.views

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -26,6 +25,7 @@ from vmstore.vmql.relations.relation import ACROSS, Relation
 from vmstore.vmql.syntax import nodes, printer
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import Explain, MomentNode, SelectItem, Statement, Subquery, Tail, Value, Word
+from vmstore.vmql.text_cache import cached
 
 Row = tuple[Any, ...]
 AnyNode = TypeVar("AnyNode", bound=nodes.Node)
@@ -279,7 +279,7 @@ def _show(row: Row, shows: list[tuple[int, Callable[[Any], Any]]]) -> Row:
     return tuple(changed)
 
 
-@lru_cache(512)
+@cached(512)
 def names_in(sql: str) -> tuple[str, ...]:
     """The parameters that a statement of SQL takes by name."""
     return tuple(dict.fromkeys(re.findall(r":([a-z]\w*)", sql)))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import apsw
 import apsw.sqlite_extra
 
 from vmstore.vmql.functions import ORDERED, matches
+from vmstore.vmql.text_cache import cached
 
 Pieces = tuple[tuple[re.Pattern[str], ...], bool, bool]
 """The fixed parts of a pattern, each as long as what it matches; whether it begins and ends with any signs."""
@@ -33,7 +33,7 @@ def _pieces(units: list[tuple[str, str]], flags: re.RegexFlag) -> Pieces:
     return tuple(parts), bool(units) and units[0][0] == "*", ends
 
 
-@lru_cache(64)
+@cached(64)
 def _like(pattern: str, escape: str | None) -> Pieces:
     units, signs = [], iter(pattern)
     for sign in signs:
@@ -44,7 +44,7 @@ def _like(pattern: str, escape: str | None) -> Pieces:
     return _pieces(units, re.DOTALL | re.IGNORECASE | re.ASCII)
 
 
-@lru_cache(64)
+@cached(64)
 def _glob(pattern: str) -> Pieces:
     units = []
     for unit in re.findall(r"\[\^?\]?[^\]]*\]|.", pattern, re.DOTALL):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import lru_cache
 
 from vmstore.core.times import microseconds, moment_of
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import SourceSpan
+from vmstore.vmql.text_cache import cached
 
 
 def instant(value: object, now: int, span: SourceSpan) -> int:
@@ -29,7 +29,7 @@ def _parsed(text: str, now: int) -> datetime | None:
         return _phrase(text, now)
 
 
-@lru_cache(64)
+@cached(64)
 def _phrase(text: str, now: int) -> datetime | None:
     """A phrase like 'last friday' or '2 hours ago', in UTC."""
     try:
