@@ -120,14 +120,14 @@ class Admin:
 
         As `close` does: where a session compacts itself, what was said is summed up. A later message takes it up.
         """
-        from vmstore.store.close import is_idle
+        from vmstore.store.close import idle_reason, is_idle
 
         if not isinstance(hours, int | float) or not hours > 0:
             raise InputError(f"{hours!r:.40} is no number of hours; give more than 0")
         names = [info.session for info in self._store.sessions() if info.status == Standing.ACTIVE.word]
         idle = [session for name in names if is_idle(session := self._store.session(name), hours)]
         for session in idle:
-            session.close(reason=f"nothing was said for {hours:g} hours")
+            session.close(reason=idle_reason(hours))
         return [session.name for session in idle]
 
     # ---- search

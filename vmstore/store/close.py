@@ -24,6 +24,11 @@ def is_idle(session: SessionHost, hours: float) -> bool:
     return last > 0 and session._ns.clock.now() - last >= hours * HOUR_US
 
 
+def idle_reason(hours: float) -> str:
+    """Why a session was ended that nobody ended."""
+    return f"nothing was said for {hours:g} hours"
+
+
 def close(namespace: Namespace, session: int, status: str, reason: str | None, at: int | None) -> None:
     """Writes that a session ended; InputError where that is how it stands already."""
     ends = Standing.of(status) if isinstance(status, str) else None

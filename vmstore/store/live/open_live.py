@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from vmstore.core.page import Standing
 from vmstore.engine.head import NewSession
 from vmstore.errors import InputError, RefusedError
 from vmstore.live import messages
@@ -15,6 +16,7 @@ from vmstore.live.recall.claim_finder import ClaimFinder
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.settings import configure
 from vmstore.namespace.namespace import Namespace
+from vmstore.store.close import idle_reason, is_idle
 from vmstore.store.live.acts import PageActions
 from vmstore.store.recall.fact_model import FactExtractor, FactModel
 from vmstore.views.branch import Branch
@@ -81,8 +83,17 @@ def begun(
         unbegun(runtime, opening.name, owner)
         namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
     else:
+        _end_idle(live)
         live._act(begin)
     return key
+
+
+def _end_idle(live: PageActions) -> None:
+    """Ends a session that is opened again so long after what was written last that its setting says it ended then."""
+    settings = live.runtime().current().settings
+    hours = 0 if settings is None else settings.idle_hours
+    if hours and live.info().status == Standing.ACTIVE.word and is_idle(live, hours):
+        live.close(reason=idle_reason(hours))
 
 
 def _check_callbacks(compressor: Compressor | None, finder: Finding | None, fact_model: FactModel | None) -> None:

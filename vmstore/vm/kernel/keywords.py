@@ -46,6 +46,7 @@ class WhatIf(TypedDict, total=False):
     compact_soft: float
     compact_hard: float
     facts: bool
+    idle_hours: int
     behaviour: int
 
 

@@ -59,6 +59,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     With `compaction` a segment ends where the topic changes, and once the prompt is fuller than `compact_soft` of its
     room those that ended are summed up, oldest first; over `compact_hard` the older turns of the one under way, too.
     With `facts` what a person says is searched for facts, which are stated beside the conversation.
+    A session in which nothing was written for `idle_hours` is ended when it is opened again; 0 never.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     `behaviour` is the number of what no other setting says, so that a log is decided and written as it was: with 1
     what has no shorter form comes back whole beyond `returned_tokens_max`, and a `toolCall` is sent as its text.
@@ -101,6 +102,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     compact_soft: float = 0.70
     compact_hard: float = 0.85
     facts: bool = False
+    idle_hours: int = 0
     behaviour: int = BEHAVIOUR
 
     @property
