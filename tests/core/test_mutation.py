@@ -29,6 +29,7 @@ from vmstore.core.mutation import (
     FaultDenied,
     FaultIn,
     Flush,
+    GuardTrip,
     Known,
     Link,
     Mark,
@@ -40,6 +41,7 @@ from vmstore.core.mutation import (
     Pin,
     Prefetch,
     Pressure,
+    Promote,
     Recall,
     Redact,
     Reference,
@@ -50,6 +52,7 @@ from vmstore.core.mutation import (
     Settings,
     Share,
     Tag,
+    ToolRun,
     Turn,
     Unknown,
     Unlink,
@@ -70,6 +73,7 @@ UID = st.binary(min_size=16, max_size=16)
 MOMENT = st.none() | st.integers(-(2**63), 2**63 - 1)
 SCORE = st.integers(1 - 2**63, 2**63 - 1)
 LOSERS = st.lists(st.tuples(SCORE, POSITION), max_size=3).map(tuple)
+PAGES = st.lists(POSITION, max_size=3).map(tuple)
 WHY = st.builds(Why, SMALL, COUNT, COUNT, COUNT, COUNT, COUNT, SCORE, LOSERS)
 
 FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
@@ -175,6 +179,12 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Tag: {"page": POSITION, "tag": REF, "method": SMALL, "held": SMALL},
     Alias: {"alias": REF, "canonical": st.none() | REF},
     Depth: {"tag": REF, "depth": SMALL},
+    ToolRun: {
+        "call": POSITION, "outcome": SMALL, "result": COUNT, "duration": st.none() | COUNT, "error": st.none() | REF,
+        "reasoning": COUNT, "read": PAGES, "created": PAGES, "modified": PAGES, "tags": st.none() | REF,
+    },
+    GuardTrip: {"type": SMALL, "tool": REF, "count": COUNT, "calls": PAGES, "warning": COUNT},
+    Promote: {"page": POSITION, "skill": REF, "count": COUNT, "tries": COUNT, "calls": PAGES},
 }  # fmt: skip
 CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
 CELLS |= {
@@ -199,6 +209,9 @@ CELLS |= {
     "what",
     "attribute",
     "method",
+    "error",
+    "tool",
+    "skill",
 }
 POSITIONS = {
     (Tag, "method"),
@@ -328,10 +341,14 @@ def test_every_name_is_reserved() -> None:
     assert sorted(MUTATION_NAMES.values()) == sorted(names)
 
 
+NAMED_BY_WHAT_THEY_ARE = {ToolRun: "toolcall", GuardTrip: "guard"}  # other classes have these names already
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_struct_has_the_number_of_its_name(kind: type[Mutation]) -> None:
     """A struct's number on the wire, its NUMBER and its reserved name agree."""
-    assert MUTATION_NAMES[kind.NUMBER].replace("_", "") == kind.__name__.lower()
+    name = NAMED_BY_WHAT_THEY_ARE.get(kind, kind.__name__.lower())
+    assert MUTATION_NAMES[kind.NUMBER].replace("_", "") == name
     assert kind.__struct_config__.tag == kind.NUMBER
 
 

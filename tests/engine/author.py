@@ -26,6 +26,7 @@ from vmstore.core.mutation import (
     FaultDenied,
     FaultIn,
     Flush,
+    GuardTrip,
     Link,
     Mark,
     Message,
@@ -33,6 +34,7 @@ from vmstore.core.mutation import (
     Pin,
     Prefetch,
     Pressure,
+    Promote,
     Recall,
     Reference,
     Reply,
@@ -40,6 +42,7 @@ from vmstore.core.mutation import (
     Segment,
     Settings,
     Tag,
+    ToolRun,
     Turn,
     Unlink,
     Unpin,
@@ -392,6 +395,30 @@ class Author:
     def do_depth(self, deed: Deed) -> None:
         """So much of a tag is shown."""
         self.batch.add(Depth(self.batch.cell(b"t%d" % (deed.a % 5)), deed.b % 4))
+
+    def do_tool_call(self, deed: Deed) -> None:
+        """A tool ran, and read, made and changed pages."""
+        call = self._page(deed.a)
+        if call is not None:
+            other = self._page(deed.b) or call
+            error = self.batch.cell(b"e%d" % (deed.b % 3)) if deed.c % 2 else None
+            tags = self.batch.cell(b'["t%d"]' % (deed.d % 3)) if deed.d % 2 else None
+            effects = ((other,), (call,) * (deed.c % 2), (other, call)[: deed.d % 3])
+            self.batch.add(ToolRun(call, deed.c % 2, other * (deed.d % 2), deed.b, error, other, *effects, tags))
+
+    def do_guard(self, deed: Deed) -> None:
+        """A guard speaks up, with a warning or without."""
+        call = self._page(deed.a)
+        if call is not None:
+            tool, warning = self.batch.cell(b"tool%d" % (deed.b % 3)), self._page(deed.c) or 0
+            self.batch.add(GuardTrip(deed.b % 4, tool, deed.c + 1, (call,), warning * (deed.d % 2)))
+
+    def do_promote(self, deed: Deed) -> None:
+        """A page describes a skill."""
+        page = self._page(deed.a)
+        if page is not None:
+            skill = self.batch.cell(b"skill%d" % (deed.b % 3))
+            self.batch.add(Promote(page, skill, deed.c, deed.c + deed.d + 1, (self._page(deed.b) or page,)))
 
     def do_end(self, deed: Deed) -> None:
         """A commit ends; every other time the batch is written too."""

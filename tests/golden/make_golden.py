@@ -44,6 +44,7 @@ from vmstore.core.mutation import (
     FaultDenied,
     FaultIn,
     Flush,
+    GuardTrip,
     Link,
     Mark,
     Message,
@@ -53,6 +54,7 @@ from vmstore.core.mutation import (
     Pin,
     Prefetch,
     Pressure,
+    Promote,
     Recall,
     Redact,
     Reference,
@@ -63,6 +65,7 @@ from vmstore.core.mutation import (
     Settings,
     Share,
     Tag,
+    ToolRun,
     Turn,
     Unlink,
     Unpin,
@@ -225,6 +228,9 @@ def kinds() -> dict[str, str]:
         Tag(12, (300, 1), 1, 0),
         Alias((300, 1), 0),
         Depth(0, 3),
+        ToolRun(12, 1, 20, 1_500, 0, 11, (4, 9), (30,), (12,), (300, 1)),
+        GuardTrip(0, (300, 1), 3, (9, 12), 30),
+        Promote(30, 0, 5, 6, (9, 12)),
     ]
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 

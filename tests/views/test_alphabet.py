@@ -65,6 +65,9 @@ ROUND = [
     Deed("tag", 0, 3, 1, 1),
     Deed("alias", 4, 3, 1),
     Deed("depth", 3, 2),
+    Deed("tool_call", 1, 0, 1, 1),
+    Deed("guard", 1, 1, 0, 1),
+    Deed("promote", 1, 1, 2, 1),
     Deed("mark", 0, 1, 2, 3),
 ]
 FORKS = [*ROUND, Deed("fork", 2, 9), *ROUND, Deed("switch", 0), *ROUND, Deed("fork", 5, 1), *ROUND]

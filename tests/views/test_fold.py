@@ -190,7 +190,7 @@ def test_a_name_that_cannot_be_read_is_named(cells: list[Cell], message: str) ->
         Projection(log, apsw.Connection(":memory:")).catch_up()
 
 
-@pytest.mark.parametrize("name", ["on_creat", "on_faultin", "on_commits", "on_guard"])
+@pytest.mark.parametrize("name", ["on_creat", "on_faultin", "on_commits", "on_defer"])
 def test_a_handler_that_nothing_calls_is_refused(name: str) -> None:
     """A projector with a handler for no kind of mutation is refused as its class is made, one that inherits too."""
     with pytest.raises(TypeError, match=rf"Misspelt\.{name} would never be called"):

@@ -23,6 +23,7 @@ from vmstore.core.mutation import (
     Reference,
     Reply,
     Segment,
+    ToolRun,
     Turn,
     Unlink,
 )
@@ -42,6 +43,7 @@ RENAMED = {
     (Reference, "call"): "seen_call",
     (Cite, "by"): "citing",
     (Pressure, "level"): "load",
+    (ToolRun, "call"): "page",
 }
 IN_FORCE = {(Turn, "number"), (Pack, "call")}  # the columns `turn` and `call` say the same
 
@@ -77,7 +79,7 @@ TABLES: dict[str, tuple[str, ...]] = {
 }
 """Each table's columns, in order."""
 
-WIDE = frozenset(["at", "logged_at", "size", "valid_from", "valid_to", "cost", "latency"])
+WIDE = frozenset(["at", "logged_at", "size", "valid_from", "valid_to", "cost", "latency", "duration"])
 """Columns of 64 bits; the others have 32, or 64 in a segment with a number that needs them."""
 
 SCHEMA = hashlib.sha256(repr((VERSION, TABLES, [(k.NUMBER, f) for k, f in FIELDS.items()])).encode()).hexdigest()[:8]

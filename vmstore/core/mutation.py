@@ -40,17 +40,19 @@ from vmstore.core.namespace_policy import NamespacePolicy
 from vmstore.core.redaction import Approve, Redact
 from vmstore.core.tags import Alias, Depth, Tag
 from vmstore.core.vectors import Embed
+from vmstore.core.work.trace import GuardTrip, Promote, ToolRun
 from vmstore.errors import CorruptError
 
 WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 
 __all__ = [
-    "Alias", "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close", "Compress",
-    "Configure", "Create", "Decision", "Depth", "Delete", "Embed", "Erase", "Evict", "Fact", "FaultDenied", "FaultIn",
-    "Flush", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "NamespacePolicy", "Open", "Pack", "Pin",
-    "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search",
-    "Segment", "Settings", "Share", "Stimulus", "Tag", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body",
-    "cell_refs", "decode", "encode", "names_of", "readable", "sealed_again", "wire", "writers",
+    "Alias", "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close",
+    "Compress", "Configure", "Create", "Decision", "Delete", "Depth", "Embed", "Erase", "Evict", "Fact",
+    "FaultDenied", "FaultIn", "Flush", "GuardTrip", "Known", "Link", "MUTATION_NAMES", "Mark", "Message",
+    "Mutation", "NamespacePolicy", "Open", "Pack", "Pin", "Prefetch", "Pressure", "Promote", "Recall", "Recorded",
+    "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment", "Settings", "Share", "Stimulus",
+    "Tag", "ToolRun", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs", "decode", "encode",
+    "names_of", "readable", "sealed_again", "wire", "writers",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -316,7 +318,10 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
-Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall | Embed | Fact | Tag | Alias | Depth
+Stimulus = (
+    Settings | Segment | Reference | Cite | Approve | Search | Recall | Embed | Fact | Tag | Alias | Depth
+    | ToolRun | GuardTrip | Promote
+)  # fmt: skip
 Recorded = (
     Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
 )
@@ -456,6 +461,9 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Cite: ("evidence",),
     Search: ("query",),
     Tag: ("tag",),
+    ToolRun: ("error", "tags"),
+    GuardTrip: ("tool",),
+    Promote: ("skill",),
     Share: ("principal", "by"),
     Revoke: ("by",),
     NamespacePolicy: ("name", "value"),

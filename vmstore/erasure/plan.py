@@ -22,16 +22,19 @@ from vmstore.core.mutation import (
     Create,
     Embed,
     Fact,
+    GuardTrip,
     Mark,
     Message,
     NamespacePolicy,
     Open,
+    Promote,
     Reference,
     Reply,
     Revoke,
     Segment,
     Share,
     Tag,
+    ToolRun,
     Update,
 )
 from vmstore.core.page import Origin, PageType
@@ -47,10 +50,11 @@ from vmstore.views.projectors.residency import stays
 
 WORDLESS = frozenset(("mime", "asks", "answers", "where", "reason"))  # labels that somebody's program wrote
 NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "aside", "tag", "alias", "canonical"))
-NAMES |= {*CELL_FIELDS[Fact]}
+NAMES |= {*CELL_FIELDS[Fact], *CELL_FIELDS[GuardTrip], *CELL_FIELDS[Promote]}
 PROGRAMS = frozenset(("model", "method"))  # names that programs gave themselves
 READ = 256
-_ANSWERS = "SELECT session, page FROM pages WHERE type = ?"
+_ANSWERS = """SELECT session, page FROM pages WHERE type = ? UNION ALL SELECT session, warning FROM guards
+  WHERE warning IS NOT NULL UNION ALL SELECT session, page FROM skills"""  # each may quote any of its sources
 
 
 class ErasureRequest(msgspec.Struct, frozen=True):
@@ -206,7 +210,17 @@ class Planner:
         page = None if use.field in PROGRAMS else _page_of(use.mutation, use.position)
         if isinstance(use.mutation, Cite) and self._reading.owner(use.session, use.mutation.by) in self._why:
             page = use.mutation.by
+        if isinstance(use.mutation, ToolRun) and self._goes_by_result(use):
+            page = use.mutation.result
         return None if page is None else self._reading.owner(use.session, page)
+
+    def _goes_by_result(self, use: CellUse) -> bool:
+        """Whether what a tool failed with goes with its answer, which says the same."""
+        mutation = use.mutation
+        assert isinstance(mutation, ToolRun), "no other mutation names an answer"
+        if use.field != "error" or not mutation.result:
+            return False
+        return self._reading.owner(use.session, mutation.result) in self._why
 
     # ---- copies
 
@@ -413,6 +427,12 @@ def _page_of(mutation: AnyMutation | None, position: int) -> int | None:
             return mutation.page or None
         case Segment():
             return mutation.summary
+        case ToolRun():
+            return mutation.call
+        case GuardTrip():
+            return mutation.warning or (mutation.calls[-1] if mutation.calls else None)
+        case Promote():
+            return mutation.page
     return None
 
 

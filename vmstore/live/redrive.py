@@ -170,6 +170,8 @@ class Redrive:
                 act.tell(m.Alias(act.cell(self._bytes(mutation.alias)), end))
             case m.Depth():
                 act.tell(m.Depth(act.cell(self._bytes(mutation.tag)), mutation.depth))
+            case m.ToolRun() if mutation.call in self._at:
+                self._ran(act, mutation)
             case m.Reply():
                 act.tell(msgspec.structs.replace(mutation, aside=None))
             case m.Pack():
@@ -184,6 +186,17 @@ class Redrive:
         """Whether a tag is taken over: each that somebody gave, and what a rule found where none is at work here."""
         settings = act.state.settings
         return given.method == TagMethod.HAND or settings is None or settings.tags == "off"
+
+    def _ran(self, act: Act, ran: m.ToolRun) -> None:
+        """Takes over how a tool ran, as far as its pages are here."""
+        error, tags = (None if ref is None else act.cell(self._bytes(ref)) for ref in (ran.error, ran.tags))
+        effects = {
+            name: tuple(self._at[page] for page in getattr(ran, name) if page in self._at)
+            for name in ("read", "created", "modified")
+        }
+        one = {name: self._at.get(getattr(ran, name), 0) for name in ("result", "reasoning")}
+        moved = {**effects, **one, "call": self._at[ran.call], "error": error, "tags": tags}
+        act.tell(msgspec.structs.replace(ran, **moved))
 
     @staticmethod
     def _past(act: Act, mutation: m.Annotate | m.Delete) -> None:

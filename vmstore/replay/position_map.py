@@ -31,6 +31,9 @@ _NAMES: dict[type, tuple[str, ...]] = {
     m.Create: ("message",),
     m.Segment: ("summary",),
     m.Search: ("found",),
+    m.ToolRun: ("call", "result", "reasoning", "read", "created", "modified"),
+    m.GuardTrip: ("calls", "warning"),
+    m.Promote: ("page", "calls"),
 }
 """The fields of a stimulus that name positions; those of `links` and `envelopes` stand in pairs."""
 

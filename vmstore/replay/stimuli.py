@@ -25,7 +25,7 @@ HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))
 _DECIDED = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Pressure)
 _PAST = (
     *(m.Annotate, m.Delete, m.Flush, m.Embed, m.Link, m.Unlink, m.Close, m.Open, m.Redact, m.Approve, m.Erase),
-    *(m.Fact, m.Tag, m.Alias, m.Depth),
+    *(m.Fact, m.Tag, m.Alias, m.Depth, m.ToolRun, m.GuardTrip, m.Promote),
 )
 """What no act of a live session writes with decisions that it brings about by itself."""
 

@@ -20,16 +20,19 @@ from vmstore.core.mutation import (
     Create,
     Depth,
     Fact,
+    GuardTrip,
     Mark,
     Message,
     Open,
     Pack,
+    Promote,
     Reference,
     Reply,
     Search,
     Segment,
     Settings,
     Tag,
+    ToolRun,
     Update,
     decode,
 )
@@ -161,6 +164,13 @@ class ContentUsage:
                 yield from ((ref, "labels") for ref in (mutation.tags, mutation.untags, mutation.anchors))
             case Fact():
                 yield from ((getattr(mutation, name), "facts") for name in CELL_FIELDS[Fact])
+            case ToolRun():
+                yield mutation.error, "labels"
+                yield mutation.tags, "labels"
+            case GuardTrip():
+                yield mutation.tool, "labels"
+            case Promote():
+                yield mutation.skill, "labels"
             case Tag() | Depth():
                 yield mutation.tag, "labels"
             case Alias():

@@ -20,11 +20,14 @@ from vmstore.core.mutation import (
     Depth,
     Embed,
     Fact,
+    GuardTrip,
     Mark,
     Open,
     Pack,
+    Promote,
     Settings,
     Tag,
+    ToolRun,
 )
 from vmstore.errors import CorruptError
 from vmstore.log.commit import NO_REQUEST, Commit
@@ -52,6 +55,9 @@ READ: dict[type, tuple[str, ...]] = {
     Tag: ("tag",),
     Alias: ("alias", "canonical"),
     Depth: ("tag",),
+    ToolRun: ("error", "tags"),
+    GuardTrip: ("tool",),
+    Promote: ("skill",),
 }
 """The fields whose cells a fold reads: names and labels; of contents what `tool_cells` says, and keeps none."""
 

@@ -41,6 +41,7 @@ from vmstore.views.projectors.tags import TagsProjector
 from vmstore.views.projectors.tools import ToolsProjector
 from vmstore.views.projectors.turns import TurnsProjector
 from vmstore.views.projectors.vectors import VectorsProjector
+from vmstore.views.projectors.work import WorkProjector
 
 PROJECTORS: tuple[type[Projector], ...] = (
     SessionsProjector,
@@ -60,6 +61,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     TagsProjector,
     ToolsProjector,
     OutcomesProjector,
+    WorkProjector,
 )
 _POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID"
 BATCH = 5000  # commits

@@ -22,13 +22,14 @@ class ToolOutcome(WordEnum):
 
 
 class OutcomeRule(WordEnum):
-    """The sign an outcome was read from: a flag of the source's, an exit code, a status, `error`, `Error:`."""
+    """The sign an outcome was read from: a flag of its source, an exit code, a status, `error`, `Error:`, its host."""
 
     IS_ERROR = 0
     EXIT_CODE = 1
     STATUS = 2
     ERROR_FIELD = 3
     ERROR_TEXT = 4
+    HOST = 5  # who ran the tool logged how it ended
 
 
 class JudgedOutcome(NamedTuple):

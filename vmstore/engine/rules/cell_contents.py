@@ -23,11 +23,13 @@ from vmstore.core.mutation import (
     Depth,
     Embed,
     Fact,
+    GuardTrip,
     Mark,
     Message,
     NamespacePolicy,
     Open,
     Pack,
+    Promote,
     Reference,
     Reply,
     Revoke,
@@ -36,6 +38,7 @@ from vmstore.core.mutation import (
     Settings,
     Share,
     Tag,
+    ToolRun,
     Update,
 )
 from vmstore.core.text.holes import BASE64, HOLES, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
@@ -148,6 +151,9 @@ FORMS: dict[type, dict[str, CellForm]] = {
     Tag: {"tag": NAME},
     Alias: {"alias": NAME, "canonical": NAME},
     Depth: {"tag": NAME},
+    ToolRun: {"error": NAME, "tags": TEXTS},
+    GuardTrip: {"tool": NAME},
+    Promote: {"skill": NAME},
 }
 """What each cell of each kind holds; `envelopes` is the one field that names several."""
 

@@ -37,6 +37,7 @@ from vmstore.core.mutation import (
     FaultDenied,
     FaultIn,
     Flush,
+    GuardTrip,
     Known,
     Link,
     Mark,
@@ -47,6 +48,7 @@ from vmstore.core.mutation import (
     Pin,
     Prefetch,
     Pressure,
+    Promote,
     Recall,
     Redact,
     Reference,
@@ -56,6 +58,7 @@ from vmstore.core.mutation import (
     Segment,
     Share,
     Tag,
+    ToolRun,
     Turn,
     Unlink,
     Unpin,
@@ -82,7 +85,9 @@ from vmstore.core.page import (
 from vmstore.core.redaction import Artifact, Reason, Redaction, RedactionMethod, RedactionSource
 from vmstore.core.tags import TagDepth, TagMethod
 from vmstore.core.text.token_estimate import ESTIMATORS
+from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.vectors import Quantisation
+from vmstore.core.work.trace import GuardType
 
 NUMBER_MAX = 2**63 - 1
 IMPORTANCE_MAX = 1_000_000
@@ -139,12 +144,16 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Revoke: {"verbs": VERBS},
     Tag: {"method": frozenset(TagMethod), "held": frozenset((0, 1))},
     Depth: {"depth": frozenset(TagDepth)},
+    ToolRun: {"outcome": frozenset(ToolOutcome)},
+    GuardTrip: {"type": frozenset(GuardType)},
     NamespacePolicy: {"subject": frozenset(PolicySubject)},
 }
 COUNTS: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((Create, Update, Compress), ("size", "tokens")),
     **dict.fromkeys((FaultIn, Prefetch, Evict), ("tokens",)),
     Configure: ("factor_ppm",),
+    GuardTrip: ("count",),
+    Promote: ("count", "tries"),
     Redact: ("count", "tokens_before", "tokens_after"),
 }
 
@@ -168,6 +177,9 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,
+    ToolRun: lambda m: (m.call, *(p for p in (m.result, m.reasoning) if p), *m.read, *m.created, *m.modified),
+    GuardTrip: lambda m: (*m.calls, m.warning) if m.warning else m.calls,
+    Promote: lambda m: (m.page, *m.calls),
     Segment: lambda m: () if m.summary is None else (m.summary,),
 }
 """The pages a mutation of a kind names."""

@@ -33,6 +33,7 @@ from vmstore.core.mutation import (
     Open,
     Pack,
     Prefetch,
+    Promote,
     Reply,
     Revoke,
     Turn,
@@ -405,6 +406,12 @@ def embeds_a_content(head: GateHead, m: Embed, place: MutationPlace) -> str | No
     return None if m.chunks else "an embedding of no chunk"
 
 
+@about(Promote)
+def successes_were_tried(head: GateHead, m: Promote, place: MutationPlace) -> str | None:
+    """A skill succeeded no more often than it was tried, and was tried."""
+    return None if m.tries > 0 and m.count <= m.tries else f"{m.count} successes of {m.tries} tries"
+
+
 @about(Fact)
 def facts_end_after_they_begin(head: GateHead, m: Fact, place: MutationPlace) -> str | None:
     """A fact ends after it begins, and has one value at a time only of an attribute that is named."""
@@ -574,6 +581,7 @@ RULES: tuple[Rule, ...] = (
     content_is_its_own,
     embeds_a_content,
     facts_end_after_they_begin,
+    successes_were_tried,
     reference_came_before,
     ranks_are_distinct,
     totals_match,

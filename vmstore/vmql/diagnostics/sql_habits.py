@@ -37,6 +37,8 @@ RELATIONS: Final = (
     "SEGMENTS",
     "TOOLS",
     "COMPACTIONS",
+    "GUARDS",
+    "SKILLS",
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "PER", "LIMIT", "SINCE", "UNTIL", "ACROSS", "ALL", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))

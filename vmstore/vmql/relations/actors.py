@@ -23,6 +23,7 @@ from vmstore.core.mutation import (
     Redact,
     Reference,
     Reply,
+    ToolRun,
     Turn,
     Unknown,
     Unpin,
@@ -54,6 +55,8 @@ def actor_of(mutation: Any) -> str | None:
             return USER
         case Reply() | Cite():
             return MODEL
+        case ToolRun():
+            return TOOL
         case Reference():
             return _ASKED.get(Use(mutation.use), SYSTEM) if mutation.use in tuple(Use) else SYSTEM
         case Message():
@@ -125,6 +128,8 @@ def _labelled(world: Host, session: int, page: int) -> str | None:
 
 def _read_page(mutation: Any) -> int:
     """The page that a tool read, of which nobody but its call says by which tool."""
+    if isinstance(mutation, ToolRun):
+        return mutation.result
     return mutation.page if isinstance(mutation, Reference) else 0
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from vmstore.core.decision import Cite, Reference
 from vmstore.core.page import LinkKind, Role
 from vmstore.core.recalls import USES
-from vmstore.vmql.relations import facts, tools
+from vmstore.vmql.relations import facts, tools, work
 from vmstore.vmql.relations.relation import ACROSS, Shape, by
 from vmstore.vmql.relations.shared_columns import holds
 
@@ -197,6 +197,8 @@ TABLES: dict[str, dict[Shape, str]] = {
     "shown": tools.SHOWN,
     "asked_tools": tools.ASKED,
     "message_tools": tools.SAID,
+    "ran": work.RAN,
+    "weighed": work.WEIGHED,
     "used": _last_said(_USED),
     "stays_before": by(_STAYS_BEFORE.format(stays=_STAYS), chain=_STAYS_BEFORE.format(stays=_CHAINED_BEFORE)),
     "derived": _handed("derived", "session page depth"),

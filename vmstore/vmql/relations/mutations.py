@@ -23,18 +23,21 @@ from vmstore.core.mutation import (
     FaultDenied,
     FaultIn,
     Flush,
+    GuardTrip,
     Known,
     Link,
     Pack,
     Pin,
     Prefetch,
     Pressure,
+    Promote,
     Recall,
     Redact,
     Reference,
     Reply,
     Segment,
     Tag,
+    ToolRun,
     Turn,
     Unknown,
     Unlink,
@@ -44,7 +47,9 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Standing, Tier
 from vmstore.core.tags import TagMethod
+from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.times import iso
+from vmstore.core.work.trace import GuardType
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
 from vmstore.views.log_reader import read_commits
@@ -218,7 +223,11 @@ ABOUT: dict[type, Callable[[Any, int], About]] = {
     Evict: _gone,
     Cite: lambda m, _: (m.page, m.by, None, None, None, None, None, None),
     Segment: lambda m, _: (m.summary, None, None, None, None, None, None, None),
-    **dict.fromkeys((Annotate, Delete, Embed, Fact, Flush, Pin, Unpin, Redact, Reference, Recall, Tag), _of_page),
+    ToolRun: lambda m, _: (m.call, m.result or None, None, None, None, None, None, None),
+    GuardTrip: lambda m, _: (m.warning or None, m.calls[-1] if m.calls else None, None, None, None, None, None, None),
+    **dict.fromkeys(
+        (Annotate, Delete, Embed, Fact, Flush, Pin, Promote, Unpin, Redact, Reference, Recall, Tag), _of_page
+    ),
 }
 REASONS: dict[type, Callable[[Any], str | None]] = {
     Close: lambda m: word_of(Standing, m.status),
@@ -227,6 +236,8 @@ REASONS: dict[type, Callable[[Any], str | None]] = {
     Recall: lambda m: "corrected" if m.corrected else "right",
     Pressure: lambda m: word_of(Load, m.level),
     Tag: lambda m: word_of(TagMethod, m.method),
+    ToolRun: lambda m: word_of(ToolOutcome, m.outcome),
+    GuardTrip: lambda m: word_of(GuardType, m.type),
     **dict.fromkeys((Pin, Unpin), lambda m: word_of(Holder, m.holder)),
     **dict.fromkeys((Reference, FaultIn, Prefetch), lambda m: None),  # see Stream
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vmstore.core.page import WordEnum
 from vmstore.core.text.tool_outcome import OutcomeRule, ToolOutcome
-from vmstore.vmql.column_types import INTEGER, JSON, MESSAGE, PAGE, REAL, TEXT, TIME, word
+from vmstore.vmql.column_types import INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, word
 from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, Shape, by, fields
 from vmstore.vmql.relations.shared_columns import SESSION, USER, WITHIN, WRITER
 
@@ -45,12 +45,13 @@ _SAID = f"""message_tools(session, message, tool, outcome) AS MATERIALIZED (
  SELECT {{of}}, p.message, vm_first(t.tool ORDER BY t.page), max(t.outcome) {_TOOLS} GROUP BY 1, 2)"""
 SAID: dict[Shape, str] = by(_SAID.format(of="0"), across=_SAID.format(of="lane.session"))
 """The first tool that each message calls or answers for, and the worst outcome in it."""
-_OUTCOME = "coalesce(t.outcome, a.outcome)"
-_RULE = "iif(t.outcome IS NULL, a.rule, t.rule)"
+_OUTCOME = "coalesce(r.outcome, t.outcome, a.outcome)"
+_RULE = f"iif(r.outcome IS NOT NULL, {int(OutcomeRule.HOST)}, iif(t.outcome IS NULL, a.rule, t.rule))"
 _STATUS = f"CASE WHEN {_OUTCOME} = {int(ToolOutcome.ERROR)} THEN {int(ToolStatus.FAILED)}"
-_STATUS += f" WHEN a.call IS NULL AND t.outcome IS NULL THEN {int(ToolStatus.OPEN)} ELSE {int(ToolStatus.OK)} END"
+_STATUS += " WHEN a.call IS NULL AND t.outcome IS NULL AND r.outcome IS NULL"
+_STATUS += f" THEN {int(ToolStatus.OPEN)} ELSE {int(ToolStatus.OK)} END"
 # By the source's own figure, else by its times; two that are the same were given by none.
-_TOOK = "coalesce(t.latency, a.latency, iif(a.at > t.at, a.at - t.at, NULL)) / 1000.0"
+_TOOK = "coalesce(r.duration, t.latency, a.latency, iif(a.at > t.at, a.at - t.at, NULL)) / 1000.0"
 _BEFORE = """LEFT JOIN tools b ON b.session = t.session AND b.page = (SELECT x.page FROM tools x
   WHERE x.session = t.session AND x.call = x.page AND x.page < t.page ORDER BY x.page DESC LIMIT 1)"""
 
@@ -67,7 +68,7 @@ TOOLS = Relation(
             word(ToolStatus),
             "whether it was answered, and whether the answer is an error",
             _STATUS,
-            ("answered",),
+            ("answered", "ran"),
         ),
         Field("tokens", INTEGER, "estimated tokens of its result", "a.tokens", ("answered",)),
         Field(
@@ -75,7 +76,7 @@ TOOLS = Relation(
             REAL,
             "how long it took, in milliseconds, where the source says or has times",
             _TOOK,
-            ("answered",),
+            ("answered", "ran"),
         ),
         Field("path", TEXT, "the file its arguments name", "t.path"),
         Field(
@@ -102,7 +103,7 @@ TOOLS = Relation(
             word(ToolOutcome),
             "how its source says it ended; null where it says nothing",
             _OUTCOME,
-            ("answered",),
+            ("answered", "ran"),
             True,
         ),
         Field(
@@ -110,9 +111,15 @@ TOOLS = Relation(
             word(OutcomeRule),
             "which rule says so; specs/sources.md tells each",
             _RULE,
-            ("answered",),
+            ("answered", "ran"),
             True,
         ),
+        Field("error", TEXT, "why it failed, by who ran it", "r.error", ("ran",), True),
+        Field("reasoning", PAGE, "the page that says why it was called", "r.reasoning", ("ran",), True),
+        Field("tags", LIST, "the tags of the call", "coalesce(r.tags, '[]')", ("ran",), True),
+        Field("pages_read", LIST, "the pages it read", "coalesce(r.read, '[]')", ("ran",), True),
+        Field("pages_created", LIST, "the pages it made", "coalesce(r.created, '[]')", ("ran",), True),
+        Field("pages_modified", LIST, "the pages it changed", "coalesce(r.modified, '[]')", ("ran",), True),
         Field("tool_call", TEXT, "the provider's id of it", "t.name", (), True),
         Field("after_tool", TEXT, "the tool that the session called before it", "b.tool", ("before",), True),
         Field(
@@ -144,6 +151,12 @@ TOOLS = Relation(
             by(
                 "LEFT JOIN answered a ON a.call = t.page",
                 across="LEFT JOIN answered a ON a.call = t.page AND a.session = t.session",
+            )
+        ),
+        "ran": Join(
+            by(
+                "LEFT JOIN ran r ON r.call = t.page",
+                across="LEFT JOIN ran r ON r.call = t.page AND r.session = t.session",
             )
         ),
         "before": Join(by(_BEFORE)),
