@@ -25,7 +25,7 @@ def is_idle(session: SessionHost, hours: float) -> bool:
 
 
 def idle_reason(hours: float) -> str:
-    """Why a session was ended that nobody ended."""
+    """The reason that is logged where nobody ended a session."""
     return f"nothing was said for {hours:g} hours"
 
 

@@ -14,6 +14,7 @@ from vmstore.views.projectors.decisions import in_force
 
 if TYPE_CHECKING:
     from vmstore.engine.head import NewSession
+    from vmstore.store.live.copy_page import Copy
     from vmstore.store.live.live_session import Live
     from vmstore.store.recorder import CallRecorder
     from vmstore.store.session import Session
@@ -56,7 +57,20 @@ class Sessions:
         key, opening = self._beginning(name, owner, redaction)
         if key is not None:
             self._same(key, owner)
+        if (earlier := options.pop("continues", None)) is not None:
+            opening, options["brought"] = self._continued(earlier, key, opening, options)
         return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **options), name)
+
+    def _continued(
+        self, earlier: str, key: int | None, opening: NewSession, options: dict[str, Any]
+    ) -> tuple[NewSession, list[Copy]]:
+        """The opening of a session that goes on from another, and what it begins with: nothing of one there is."""
+        from vmstore.store.live.continuation import continuation, continues
+
+        if key is not None:
+            continues(self._ns.session_info(key), earlier)
+            return opening, []
+        return continuation(self.find(earlier, create=False, owner={}), opening, options.get("l0_tokens_max", 0))
 
     def _beginning(
         self, name: str, owner: dict[str, str | None], redaction: str | None

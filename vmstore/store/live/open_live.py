@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vmstore.core.page import Standing
@@ -18,6 +18,7 @@ from vmstore.live.settings import configure
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.close import idle_reason, is_idle
 from vmstore.store.live.acts import PageActions
+from vmstore.store.live.copy_page import Copy, take
 from vmstore.store.recall.fact_model import FactExtractor, FactModel
 from vmstore.views.branch import Branch
 from vmstore.vm.compressors.callback import TIMEOUT_S
@@ -39,12 +40,13 @@ def begun(
     finder: Finding | None = None,
     fact_model: FactModel | None = None,
     callback_timeout_s: float = TIMEOUT_S,
+    brought: Sequence[Copy] = (),
     **owner: Any,
 ) -> int:
     """The key of a session that manages its memory, opened where there is none: whole, or nothing is written.
 
     Of one that is live already what differs is logged: settings, the instructions, the tools. What was recorded
-    is refused.
+    is refused. A new one begins with the pages `brought`.
     """
     _check_callbacks(compressor, finder, fact_model)
     _check_user(namespace, opening, owner)
@@ -55,6 +57,8 @@ def begun(
         configure(act, owner)
         if messages.instruct(act, system, tools) or before is None:
             reserve_front(act)
+        if before is None:
+            take(act, brought)
 
     def opened() -> int:
         key = namespace.key(opening.name)

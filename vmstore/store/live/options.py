@@ -13,10 +13,13 @@ from vmstore.vm.kernel.keywords import LiveSettings
 class LiveOptions(LiveSettings, total=False):
     """The settings of a live session, its instructions, the schemas of its tools, and its callbacks.
 
-    `compressor` shortens pages, `finder` finds claims, and `fact_model` facts, where the setting `facts` is on; each is
-    asked for at most `callback_timeout_s`, works through this handle alone, and what it answers is logged.
+    With `continues`, the name of an earlier session, a new one goes on from it: with a link to it, its user, and
+    copies of its last summaries and of its newest claims. `compressor` shortens pages, `finder` finds claims, and
+    `fact_model` facts, where the setting `facts` is on; each is asked for at most `callback_timeout_s`, works through
+    this handle alone, and what it answers is logged.
     """
 
+    continues: str | None
     system: str | None
     tools: list[Any] | None
     compressor: Compressor | None
