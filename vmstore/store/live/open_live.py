@@ -45,8 +45,8 @@ def begun(
 ) -> int:
     """The key of a session that manages its memory, opened where there is none: whole, or nothing is written.
 
-    Of one that is live already what differs is logged: settings, the instructions, the tools. What was recorded
-    is refused. A new one begins with the pages `brought`.
+    A new one begins with the pages `brought`. Of one that is live already what differs is logged: settings, the
+    instructions, the tools. What was recorded is refused.
     """
     _check_callbacks(compressor, finder, fact_model)
     _check_user(namespace, opening, owner)
@@ -57,8 +57,7 @@ def begun(
         configure(act, owner)
         if messages.instruct(act, system, tools) or before is None:
             reserve_front(act)
-        if before is None:
-            take(act, brought)
+        take(act, brought if before is None else ())
 
     def opened() -> int:
         key = namespace.key(opening.name)
