@@ -160,6 +160,9 @@ if TYPE_CHECKING:
     from vmstore.store.virtual_context.chat_message import ClientMessage
     from vmstore.store.virtual_context.engine import InboundContext, TurnReport, VirtualContextEngine
     from vmstore.store.wire import Wire
+    from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
+    from vmstore.store.work.session_work import SessionWork
+    from vmstore.store.work.store_work import StoreWork
     from vmstore.transfer.merge import merge
     from vmstore.views.reads.context import ShownPage
     from vmstore.vm.assembly.tag_rules import TagRule
@@ -389,6 +392,13 @@ __all__ = [
     "SegmentInfo",
     "TagInfo",
     "AliasSuggestion",
+    # an agent's work
+    "SessionWork",
+    "StoreWork",
+    "GuardInfo",
+    "SkillInfo",
+    "Lessons",
+    "WorkMeasures",
     "__version__",
 ]
 
@@ -467,6 +477,9 @@ _HOMES = {
     "vmstore.core.text.explanation": "SearchExplanation AskedWord MatchedWord FeatureShare",
     "vmstore.store.wire": "Wire",
     "vmstore.store.debug": "Debug",
+    "vmstore.store.work.session_work": "SessionWork",
+    "vmstore.store.work.store_work": "StoreWork",
+    "vmstore.store.work.results": "GuardInfo SkillInfo Lessons WorkMeasures",
     "vmstore.store.recall.memory": "SessionMemory",
     "vmstore.store.recall.assembly.results": "AssembledPrompt PromptChoice PromptOmission",
     "vmstore.vm.assembly.tag_rules": "TagRule",

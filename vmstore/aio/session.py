@@ -13,6 +13,7 @@ from vmstore.aio.docs import described_by
 from vmstore.aio.lineage import Lineage
 from vmstore.aio.memory import SessionMemory
 from vmstore.aio.wire import Wire
+from vmstore.aio.work import SessionWork
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When
@@ -58,6 +59,11 @@ class Session(Aliased):
     def wire(self) -> Wire:
         """See `vmstore.Session.wire`."""
         return Wire(self._session.wire, self._worker)
+
+    @property
+    def work(self) -> SessionWork:
+        """See `vmstore.Session.work`."""
+        return SessionWork(self._session.work, self._worker)
 
     @property
     def memory(self) -> SessionMemory:

@@ -21,6 +21,7 @@ from vmstore.aio.result import Result
 from vmstore.aio.session import Session
 from vmstore.aio.trust import Trust
 from vmstore.aio.twin import twin
+from vmstore.aio.work import StoreWork
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When
@@ -129,6 +130,11 @@ class Store(Aliased):
     def sharing(self) -> Sharing[Store]:
         """See `vmstore.Store.sharing`."""
         return Sharing(self._store.sharing, self._worker, Store)
+
+    @property
+    def work(self) -> StoreWork:
+        """See `vmstore.Store.work`."""
+        return StoreWork(self._store.work, self._worker)
 
     @property
     def memory(self) -> StoreMemory:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from vmstore.store.recall.memory import SessionMemory
     from vmstore.store.recorder import CallRecorder
     from vmstore.store.wire import Wire
+    from vmstore.store.work.session_work import SessionWork
     from vmstore.views.reads.spoken_turns import SpokenMessage
 
 # What a live session can do besides; see `vmstore.store.live.live_session`.
@@ -112,6 +113,13 @@ class Session(Aliased):
         from vmstore.store.recall.memory import SessionMemory
 
         return SessionMemory(self)
+
+    @property
+    def work(self) -> SessionWork:
+        """The work of the agent: how its tools ran, what it is warned of, what it learned."""
+        from vmstore.store.work.session_work import SessionWork
+
+        return SessionWork(self)
 
     @property
     def debug(self) -> Debug:

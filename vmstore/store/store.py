@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
     from vmstore.store.trust import Trust
+    from vmstore.store.work.store_work import StoreWork
     from vmstore.vm.kernel.keywords import LiveSettings
     from vmstore.vm.kernel.settings import KernelSettings
     from vmstore.vmql.execution.engine import QueryEngine
@@ -120,6 +121,13 @@ class Store(Aliased):
         from vmstore.store.recall.store_memory import StoreMemory
 
         return StoreMemory(self._ns)
+
+    @property
+    def work(self) -> StoreWork:
+        """The work of agents across sessions: guards that warn, skills that were learned."""
+        from vmstore.store.work.store_work import StoreWork
+
+        return StoreWork(self)
 
     @property
     def folder(self) -> Path | None:

@@ -1,10 +1,22 @@
-"""Tools of pages: those of a lane that call a tool or answer for one, for rows that Python makes."""
+"""Tools of pages: those of a lane that call a tool or answer for one, and calls with their answers, in order."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from vmstore.core.address import page_position
+from vmstore.core.erasure import ErasedContent, gone
+from vmstore.core.text.json_text import loads
+from vmstore.core.text.tool_call import call_in
+from vmstore.core.text.tool_outcome import ToolOutcome
+from vmstore.log.port import Log
 from vmstore.views.branch import Branch
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.stored_cells import read_cells
+
+ANSWER_BYTES_MAX = 64 << 10  # of an answer, read for its reason and to compare it
 
 
 class PageTool(NamedTuple):
@@ -31,3 +43,129 @@ _TOOLS = "SELECT page, tool, name, outcome FROM tools WHERE session = ? AND page
 assert _TOOLS.partition(" FROM ")[0].count(",") == len(PageTool._fields), (
     "a row becomes a tuple by place, after its page"
 )
+
+
+class AnsweredCall(NamedTuple):
+    """A call and its answer: the call's page and turn, its tool and arguments, the answer's page, text and tokens.
+
+    `failed` is None where no rule says how it ended; `read` are the names of the pages that the tool read.
+    """
+
+    call: int
+    turn: int
+    tool: str
+    arguments: Any
+    result: int
+    failed: bool | None
+    answer: str
+    tokens: int
+    read: tuple[str, ...]
+
+
+class _Answer(NamedTuple):
+    call: int
+    page: int
+    tool: str | None
+    outcome: int | None
+    tokens: int
+    turn: int
+    cell: int | None
+    commitment: bytes | None
+
+
+class _Call(NamedTuple):
+    tool: str | None
+    arguments: str | None
+    outcome: int | None
+    turn: int
+    cell: int | None
+    commitment: bytes | None
+
+
+def answered_calls(lane: Branch, log: Log, after: int, position: int) -> list[AnsweredCall]:
+    """The calls whose first answer came after a position, up to another; of what was erased nothing."""
+    answers: dict[int, _Answer] = {}
+    failed: set[int] = set()
+    for row in _rows(lane, after, position):
+        first = answers.setdefault(row.call, row)
+        answers[row.call] = first._replace(tokens=first.tokens + (row.tokens if first is not row else 0))
+        if row.outcome == ToolOutcome.ERROR:
+            failed.add(row.call)
+    calls = {call: found for call in answers if (found := _call(lane, call)) is not None}
+    cells = {answer.cell: answer.commitment for answer in answers.values() if answer.cell is not None}
+    cells |= {call.cell: call.commitment for call in calls.values() if call.cell is not None}
+    contents = read_cells(log, lane.db, cells, gone) if cells else {}
+    runs = _runs(lane, answers, position)
+    listed: list[AnsweredCall] = []
+    for number, answer in answers.items():
+        call = calls.get(number)
+        text = contents.get(answer.cell or 0, b"")
+        asked = b"" if call is None else contents.get(call.cell or 0, b"")
+        if call is None or isinstance(text, ErasedContent) or isinstance(asked, ErasedContent):
+            continue
+        outcome, read = runs.get(number, (None, ()))
+        said = next((one for one in (outcome, call.outcome, answer.outcome) if one is not None), None)
+        ended = True if number in failed and outcome is None else None if said is None else said == ToolOutcome.ERROR
+        arguments = call.arguments if call.arguments is not None else _asked(asked)
+        given = text[:ANSWER_BYTES_MAX].decode("utf-8", "replace")
+        tool = call.tool or answer.tool or ""
+        listed.append(
+            AnsweredCall(number, call.turn, tool, _value(arguments), answer.page, ended, given, answer.tokens, read)
+        )
+    return listed
+
+
+def _rows(lane: Branch, after: int, position: int) -> Iterator[_Answer]:
+    for stretch in reversed(lane.upto(position)):
+        low = max(stretch.low, after)
+        for row in lane.db.execute(_ANSWERS, (stretch.session, low, stretch.high)):
+            yield _Answer(*row)
+
+
+def _call(lane: Branch, page: int) -> _Call | None:
+    row: Any = lane.db.execute(_CALL, (lane.owner(page), page)).fetchone()
+    return None if row is None else _Call(*row)
+
+
+def _runs(lane: Branch, calls: Sequence[int] | dict[int, Any], position: int) -> dict[int, tuple[int, tuple[str, ...]]]:
+    """How tools ran by who ran them, and the names of the pages they read; the last of each call."""
+    found: dict[int, tuple[int, tuple[str, ...]]] = {}
+    for stretch in reversed(lane.upto(position)):
+        for call, outcome, read in lane.db.execute(_RUNS, (stretch.session, stretch.low, stretch.high)):
+            if call in calls:
+                found[call] = outcome, tuple(name_of(lane, page) for page in json.loads(read))
+    return found
+
+
+def name_of(lane: Branch, page: str) -> str:
+    """The name that somebody gave a page, else its number."""
+    number = page_position(page) or 0
+    labels: Any = lane.db.execute(_LABELS, (lane.owner(number), number)).get
+    hint = object_of(labels).get("hint") if labels else None
+    return hint if isinstance(hint, str) and hint else page
+
+
+def _asked(content: bytes) -> str | None:
+    try:
+        found = call_in(loads(content), known=True)
+    except ValueError:
+        return None
+    return None if found is None else found.arguments
+
+
+def _value(arguments: str | None) -> Any:
+    try:
+        return None if arguments is None else loads(arguments)
+    except ValueError:
+        return arguments
+
+
+_ANSWERS = """SELECT t.call, t.page, t.tool, t.outcome, t.tokens, p.turn, p.cell, p.commitment FROM tools t
+ CROSS JOIN pages p ON p.session = t.session AND p.page = t.page
+ WHERE t.session = ? AND t.page > ? AND t.page <= ? AND t.call AND t.call <> t.page ORDER BY t.page"""
+_CALL = """SELECT t.tool, t.arguments, t.outcome, p.turn, p.cell, p.commitment FROM tools t
+ CROSS JOIN pages p ON p.session = t.session AND p.page = t.page WHERE t.session = ? AND t.page = ?"""
+_RUNS = "SELECT call, outcome, read FROM runs WHERE session = ? AND position > ? AND position <= ? ORDER BY position"
+_LABELS = "SELECT labels FROM pages WHERE session = ? AND page = ?"
+assert _ANSWERS.partition(" FROM ")[0].count(",") == len(_Answer._fields) - 1, "a row becomes a tuple by place"
+assert _CALL.partition(" FROM ")[0].count(",") == len(_Call._fields) - 1, "a row becomes a tuple by place"

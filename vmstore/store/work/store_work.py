@@ -1,0 +1,96 @@
+"""The work of agents across the sessions of a store, of one user or of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vmstore.core.asof import Head
+from vmstore.namespace.namespace import Namespace
+from vmstore.store.host import StoreHost
+from vmstore.store.work import lessons
+from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, user_sessions
+from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
+from vmstore.store.work.measures import measured
+from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
+from vmstore.store.work.session_work import counted, usable
+from vmstore.work.past_call import PastCall
+from vmstore.work.skill import skills
+from vmstore.work.watch import Alarm, CallWatch
+
+
+class StoreWork:
+    """The work of agents across sessions: `store.work`. Of a user what their sessions hold, and of nobody else."""
+
+    def __init__(self, store: StoreHost) -> None:
+        self._store = store
+        self._ns: Namespace = store._ns
+
+    def alarms(self, *, user: str | None = None) -> list[GuardInfo]:
+        """The alarms of a user's calls, one session after another; without `user` those of all users."""
+        return [guard_info(alarm.call.session, alarm) for alarm in self._alarms(self._groups(user))]
+
+    def guards(self, *, user: str | None = None) -> list[GuardInfo]:
+        """The guards that are logged, of a user's sessions or of all."""
+        return guards_of(self._ns, None, user)
+
+    def learn(self, *, user: str | None = None) -> Lessons:
+        """Writes what calls teach into the sessions that they are of: guards with warnings, skills with pages.
+
+        Of a user all sessions count together: a third failure in a third session is one. Without `user` the sessions
+        of each user, and each session of none, are gone through so. Said again it writes what is new since.
+        """
+        guards: list[GuardInfo] = []
+        promoted: list[SkillInfo] = []
+        for group in self._groups(user):
+            by_session: dict[str, list[Alarm]] = {}
+            for alarm in self._alarms([group]):
+                by_session.setdefault(alarm.call.session, []).append(alarm)
+            for name, alarms in by_session.items():
+                guards += lessons.warn(self._session(name), alarms)
+            for skill in skills(self._calls(group)):
+                promoted += lessons.promote(self._session(skill.calls[-1].session), [skill])
+        return Lessons(guards, promoted)
+
+    def skills(self, tools: Iterable[str] | None = None, *, user: str | None = None) -> list[SkillInfo]:
+        """The skills that are logged of a user's sessions, or of all; with `tools` those that need no other tool."""
+        found = skills_of(self._ns, None, user)
+        return found if tools is None else usable(found, tools)
+
+    def found_skills(self, *, user: str | None = None, least: int = 5) -> list[SkillInfo]:
+        """The sequences of tools that succeeded `least` times or more; nothing is written."""
+        least = counted(least)
+        return [
+            skill_info(skill.calls[-1].session, skill)
+            for group in self._groups(user)
+            for skill in skills(self._calls(group), least)
+        ]
+
+    def measures(self, *, user: str | None = None) -> WorkMeasures:
+        """Measures of the loop so far: failures repeated after a warning, and sequences that became skills."""
+        calls = {name: past_calls(self._session(name)) for group in self._groups(user) for name in group}
+        return measured(calls, self.guards(user=user), len(self.skills(user=user)))
+
+    def _groups(self, user: str | None) -> list[list[str]]:
+        """The names of sessions whose calls count together: those of a user, else one of nobody by itself."""
+        if user is not None:
+            return [[name for _, name in user_sessions(self._ns, user)]]
+        groups: dict[str, list[str]] = {}
+        for info in sorted(self._store.sessions(), key=lambda info: (info.opened_at, info.session)):
+            groups.setdefault(f"user {info.user}" if info.user else f"session {info.session}", []).append(info.session)
+        return list(groups.values())
+
+    def _alarms(self, groups: Iterable[list[str]]) -> list[Alarm]:
+        found: list[Alarm] = []
+        for group in groups:
+            watch = CallWatch(None, lambda call, word: SaidBefore(self._session(call.session))(call, word))
+            for name in group:
+                for call in past_calls(self._session(name), Head()):
+                    found += watch.take(call)
+        return found
+
+    def _calls(self, group: Iterable[str]) -> list[PastCall]:
+        return [call for name in group for call in past_calls(self._session(name))]
+
+    def _session(self, name: str) -> WorkHost:
+        session: WorkHost = self._store.session(name)
+        return session
