@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from vmstore.core.address import page_name
 from vmstore.core.decision import Cause, FaultReason, Holder, Use
-from vmstore.core.mutation import AnyMutation, Evict, Mark, Pin, Reference, Segment, Unpin
+from vmstore.core.mutation import AnyMutation, Evict, Mark, Pin, Reference, Segment, Unpin, Update
 from vmstore.core.page import Level, LinkKind, Method, Modality, PageType, Role
 from vmstore.core.text.skeleton import dumps
+from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.messages import page
 from vmstore.live.runtime import Act
@@ -51,6 +52,19 @@ def pin(act: Act, number: int, holder: Holder = Holder.HAND) -> None:
     if number not in state.here and fault(act, number, 0, FaultReason.TOOL_PREREQ, by_model=False).level is None:
         raise RefusedError(f"{page_name(number)} finds no room in the prompt; evict or compress something first")
     act.tell(Pin(number, holder))
+
+
+def rewrite(act: Act, number: int, content: bytes) -> None:
+    """Gives a page another content, as a version; RefusedError where it is pinned and would not fit."""
+    managed = act.state.pages[number]
+    tokens = estimate(content, managed.modality)
+    act.tell(Update(number, managed.version + 1, act.cell(content), len(content), tokens))
+    if act.state.pinned > act.state.room:
+        raise RefusedError(
+            f"{page_name(number)} is pinned and would take {tokens:,} tokens, {act.state.pinned:,} with the "
+            f"other pins of {act.state.room:,}; unpin it first, or give a larger l0_tokens_max (law pins_fit)",
+            code="pins-over-budget",
+        )
 
 
 def unpin(act: Act, number: int) -> None:

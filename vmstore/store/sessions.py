@@ -14,7 +14,6 @@ from vmstore.views.projectors.decisions import in_force
 
 if TYPE_CHECKING:
     from vmstore.engine.head import NewSession
-    from vmstore.store.live.copy_page import Copy
     from vmstore.store.live.live_session import Live
     from vmstore.store.recorder import CallRecorder
     from vmstore.store.session import Session
@@ -51,26 +50,20 @@ class Sessions:
         self, name: str, *, owner: dict[str, str | None], options: dict[str, Any], redaction: str | None = None
     ) -> Live:
         """The live session of a name, opened where there is none; `owner` is recorded at its beginning."""
+        from vmstore.store.live.continuation import continuation, continues
         from vmstore.store.live.live_session import Live
         from vmstore.store.live.open_live import begun
 
         key, opening = self._beginning(name, owner, redaction)
         if key is not None:
             self._same(key, owner)
-        if (earlier := options.pop("continues", None)) is not None:
-            opening, options["brought"] = self._continued(earlier, key, opening, options)
-        return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **options), name)
-
-    def _continued(
-        self, earlier: str, key: int | None, opening: NewSession, options: dict[str, Any]
-    ) -> tuple[NewSession, list[Copy]]:
-        """The opening of a session that goes on from another, and what it begins with: nothing of one there is."""
-        from vmstore.store.live.continuation import continuation, continues
-
-        if key is not None:
+        earlier = options.pop("continues", None)
+        if key is not None and earlier is not None:
             continues(self._ns.session_info(key), earlier)
-            return opening, []
-        return continuation(self.find(earlier, create=False, owner={}), opening, options.get("l0_tokens_max", 0))
+        elif key is None and (earlier is not None or options.get("remembers") == "user"):
+            before = None if earlier is None else self.find(earlier, create=False, owner={})
+            opening, options["bring"] = continuation(self._ns, before, opening, options.get("l0_tokens_max", 0))
+        return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **options), name)
 
     def _beginning(
         self, name: str, owner: dict[str, str | None], redaction: str | None

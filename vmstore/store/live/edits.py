@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from vmstore.core.address import page_name
 from vmstore.core.draft import Draft, Part
-from vmstore.core.mutation import Delete, Flush, Link, Unlink, Unpin, Update
+from vmstore.core.mutation import Delete, Flush, Link, Unlink, Unpin
 from vmstore.core.page import LinkKind, Modality, PageType, Role
-from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live import messages
+from vmstore.live.page_moves import rewrite
 from vmstore.live.rewind import HOLDERS
 from vmstore.live.runtime import Act
 from vmstore.vm.kernel.managed_page import ManagedPage
@@ -32,7 +32,7 @@ def update(act: Act, number: int, content: str | bytes) -> int:
     (part,) = messages.hidden(act, Draft(Role(managed.role), b"", (part,))).parts
     form = managed.forms[0]
     if form is None or act.forms.of(form.position) != part.content:
-        _write(act, managed, part.content)
+        rewrite(act, number, part.content)
     return managed.version
 
 
@@ -121,14 +121,3 @@ def _readable(managed: ManagedPage, content: bytes) -> None:
         raise InputError(
             f"{page_name(managed.page)} holds {what}, and what is to stand in it is none", code="not-json"
         ) from None
-
-
-def _write(act: Act, managed: ManagedPage, content: bytes) -> None:
-    tokens = estimate(content, managed.modality)
-    act.tell(Update(managed.page, managed.version + 1, act.cell(content), len(content), tokens))
-    if act.state.pinned > act.state.room:
-        raise RefusedError(
-            f"{page_name(managed.page)} is pinned and would take {tokens:,} tokens, {act.state.pinned:,} with the "
-            f"other pins of {act.state.room:,}; unpin it first, or give a larger l0_tokens_max (law pins_fit)",
-            code="pins-over-budget",
-        )

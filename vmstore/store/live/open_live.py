@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vmstore.core.page import Standing
@@ -18,7 +18,6 @@ from vmstore.live.settings import configure
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.close import idle_reason, is_idle
 from vmstore.store.live.acts import PageActions
-from vmstore.store.live.copy_page import Copy, take
 from vmstore.store.recall.fact_model import FactExtractor, FactModel
 from vmstore.views.branch import Branch
 from vmstore.vm.compressors.callback import TIMEOUT_S
@@ -40,12 +39,12 @@ def begun(
     finder: Finding | None = None,
     fact_model: FactModel | None = None,
     callback_timeout_s: float = TIMEOUT_S,
-    brought: Sequence[Copy] = (),
+    bring: Callable[[Act], None] | None = None,
     **owner: Any,
 ) -> int:
     """The key of a session that manages its memory, opened where there is none: whole, or nothing is written.
 
-    A new one begins with the pages `brought`. Of one that is live already what differs is logged: settings, the
+    A new one begins with what `bring` writes. Of one that is live already what differs is logged: settings, the
     instructions, the tools. What was recorded is refused.
     """
     _check_callbacks(compressor, finder, fact_model)
@@ -57,7 +56,8 @@ def begun(
         configure(act, owner)
         if messages.instruct(act, system, tools) or before is None:
             reserve_front(act)
-        take(act, brought if before is None else ())
+        if bring is not None and before is None:
+            bring(act)
 
     def opened() -> int:
         key = namespace.key(opening.name)
@@ -75,8 +75,7 @@ def begun(
             namespace.follow()
         return key
 
-    key = namespace.retried(opened)
-    live = PageActions(namespace, recording, key, opening.name)
+    live = PageActions(namespace, recording, key := namespace.retried(opened), opening.name)
     runtime = live.runtime()
     if compressor is not None or finder is not None:
         runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding

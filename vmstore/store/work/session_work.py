@@ -17,6 +17,7 @@ from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, room_of
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
 from vmstore.store.work.pen import Pen, write
+from vmstore.store.work.plans import Plans
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.work.cost import cheapest, need
@@ -35,6 +36,11 @@ class SessionWork:
 
     def __init__(self, session: WorkHost) -> None:
         self._session = session
+
+    @property
+    def plans(self) -> Plans:
+        """Plans, which stay in the prompt while they are active and go on in the user's next session."""
+        return Plans(self._session)
 
     # ---- how tools ran
 
