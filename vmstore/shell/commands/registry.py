@@ -51,6 +51,8 @@ MODULES = {
     "tags": "vmstore.shell.commands.data.tags",
     "segments": "vmstore.shell.commands.data.tags",
     "facts": "vmstore.shell.commands.data.facts",
+    "learn": "vmstore.shell.commands.data.work",
+    "plans": "vmstore.shell.commands.data.work",
     "close": "vmstore.shell.commands.data.sessions",
     "retract": "vmstore.shell.commands.trust.retract",
     "verify": "vmstore.shell.commands.care.verify",

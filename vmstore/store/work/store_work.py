@@ -14,7 +14,7 @@ from vmstore.store.work.measures import measured
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
 from vmstore.store.work.session_work import counted, usable
 from vmstore.work.past_call import PastCall
-from vmstore.work.skill import skills
+from vmstore.work.skill import SUCCESSES_MIN, skills
 from vmstore.work.watch import Alarm, CallWatch
 
 
@@ -25,23 +25,28 @@ class StoreWork:
         self._store = store
         self._ns: Namespace = store._ns
 
-    def alarms(self, *, user: str | None = None) -> list[GuardInfo]:
-        """The alarms of a user's calls, one session after another; without `user` those of all users."""
-        return [guard_info(alarm.call.session, alarm) for alarm in self._alarms(self._groups(user))]
+    def alarms(self, *, user: str | None = None, together: bool = False) -> list[GuardInfo]:
+        """The alarms of a user's calls, one session after another; without `user` those of all users.
+
+        The calls of one user count together, those of nobody by their session; with `together` all do, for a store
+        that holds the runs of one agent.
+        """
+        return [guard_info(alarm.call.session, alarm) for alarm in self._alarms(self._groups(user, together))]
 
     def guards(self, *, user: str | None = None) -> list[GuardInfo]:
         """The guards that are logged, of a user's sessions or of all."""
         return guards_of(self._ns, None, user)
 
-    def learn(self, *, user: str | None = None) -> Lessons:
+    def learn(self, *, user: str | None = None, together: bool = False) -> Lessons:
         """Writes what calls teach into the sessions that they are of: guards with warnings, skills with pages.
 
         Of a user all sessions count together: a third failure in a third session is one. Without `user` the sessions
-        of each user, and each session of none, are gone through so. Said again it writes what is new since.
+        of each user, and each session of none, are gone through so, or all as one with `together`. Said again it
+        writes what is new since.
         """
         guards: list[GuardInfo] = []
         promoted: list[SkillInfo] = []
-        for group in self._groups(user):
+        for group in self._groups(user, together):
             by_session: dict[str, list[Alarm]] = {}
             for alarm in self._alarms([group]):
                 by_session.setdefault(alarm.call.session, []).append(alarm)
@@ -56,12 +61,14 @@ class StoreWork:
         found = skills_of(self._ns, None, user)
         return found if tools is None else usable(found, tools)
 
-    def found_skills(self, *, user: str | None = None, least: int = 5) -> list[SkillInfo]:
+    def found_skills(
+        self, *, user: str | None = None, least: int = SUCCESSES_MIN, together: bool = False
+    ) -> list[SkillInfo]:
         """The sequences of tools that succeeded `least` times or more; nothing is written."""
         least = counted(least)
         return [
             skill_info(skill.calls[-1].session, skill)
-            for group in self._groups(user)
+            for group in self._groups(user, together)
             for skill in skills(self._calls(group), least)
         ]
 
@@ -70,12 +77,15 @@ class StoreWork:
         calls = {name: past_calls(self._session(name)) for group in self._groups(user) for name in group}
         return measured(calls, self.guards(user=user), len(self.skills(user=user)))
 
-    def _groups(self, user: str | None) -> list[list[str]]:
+    def _groups(self, user: str | None, together: bool = False) -> list[list[str]]:
         """The names of sessions whose calls count together: those of a user, else one of nobody by itself."""
         if user is not None:
             return [[name for _, name in user_sessions(self._ns, user)]]
         groups: dict[str, list[str]] = {}
-        for info in sorted(self._store.sessions(), key=lambda info: (info.opened_at, info.session)):
+        ordered = sorted(self._store.sessions(), key=lambda info: (info.opened_at, info.session))
+        if together:
+            return [[info.session for info in ordered]]
+        for info in ordered:
             groups.setdefault(f"user {info.user}" if info.user else f"session {info.session}", []).append(info.session)
         return list(groups.values())
 

@@ -1,0 +1,131 @@
+"""The commands for an agent's work: what its calls teach, and what it plans."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from vmstore.errors import InputError
+from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_session, add_store, whole_number
+from vmstore.shell.open_store import moment_of, open_to_ask, open_to_change, session_of
+from vmstore.shell.terminal.render import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vmstore.shell.terminal.layout import TextTable
+    from vmstore.store.store import Store
+
+GUARDS = ("failure", "runaway", "ungrounded", "budget")
+
+
+def learn(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Shows failures to avoid, skills and plans of a store, a user or a session, and writes what is new if asked."""
+    from vmstore.shell.terminal import format_work
+
+    if arguments.session is not None and (arguments.user is not None or arguments.together):
+        raise InputError("--user and --together ask many sessions; leave the session out")
+    with (open_to_change if arguments.write else open_to_ask)(arguments) as store:
+        if arguments.session is not None:
+            work: Any = session_of(store, arguments).work
+            bounds: dict[str, Any] = {}
+        else:
+            work, bounds = store.work, {"user": arguments.user, "together": arguments.together}
+        written = work.learn(**bounds) if arguments.write else None
+        guards = [guard for guard in work.alarms(**bounds) if arguments.guard in (None, guard.type)]
+        skills = work.found_skills(least=arguments.least, **bounds)
+        plans = _plans(store, arguments, "active")
+    shown = slice(arguments.limit)
+    answer = {"guards": guards[shown], "skills": skills[shown], "plans": plans[shown]}
+    if arguments.json:
+        totals = {name: len(listed) for name, listed in (("guards", guards), ("skills", skills), ("plans", plans))}
+        screen.json({**answer, "totals": totals, "written": written})
+        return 0
+    if written is not None:
+        screen.note(f"written: {_count(written.guards, 'guard')} and {_count(written.skills, 'skill')} that are new")
+    listed: tuple[tuple[str, list[Any], Callable[[Any], TextTable]], ...] = (
+        ("failures to avoid", guards, format_work.guards),
+        ("skills", skills, format_work.skills),
+        ("active plans", plans, format_work.plans),
+    )
+    for at, (title, found, table) in enumerate(listed):
+        first = f", the first {arguments.limit}" if len(found) > arguments.limit else ""
+        screen.show(*[""] * bool(at), f"{title}: {len(found):,}{first}" if found else f"{title}: none")
+        if found:
+            screen.show(table(found[shown]))
+    return 0
+
+
+def plans(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Lists plans, those of a session as of a moment; of one plan its steps."""
+    from vmstore.shell.terminal import format_work
+
+    if arguments.user is not None and arguments.session is not None:
+        raise InputError("--user asks all of a user's sessions; leave the session out")
+    with open_to_ask(arguments) as store:
+        found = _plans(store, arguments, arguments.status)
+    if arguments.json:
+        screen.json({"plans": found})
+    elif not found:
+        screen.note("no plan" + ("" if arguments.status is None else f" is {arguments.status}"))
+    else:
+        screen.show(format_work.plans(found))
+        for plan in found if arguments.steps else ():
+            screen.show("", format_work.steps(plan))
+    return 0
+
+
+def _plans(store: Store, arguments: argparse.Namespace, status: str | None) -> list[Any]:
+    """The plans of a session, at a moment where the command takes one, else of all sessions, of a user or of all."""
+    if arguments.session is not None:
+        moment = moment_of(arguments) if hasattr(arguments, "turn") else None
+        return session_of(store, arguments).work.plans.all(moment, status=status)
+    sessions = store.sessions(user=arguments.user)
+    return [plan for info in sessions for plan in store.session(info.session).work.plans.all(status=status)]
+
+
+def _count(listed: list[Any], noun: str) -> str:
+    return f"{len(listed)} {noun}{'s' * (len(listed) != 1)}"
+
+
+def _add_learn(parser: Parser) -> None:
+    parser.add_argument("--user", metavar="U", help="of a user, whose sessions count together")
+    parser.add_argument("--together", action="store_true", help="count all sessions together, as runs of one agent")
+    parser.add_argument("--guard", choices=GUARDS, help="one kind of failure alone")
+    parser.add_argument("--least", type=whole_number, default=5, metavar="N", help="successes that make a skill: 5")
+    parser.add_argument("--limit", type=whole_number, default=20, metavar="N", help="so many of each, by itself 20")
+    parser.add_argument("--write", action="store_true", help="log what is new: guards with warnings, pages of skills")
+
+
+def _add_plans(parser: Parser) -> None:
+    parser.add_argument("--user", metavar="U", help="of all sessions of a user")
+    parser.add_argument("--status", choices=("active", "completed", "abandoned"), help="those that stand so")
+    parser.add_argument("--steps", action="store_true", help="the steps of each")
+
+
+COMMANDS = (
+    Command(
+        "learn",
+        "query",
+        "failures to avoid, sequences that succeed, plans under way",
+        "Shows what the calls of tools teach, without a model: which failures repeat and how, which sequences of\n"
+        "tools succeed again and again and with what, and which plans are active, each with its evidence. Calls of\n"
+        "one user count together, those of nobody by their session. Nothing is written unless --write says so.",
+        (
+            "vmstore learn agent.vms",
+            "vmstore learn runs.vms --together --guard failure",
+            "vmstore learn agent.vms --user ada --write",
+        ),
+        learn,
+        (add_store, add_session, _add_learn),
+    ),
+    Command(
+        "plans",
+        "query",
+        "plans of agents: steps, progress, decisions",
+        "Lists the plans of all sessions, of a user, or of a session as of a moment.",
+        ("vmstore plans agent.vms", "vmstore plans agent.vms monday --steps --turn 12"),
+        plans,
+        (add_store, add_session, _add_plans, add_moment),
+    ),
+)

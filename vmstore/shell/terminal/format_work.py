@@ -1,0 +1,83 @@
+"""Formats an agent's work: failures to avoid, skills, plans."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vmstore.shell.terminal.format import number
+from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable, table
+
+if TYPE_CHECKING:
+    from vmstore.store.work.plans import AgentPlan
+    from vmstore.store.work.results import GuardInfo, SkillInfo
+
+CALLS_SHOWN = 3
+
+
+def guards(found: Sequence[GuardInfo]) -> TextTable:
+    """Guards in their order, what they warn of last, with the calls that are its evidence."""
+    cells: dict[TableColumn, Callable[[GuardInfo], Line]] = {
+        TableColumn("guard", style="name"): lambda guard: guard.type,
+        TableColumn("times", right=True): lambda guard: number(guard.count),
+        TableColumn("calls", style="dim"): lambda guard: _calls(guard.calls),
+        TableColumn("warning"): lambda guard: guard.text,
+    }
+    return table(found, _with_session(found, cells))
+
+
+def skills(found: Sequence[SkillInfo]) -> TextTable:
+    """Skills, those that succeeded most often first as they are handed in: their tools, with what they are called."""
+    cells: dict[TableColumn, Callable[[SkillInfo], Line]] = {
+        TableColumn("ok", right=True): lambda skill: f"{skill.successes} of {skill.tries}",
+        TableColumn("last calls", style="dim"): lambda skill: _calls(skill.calls),
+        TableColumn("tools", style="name"): lambda skill: " → ".join(skill.tools),
+        TableColumn("with"): lambda skill: _arguments(skill.arguments),
+    }
+    return table(found, _with_session(found, cells))
+
+
+def plans(found: Sequence[AgentPlan]) -> TextTable:
+    """Plans in their order: how far they came, and what can be done next."""
+    cells: dict[TableColumn, Callable[[AgentPlan], Line]] = {
+        TableColumn("page", style="dim"): lambda plan: plan.page,
+        TableColumn("status"): lambda plan: StyledText(plan.status, "" if plan.status == "active" else "dim"),
+        TableColumn("done", right=True): lambda plan: f"{plan.progress:.0%}",
+        TableColumn("plan", style="name"): lambda plan: plan.title,
+        TableColumn("next"): lambda plan: ", ".join(plan.ready),
+    }
+    return table(found, _with_session(found, cells))
+
+
+def steps(plan: AgentPlan) -> TextTable:
+    """The steps of a plan in their order, with what they wait for."""
+    cells: dict[TableColumn, Callable[[Any], Line]] = {
+        TableColumn(""): lambda step: "✓" if step.done else "·",
+        TableColumn(plan.title, style="name"): lambda step: step.text,
+        TableColumn("after"): lambda step: StyledText(", ".join(step.after), "dim"),
+    }
+    return table(plan.steps, cells)
+
+
+def _with_session(
+    found: Sequence[Any], cells: dict[TableColumn, Callable[[Any], Line]]
+) -> dict[TableColumn, Callable[[Any], Line]]:
+    """The columns, after the session where there are several."""
+    many = len({one.session for one in found}) > 1
+    return {TableColumn("session"): lambda one: one.session, **cells} if many else cells
+
+
+def _calls(calls: Sequence[str]) -> str:
+    return ("… " if len(calls) > CALLS_SHOWN else "") + " ".join(calls[-CALLS_SHOWN:])
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    """What each tool is given each time; what differs from time to time is left out."""
+    given = [
+        f"{tool} {name}={json.dumps(value, ensure_ascii=False)}"
+        for tool, values in arguments.items()
+        for name, value in values.items()
+        if value is not None
+    ]
+    return ", ".join(given)
