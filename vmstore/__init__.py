@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from vmstore.store.live.live_session import Live
     from vmstore.store.live.options import LiveOptions
     from vmstore.store.live.prompt import Prompt
+    from vmstore.store.live.tool_memory import MemoryPage, ToolMemory
     from vmstore.store.reads.context import Context
     from vmstore.store.reads.evidence import SourceEvidence
     from vmstore.store.reads.proofs import Proof
@@ -163,6 +164,7 @@ if TYPE_CHECKING:
     from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
     from vmstore.store.work.session_work import SessionWork
     from vmstore.store.work.store_work import StoreWork
+    from vmstore.store.work.tool import ToolResult, tool
     from vmstore.transfer.merge import merge
     from vmstore.views.reads.context import ShownPage
     from vmstore.vm.assembly.tag_rules import TagRule
@@ -399,6 +401,10 @@ __all__ = [
     "SkillInfo",
     "Lessons",
     "WorkMeasures",
+    "tool",
+    "ToolResult",
+    "ToolMemory",
+    "MemoryPage",
     "__version__",
 ]
 
@@ -479,6 +485,8 @@ _HOMES = {
     "vmstore.store.debug": "Debug",
     "vmstore.store.work.session_work": "SessionWork",
     "vmstore.store.work.store_work": "StoreWork",
+    "vmstore.store.work.tool": "tool ToolResult",
+    "vmstore.store.live.tool_memory": "ToolMemory MemoryPage",
     "vmstore.store.work.results": "GuardInfo SkillInfo Lessons WorkMeasures",
     "vmstore.store.recall.memory": "SessionMemory",
     "vmstore.store.recall.assembly.results": "AssembledPrompt PromptChoice PromptOmission",

@@ -61,7 +61,8 @@ def test_a_long_answer_that_ignores_what_is_asked_is_a_runaway() -> None:
 def test_a_failed_call_that_names_what_nobody_said_is_ungrounded() -> None:
     """Ids of a failed call are looked for before it; one that succeeded, or names what is known, is left alone."""
     made_up = call(1, True, "card not found", arguments={"card": "card_7334", "cabin": "economy"})
-    assert alarms([made_up], CallWatch(None, lambda of, word: False)) == [("ungrounded", 1, 1)]
+    twice = [made_up, made_up._replace(page=2)]
+    assert alarms(twice, CallWatch(None, lambda of, word: False)) == [("ungrounded", 1, 1)]
     assert alarms([made_up], CallWatch(None, lambda of, word: True)) == []
     assert alarms([made_up._replace(failed=False)], CallWatch(None, lambda of, word: False)) == []
 

@@ -126,7 +126,7 @@ class _Hearing:
 
     async def of(self, model_call: Model, request: dict[str, Any]) -> AsyncIterator[str]:
         """Calls the model and gives the words of a stream as they come."""
-        response = await _awaited(model_call, request)
+        response = await awaited(model_call, request)
         if not hasattr(response, "__aiter__") and not is_stream(response):
             self.answer = Answer(response)
             return
@@ -184,13 +184,13 @@ class _Calling(RunningCalls):
 async def _call(own: Tools, call: ToolCall) -> Any:
     ANSWERING.set(call.id)  # of this task alone
     try:
-        given = await _awaited(partial(own[call.tool], **arguments(call)))
+        given = await awaited(partial(own[call.tool], **arguments(call)))
         return given._session if isinstance(given, Session) else given
     except Exception as error:  # a tool that fails answers so, and the run continues
         return FailedCall(error)
 
 
-async def _awaited(function: Callable[..., Any], *arguments: Any) -> Any:
+async def awaited(function: Callable[..., Any], *arguments: Any) -> Any:
     """The result of a function, called here where it does not block other tasks."""
     of = function.func if isinstance(function, partial) else function
     by = of if inspect.isroutine(of) else type(of).__call__

@@ -11,7 +11,8 @@ from typing import Any, TypeVar, Unpack
 import vmstore.store.live.live_session as sync_live
 import vmstore.store.session as sync_session
 from vmstore.aio.docs import described_by
-from vmstore.aio.driver import Streamed
+from vmstore.aio.driver import Streamed, awaited
+from vmstore.aio.host_tool import AsyncHostTools
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
@@ -128,7 +129,8 @@ class Live(Session):
         own = tools if isinstance(tools, Mapping) else {}
         runnable(model_call, tools, rounds_max)
         begin = partial(self._live._rounds, tools, shape, rounds_max)
-        return Streamed(self._worker, begin, model_call, own, parallel=parallel)
+        called = AsyncHostTools(self._live, own, self._worker, awaited)
+        return Streamed(self._worker, begin, model_call, called, parallel=parallel)
 
     async def developer_message(self) -> str:
         """See `vmstore.Live.developer_message`."""

@@ -55,6 +55,7 @@ class CallWatch:
         self._alike: dict[str, list[PastCall]] = {}  # of a tool the last calls that gave one long answer
         self._given: list[PastCall] = []
         self._over = False
+        self._named: set[str] = set()  # words that were told to be unknown: they are told once
 
     def take(self, call: PastCall) -> list[Alarm]:
         """The alarms that a call raises."""
@@ -78,8 +79,10 @@ class CallWatch:
     def _ungrounded(self, call: PastCall) -> Iterator[Alarm]:
         if not call.failed or self._known is None:
             return
-        unknown = [word for word in identifiers(call.arguments) if not self._known(call, word)]
+        new = [word for word in identifiers(call.arguments) if word not in self._named]
+        unknown = [word for word in new if not self._known(call, word)]
         if unknown:
+            self._named.update(unknown)
             named = ", ".join(unknown[:3])
             text = f"{call.tool} was called with {named}, which nothing so far has said; look it up before you use it."
             yield Alarm(GuardType.UNGROUNDED, len(unknown), (call,), text)

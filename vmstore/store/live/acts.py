@@ -175,16 +175,21 @@ class PageActions(Session):
     def close(self, status: str = "completed", reason: str | None = None, *, at_us: int | None = None) -> SessionInfo:
         """Says that the session ended, `completed` or `abandoned`, and why; how it stands then.
 
-        Where a model finds its facts, it is asked before how they hang together. With compaction the segment under
+        Where a model finds its facts, it is asked before how they hang together. With `learning` what its calls
+        have shown becomes skills. With compaction the segment under
         way ends, too, and what was said is summed up but for the last turns. A later message takes it up again.
         """
         given = self._ns.fact_models.get(self._key)
         if given is not None:
             FactExtractor(*given).consolidate(self)
         with self._ns.lock:
+            self._ends()
             super().close(status, reason, at_us=at_us)
             self._act(compaction.close, at_us)
             return self.info()
+
+    def _ends(self) -> None:
+        """Does what is to be done before the session is closed."""
 
     def compact(self, *, at_us: int | None = None) -> list[str]:
         """Sums up all that was said but for the last turns, a segment at a time; the summaries, oldest first."""

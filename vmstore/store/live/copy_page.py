@@ -135,12 +135,12 @@ def _readable(session: Session, address: Address) -> bool:
     return session._ns.session_info(key).user == user
 
 
-def remembered(session: PageActions, message: str, least: int = TERMS_MIN) -> list[Copy]:
+def remembered(session: PageActions, message: Any, least: int = TERMS_MIN) -> list[Copy]:
     """Pages of the user's other sessions to copy for a message, where the session remembers these."""
     settings = session.look(lambda runtime: runtime.state.settings)
     if settings is None or settings.remembers != "user":  # no view is brought to the end of the log for it
         return []
-    user, asked = session.info().user, signals.asked(message)
+    user, asked = session.info().user, signals.asked(_words(message))
     if user is None or not asked:
         return []
     ns = session._ns
@@ -153,6 +153,14 @@ def remembered(session: PageActions, message: str, least: int = TERMS_MIN) -> li
             left -= copy.page.tokens
             copies += [copy] if left >= 0 else []
     return copies
+
+
+def _words(content: Any) -> str:
+    """The text of a message."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
 
 
 def take(act: Act, copies: Sequence[Copy]) -> None:

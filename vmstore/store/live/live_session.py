@@ -39,8 +39,10 @@ from vmstore.store.live.child import begin_child, call_of, children_of, opening_
 from vmstore.store.live.copy_page import here, remembered, take
 from vmstore.store.live.driver import Streamed, calling, hearing, plain_tools, runnable, texts
 from vmstore.store.live.edits import delete, flush, link, unlink, update
+from vmstore.store.live.host_tool import HostTools
 from vmstore.store.live.kept_values import keep, kept_at, kept_now, value_of
-from vmstore.store.live.memory_tools import MemoryTools, ToolResult, unfit
+from vmstore.store.live.lesson import inject, promote, take_answers, take_tool
+from vmstore.store.live.memory_tools import MemoryTools, ToolAnswer, unfit
 from vmstore.store.live.options import LiveOptions
 from vmstore.store.live.page_names import titled
 from vmstore.store.live.prompt import Prompt
@@ -73,8 +75,7 @@ class Live(PageActions):
         Before anything else what it speaks of is looked for: pages it may need come in, decisions
         it makes become claims.
         """
-
-        brought = remembered(self, _words(content)) if self._looks_elsewhere() else []
+        brought = remembered(self, content) if self._looks_elsewhere() else []
 
         def do(act: Act) -> LoggedMessage:
             """Logs what the user says, and what it brings to mind."""
@@ -84,7 +85,9 @@ class Live(PageActions):
             prefetch.prefetch(act, spoke)
             return spoke
 
-        return self._names(self._noticed(self._act(do, at_us).pages))
+        pages = self._noticed(self._act(do, at_us).pages)
+        inject(self)
+        return self._names(pages)
 
     def assistant(
         self,
@@ -166,11 +169,11 @@ class Live(PageActions):
 
     def tool(self, call_id: str, content: Any, *, name: str | None = None, at_us: int | None = None) -> list[str]:
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
-        return self._names(self._act(lambda act: messages.tool(act, call_id, content, name), at_us).pages)
+        return self._names(take_tool(self, call_id, content, name, at_us))
 
-    def _answered(self, results: Sequence[ToolResult]) -> None:
+    def _answered(self, results: Sequence[ToolAnswer]) -> None:
         """Takes in what several tools answer, as one commit: the kernel decides on all of it at once."""
-        self._act(lambda act: [messages.tool(act, result.call, result.text, result.tool) for result in results])
+        take_answers(self, results)
 
     def attach(
         self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at_us: int | None = None
@@ -350,7 +353,9 @@ class Live(PageActions):
         own = tools if isinstance(tools, Mapping) else {}
         runnable(model_call, tools, rounds_max)
         plain_tools(own)
-        return Streamed(texts(model_call, self._rounds(tools, shape, rounds_max), own, parallel=parallel))
+        return Streamed(
+            texts(model_call, self._rounds(tools, shape, rounds_max), HostTools(self, own), parallel=parallel)
+        )
 
     def _rounds(
         self, tools: Mapping[str, Callable[..., Any]] | Sequence[Any], shape: Shape | None, rounds_max: int
@@ -364,6 +369,7 @@ class Live(PageActions):
             self._act(
                 lambda act: messages.offer(act, [offered(schema, act.shape) for schema in schemas] if own else schemas)
             )
+            inject(self)
             speaks = self.settings.shape or "chat"
             memory = MemoryTools(self, self._took, self._answered, self._ranked, self._ns.clock.now, speaks)
             return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
@@ -399,6 +405,9 @@ class Live(PageActions):
             return configure(act, dict(settings))
 
         return self._act(do, at_us)
+
+    def _ends(self) -> None:
+        promote(self)
 
     @property
     def settings(self) -> KernelSettings:
@@ -484,11 +493,7 @@ class Live(PageActions):
         with self._ns.asking():
             lane = self._lane()
             pages = kept_at(lane, basis(lane, when).position)
-            wanted = (
-                pages
-                if name is None
-                else {value_name: page for value_name, page in pages.items() if value_name == name}
-            )
+            wanted = pages if name is None else {key: page for key, page in pages.items() if key == name}
             found = {value_name: self.content(page, when) for value_name, page in wanted.items()}
             return dict.fromkeys(pages, b"null") | found
 
@@ -590,11 +595,3 @@ class Live(PageActions):
     def _now(self, at: Act | Runtime) -> Prompt:
         """The prompt as it is now."""
         return self._packed(at, sent(at.state))
-
-
-def _words(content: Any) -> str:
-    """The text of a message."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))

@@ -56,12 +56,18 @@ class ToolTarget(Protocol):
     def look(self, see: Callable[[Runtime], T]) -> T: ...
 
 
-class ToolResult(NamedTuple):
-    """A tool's result: the id of its call, the text, the tool's name."""
+class ToolAnswer(NamedTuple):
+    """A tool's answer: the id of its call, the text, the tool's name; of a host's function how it ended."""
 
     call: str
     text: str
     tool: str
+    end: Any = None
+
+    def refused(self, error: Exception) -> ToolAnswer:
+        """The answer of the same call where the session refuses what the tool would write."""
+        end = self.end.refused(error)
+        return self._replace(text=_text(end.value), end=end)
 
 
 class MemoryTools:
@@ -75,7 +81,7 @@ class MemoryTools:
         self,
         live: ToolTarget,
         take: Callable[..., object],
-        results: Callable[[Sequence[ToolResult]], object],
+        results: Callable[[Sequence[ToolAnswer]], object],
         ranked: Callable[[str, int], tuple[list[tuple[int, float]], int]],
         now: Callable[[], int],
         shape: str,
@@ -88,7 +94,7 @@ class MemoryTools:
         self._shape = shape
         self._sent = self._call = 0
         self._heard: tuple[Any, dict[str, Any]] | None = None  # a response, and what was read of it
-        self._waiting: list[ToolResult] = []
+        self._waiting: list[ToolAnswer] = []
 
     def request(self) -> dict[str, Any]:
         """The request of the next call, logged as it is sent."""
@@ -130,6 +136,8 @@ class MemoryTools:
 
     def result(self, call: ToolCall, value: Any) -> None:
         """Takes what a tool answers: what it gave, or what the child that it gave came to, which is logged at once."""
+        end = value if hasattr(value, "duration_us") else None
+        value = value if end is None else end.value
         if isinstance(value, Session):
             self.settle()
             try:
@@ -137,7 +145,8 @@ class MemoryTools:
                 return
             except VmstoreError as error:
                 value = FailedCall(error)
-        self._waiting.append(ToolResult(call.id, _text(value), call.tool))
+                end = None if end is None else end.refused(error)
+        self._waiting.append(ToolAnswer(call.id, _text(value), call.tool, end))
 
     def settle(self) -> None:
         """Logs the results that wait."""

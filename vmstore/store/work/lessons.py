@@ -90,7 +90,7 @@ def warn(session: SessionHost, alarms: Sequence[Alarm], at_us: int | None = None
 def _warned(session: SessionHost, pen: Pen, alarm: Alarm) -> GuardInfo:
     own = list(dict.fromkeys(call.page for call in alarm.calls if call.session == session.name))[-CALLS_MAX:]
     if pen.act is not None:
-        _make_place(pen.act)
+        make_place(pen.act)
     links = [(int(LinkKind.DERIVES), page) for page in own]
     name = f"{WARNING}:{alarm.call.tool}:{alarm.type.word}"[:100]
     text = alarm.text.encode("utf-8", "backslashreplace")
@@ -100,7 +100,7 @@ def _warned(session: SessionHost, pen: Pen, alarm: Alarm) -> GuardInfo:
     return guard_info(session.name, alarm, page)
 
 
-def _make_place(act: Any, room: int = 1) -> None:
+def make_place(act: Any, room: int = 1) -> None:
     """Takes the oldest warnings out of the prompt where there are as many as it may hold."""
     here = warnings_in(act)
     for page in here[: max(0, len(here) + room - WARNINGS_MAX)]:

@@ -24,6 +24,7 @@ Paging = Literal["model", "runtime", "hybrid"]
 Threshold = Literal["explicit", "referenced", "speculative"]
 Remembers = Literal["session", "user"]
 Tagging = Literal["off", "keyword"]
+Learning = Literal["off", "session", "user"]
 Shape = Literal["chat", "chat-system", "responses", "anthropic", "gemini"]
 
 _ADMITTED = {
@@ -59,6 +60,8 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     With `compaction` a segment ends where the topic changes, and once the prompt is fuller than `compact_soft` of its
     room those that ended are summed up, oldest first; over `compact_hard` the older turns of the one under way, too.
     With `facts` what a person says is searched for facts, which are stated beside the conversation.
+    With `learning` guards look at each tool's answer, warn in the prompt, and what succeeds becomes a skill; with
+    "user" what the user's other sessions learned counts, and is brought in where its tools are offered.
     A session in which nothing was written for `idle_hours` is ended when it is opened again; 0 never.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     `behaviour` is the number of what no other setting says, so that a log is decided and written as it was: with 1
@@ -102,6 +105,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     compact_soft: float = 0.70
     compact_hard: float = 0.85
     facts: bool = False
+    learning: Learning = "off"
     idle_hours: int = 0
     behaviour: int = BEHAVIOUR
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +28,10 @@ def schema_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:
         hints = typing.get_type_hints(function)
     except (ValueError, TypeError, NameError):  # written in C, or typed by names that are not there
         declared, hints = inspect.Signature().parameters, {}
+    context = getattr(function, "context_parameter", None)  # what the host hands in, and no model does
     for parameter in declared.values():
+        if parameter.name == context:
+            continue
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise InputError(f"tool {name!r} takes {parameter.name!r} by position; models give arguments by name")
         if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
@@ -53,6 +57,20 @@ def offered(definition: dict[str, Any], shape: str) -> dict[str, Any]:
     if shape == "responses":
         return {"type": "function", **definition}
     return {"type": "function", "function": definition}
+
+
+def names_in(content: bytes) -> list[str]:
+    """The names of the tools whose schemas a text holds, in any provider's shape."""
+    try:
+        value = json.loads(content)
+    except ValueError:
+        return []
+    found: list[str] = []
+    for schema in value if isinstance(value, list) else [value]:
+        if isinstance(schema, dict):
+            inner = schema.get("functionDeclarations", [schema.get("function", schema)])
+            found += [one["name"] for one in inner if isinstance(one, dict) and isinstance(one.get("name"), str)]
+    return found
 
 
 def _type(annotation: Any) -> dict[str, Any]:
