@@ -55,6 +55,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
         ("vmstore/store/work/pen.py", "vmstore"),
+        ("vmstore/aio/session.py", "vmstore"),
         ("vmstore/namespace/namespace.py", "vmstore"),
         ("vmstore/namespace/closeness.py", "vmstore"),
         ("vmstore/store/sessions.py", "vmstore"),

@@ -13,7 +13,6 @@ from vmstore.aio.docs import described_by
 from vmstore.aio.lineage import Lineage
 from vmstore.aio.memory import SessionMemory
 from vmstore.aio.wire import Wire
-from vmstore.aio.work import SessionWork
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When
@@ -29,6 +28,7 @@ from vmstore.namespace.results import (
 )
 
 if TYPE_CHECKING:
+    from vmstore.aio.work import SessionWork
     from vmstore.seals.seal import Seal
     from vmstore.store.reads.proofs import Proof
 
@@ -63,6 +63,8 @@ class Session(Aliased):
     @property
     def work(self) -> SessionWork:
         """See `vmstore.Session.work`."""
+        from vmstore.aio.work import SessionWork
+
         return SessionWork(self._session.work, self._worker)
 
     @property

@@ -21,7 +21,6 @@ from vmstore.aio.result import Result
 from vmstore.aio.session import Session
 from vmstore.aio.trust import Trust
 from vmstore.aio.twin import twin
-from vmstore.aio.work import StoreWork
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When
@@ -36,6 +35,7 @@ from vmstore.vmql.syntax.nodes import Statement
 
 if TYPE_CHECKING:
     from vmstore.aio.live import Live
+    from vmstore.aio.work import StoreWork
     from vmstore.embedders.embedder import Embedder
     from vmstore.namespace.effects import Agree
     from vmstore.namespace.encryption import Key
@@ -134,6 +134,8 @@ class Store(Aliased):
     @property
     def work(self) -> StoreWork:
         """See `vmstore.Store.work`."""
+        from vmstore.aio.work import StoreWork
+
         return StoreWork(self._store.work, self._worker)
 
     @property
