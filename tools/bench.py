@@ -62,6 +62,7 @@ NAMES = (
     "search",
     "adversarial",
     "assembly",
+    "guards",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30
