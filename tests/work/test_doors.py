@@ -181,3 +181,19 @@ def test_the_loop_is_measured(store: Store) -> None:
     assert (measures.repeated_after_warning, measures.avoided) == (1, 0.0)
     store.session("s").work.learn()
     assert store.session("s").work.measures().promotion_rate == 1.0
+
+
+def test_sessions_say_which_tools_were_called_and_whether_little_happened(store: Store) -> None:
+    """SESSIONS has the tools by how often they were called, the calls that were answered, and marks what is trivial."""
+    worked(store, "small", [[]])
+    asked = "SESSIONS session, tool_names, observations, trivial ORDER BY session"
+    assert store.query(asked).to_dicts() == [
+        {"session": "s", "tool_names": ["read", "search", "book"], "observations": 15, "trivial": False},
+        {"session": "small", "tool_names": [], "observations": 0, "trivial": True},
+    ]
+    (then,) = store.query("SESSIONS tool_names, trivial IN SESSION s AS OF TURN 1").to_dicts()
+    assert then == {"tool_names": ["book"], "trivial": False}
+    store.session("small").close("abandoned", "nothing came of it")
+    assert store.query("SESSIONS session, status WHERE trivial = TRUE").to_dicts() == [
+        {"session": "small", "status": "abandoned"}
+    ]

@@ -245,6 +245,16 @@ _FIRST_LINE = """(SELECT vm_text(p.cell, p.commitment) FROM messages m CROSS JOI
 _LAST_AT = """(SELECT c.at_max FROM commits c WHERE c.session = s.session AND c.last <= lane.high
  ORDER BY c.last DESC LIMIT 1)"""
 
+_TOOL_NAMES = (
+    "(SELECT json_group_array(tool ORDER BY n DESC, tool) FROM (SELECT t.tool AS tool, count(*) AS n FROM tools t"
+    " WHERE t.session = s.session AND t.page <= lane.high AND t.call = t.page AND t.tool IS NOT NULL GROUP BY 1))"
+)
+_TRIVIAL = (
+    "((SELECT coalesce(max(t.turn), s.turn_before) FROM turns t WHERE t.session = s.session"
+    " AND t.position <= lane.high) <= 1 AND NOT EXISTS (SELECT 1 FROM tools t WHERE t.session = s.session AND t.page <= lane.high"
+    " AND t.call = t.page))"
+)
+
 SESSIONS = Relation(
     "SESSIONS",
     "every session: who it is, where it came from, how much it holds",
@@ -316,6 +326,28 @@ SESSIONS = Relation(
             "pages that tools answered with",
             "(SELECT count(*) FROM pages p WHERE p.session = s.session AND p.page <= lane.high"
             f" AND p.role = {int(Role.TOOL)})",
+            asked=True,
+        ),
+        Field(
+            "tool_names",
+            LIST,
+            "the tools it called itself, those called most often first",
+            _TOOL_NAMES,
+            asked=True,
+        ),
+        Field(
+            "observations",
+            INTEGER,
+            "its own calls of tools that were answered",
+            "(SELECT count(DISTINCT t.call) FROM tools t WHERE t.session = s.session AND t.page <= lane.high"
+            " AND t.call AND t.call <> t.page)",
+            asked=True,
+        ),
+        Field(
+            "trivial",
+            BOOLEAN,
+            "whether little happened in it: one turn at most, and no tool called",
+            _TRIVIAL,
             asked=True,
         ),
         Field("redaction", word(Redaction), "what it does with secrets now", "s.redaction", asked=True),
