@@ -251,8 +251,8 @@ _TOOL_NAMES = (
 )
 _TRIVIAL = (
     "((SELECT coalesce(max(t.turn), s.turn_before) FROM turns t WHERE t.session = s.session"
-    " AND t.position <= lane.high) <= 1 AND NOT EXISTS (SELECT 1 FROM tools t WHERE t.session = s.session AND t.page <= lane.high"
-    " AND t.call = t.page))"
+    " AND t.position <= lane.high) <= 1 AND NOT EXISTS (SELECT 1 FROM tools t WHERE t.session = s.session"
+    " AND t.page <= lane.high AND t.call = t.page))"
 )
 
 SESSIONS = Relation(
