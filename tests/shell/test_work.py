@@ -76,3 +76,17 @@ def test_plans_are_listed_as_of_a_moment(run: Run, path: str) -> None:
     assert run("plans", path, "wed", "--position", str(before), "--json").json["plans"][0]["progress"] == 0.0
     assert "no plan is completed" in run("plans", path, "--status", "completed").err
     assert run("plans", path, "--user", "ann", "--json").json["plans"][0]["title"] == "tests"
+
+
+def test_observations_are_listed_in_steps_and_opened(run: Run, path: str) -> None:
+    """A line each, the session in steps with their costs, and one observation with the answer it had."""
+    assert "shell" in run("observations", path, "mon").out or "make test" in run("observations", path, "mon").out
+    found = run("observations", path, "mon", "--json").json
+    assert len(found["observations"]) == 2 and found["savings"]["observations"] == 2
+    steps = run("observations", path, "mon", "--step", "0").out
+    assert "step 0, Summary" in steps and "tokens more" in steps
+    page = found["observations"][0]["page"]
+    assert "no rule to make target" in run("observations", path, "mon", "--expand", page).out
+    assert run("observations", path, "mon", "--expand", page, "--json").json["output"].startswith("Error: no rule")
+    assert "is no observation" in run("observations", path, "mon", "--expand", "p9999").err
+    assert run("observations", path, "wed").err.strip() == "no tool was called"

@@ -47,6 +47,11 @@ class StoreHost(Protocol):
         ...
 
     @property
+    def search(self) -> Callable[..., Any]:
+        """Finds pages of all sessions by words."""
+        ...
+
+    @property
     def query(self) -> Callable[..., Any]:
         """Answers a VMQL statement."""
         ...

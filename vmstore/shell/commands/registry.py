@@ -52,6 +52,7 @@ MODULES = {
     "segments": "vmstore.shell.commands.data.tags",
     "facts": "vmstore.shell.commands.data.facts",
     "learn": "vmstore.shell.commands.data.work",
+    "observations": "vmstore.shell.commands.data.work",
     "plans": "vmstore.shell.commands.data.work",
     "close": "vmstore.shell.commands.data.sessions",
     "retract": "vmstore.shell.commands.trust.retract",

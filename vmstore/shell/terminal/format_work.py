@@ -10,8 +10,10 @@ from vmstore.shell.terminal.format import number
 from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
+    from vmstore.store.work.observations import ObservationInfo
     from vmstore.store.work.plans import AgentPlan
     from vmstore.store.work.results import GuardInfo, SkillInfo
+    from vmstore.work.disclosure import DisclosureStep
 
 CALLS_SHOWN = 3
 
@@ -36,6 +38,32 @@ def skills(found: Sequence[SkillInfo]) -> TextTable:
         TableColumn("with"): lambda skill: _arguments(skill.arguments),
     }
     return table(found, _with_session(found, cells))
+
+
+def observations(found: Sequence[ObservationInfo]) -> TextTable:
+    """Observations in their order: their lines, with the tokens of the whole and of the shorter form."""
+    cells: dict[TableColumn, Callable[[ObservationInfo], Line]] = {
+        TableColumn("tokens", right=True): lambda one: number(one.original_tokens),
+        TableColumn("short", right=True): lambda one: number(one.compressed_tokens),
+        TableColumn("observation"): lambda one: StyledText(one.line, "warn" if one.outcome == "error" else ""),
+    }
+    return table(found, cells)
+
+
+def disclosure(steps: Sequence[DisclosureStep], upto: int) -> list[str]:
+    """Steps up to one, each with its cost, and what the next would cost."""
+    lines: list[str] = []
+    for step in steps:
+        if step.step <= upto:
+            lines += [
+                *[""] * bool(lines),
+                f"step {step.step}, {step.label}: {step.token_cost} tokens",
+                *step.content.splitlines(),
+            ]
+    following = next((step for step in steps if step.step > upto), None)
+    if following is not None:
+        lines += ["", f"step {following.step}, {following.label}, takes {following.token_cost} tokens more"]
+    return lines
 
 
 def plans(found: Sequence[AgentPlan]) -> TextTable:

@@ -16,12 +16,15 @@ from vmstore.store.work import lessons
 from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, room_of, watched
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
+from vmstore.store.work.observations import ObservationInfo, disclosed, info_of, observations
 from vmstore.store.work.pen import Pen, write
 from vmstore.store.work.plans import Plans
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.work.cost import cheapest, need
+from vmstore.work.disclosure import DisclosureStep
 from vmstore.work.failure import avoidance, same_failures
+from vmstore.work.observation import RATIO, compressed, statistics
 from vmstore.work.past_call import PastCall
 from vmstore.work.skill import commonly_read, skills
 from vmstore.work.watch import FAILURES_MIN, CallWatch
@@ -41,6 +44,27 @@ class SessionWork:
     def plans(self) -> Plans:
         """Plans, which stay in the prompt while they are active and go on in the user's next session."""
         return Plans(self._session)
+
+    # ---- what was done
+
+    def observations(
+        self, at: When | None = None, *, target_ratio: float = RATIO, **moment: Unpack[Moment]
+    ) -> list[ObservationInfo]:
+        """The calls of the session with their answers, each with a shorter form of `target_ratio` of its tokens.
+
+        The whole of one is the content of its `page` and its `result`.
+        """
+        if isinstance(target_ratio, bool) or not isinstance(target_ratio, int | float) or not 0 < target_ratio <= 1:
+            raise InputError(f"target_ratio {target_ratio!r:.40} is no share above 0, up to 1", code="not-a-share")
+        return [info_of(one, target_ratio) for one in observations(self._session, one_moment(at, moment))]
+
+    def steps(self, at: When | None = None, **moment: Unpack[Moment]) -> list[DisclosureStep]:
+        """The session in five steps, 20 to 2,000 tokens, each with what it costs: a sentence first, the whole last."""
+        return disclosed(self._session, one_moment(at, moment))
+
+    def savings(self, at: When | None = None, **moment: Unpack[Moment]) -> dict[str, Any]:
+        """How many tokens shorter forms of the session's observations save, by method."""
+        return statistics(compressed(one) for one in observations(self._session, one_moment(at, moment)))
 
     # ---- how tools ran
 

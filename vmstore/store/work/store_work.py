@@ -11,11 +11,14 @@ from vmstore.store.work import lessons
 from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, user_sessions
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
+from vmstore.store.work.observations import WorkSearch, found
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
 from vmstore.store.work.session_work import counted, usable
 from vmstore.work.past_call import PastCall
 from vmstore.work.skill import SUCCESSES_MIN, skills
 from vmstore.work.watch import Alarm, CallWatch
+
+HITS = 200  # pages of a search, of which each session has its best
 
 
 class StoreWork:
@@ -76,6 +79,21 @@ class StoreWork:
         """Measures of the loop so far: failures repeated after a warning, and sequences that became skills."""
         calls = {name: past_calls(self._session(name)) for group in self._groups(user) for name in group}
         return measured(calls, self.guards(user=user), len(self.skills(user=user)))
+
+    def search(
+        self, query: str, *, token_budget: int = 2_000, optimize_for: str = "relevance", user: str | None = None
+    ) -> WorkSearch:
+        """The sessions that answer a query, in steps with their costs, and which to load within a budget.
+
+        `optimize_for` relevance takes what is worth most a token, coverage the first step of every session first.
+        """
+        best: dict[str, float] = {}
+        for hit in self._store.search(query, limit=HITS):
+            if user is None or self._store.session(hit.session).info().user == user:
+                best.setdefault(hit.session, hit.score)
+        top = max(best.values(), default=1.0) or 1.0
+        ranked = [(self._session(name), score / top) for name, score in best.items()]
+        return found(ranked, token_budget, optimize_for)
 
     def _groups(self, user: str | None, together: bool = False) -> list[list[str]]:
         """The names of sessions whose calls count together: those of a user, else one of nobody by itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vmstore.errors import InputError
+from vmstore.errors import InputError, UnknownError
 from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_session, add_store, whole_number
 from vmstore.shell.open_store import moment_of, open_to_ask, open_to_change, session_of
 from vmstore.shell.terminal.render import Screen
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vmstore.shell.terminal.layout import TextTable
+    from vmstore.store.session import Session
     from vmstore.store.store import Store
+    from vmstore.store.work.observations import ObservationInfo
 
 GUARDS = ("failure", "runaway", "ungrounded", "budget")
 
@@ -53,6 +55,46 @@ def learn(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.show(*[""] * bool(at), f"{title}: {len(found):,}{first}" if found else f"{title}: none")
         if found:
             screen.show(table(found[shown]))
+    return 0
+
+
+def observations(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Lists what a session's tools did, a line each; or the session in steps, with their costs; or one whole."""
+    from vmstore.shell.terminal import format_work
+
+    with open_to_ask(arguments) as store:
+        session, moment = session_of(store, arguments), moment_of(arguments)
+        if arguments.step is not None:
+            steps = session.work.steps(moment)
+            if arguments.json:
+                screen.json({"session": session.name, "steps": steps})
+            else:
+                screen.show(*format_work.disclosure(steps, arguments.step))
+            return 0
+        seen, saved = session.work.observations(moment), session.work.savings(moment)
+        if arguments.expand is not None:
+            return _expanded(arguments, screen, session, seen)
+    if arguments.json:
+        screen.json({"session": session.name, "observations": seen, "savings": saved})
+    elif seen:
+        screen.show(format_work.observations(seen))
+        before, after = saved["original_tokens"], saved["compressed_tokens"]
+        screen.note(f"{len(seen):,} observations of {before:,} tokens, {after:,} in their shorter forms")
+    else:
+        screen.note("no tool was called")
+    return 0
+
+
+def _expanded(arguments: argparse.Namespace, screen: Screen, session: Session, seen: list[ObservationInfo]) -> int:
+    """Prints one observation, and the answer it had to the last byte."""
+    one = next((one for one in seen if arguments.expand in (one.page, one.result)), None)
+    if one is None:
+        raise UnknownError(f"{arguments.expand!r:.40} is no observation; leave --expand out to list them")
+    output = session.content(one.result, moment_of(arguments)).decode("utf-8", "replace")
+    if arguments.json:
+        screen.json({"observation": one, "output": output})
+    else:
+        screen.show(one.summary, "", output)
     return 0
 
 
@@ -97,6 +139,11 @@ def _add_learn(parser: Parser) -> None:
     parser.add_argument("--write", action="store_true", help="log what is new: guards with warnings, pages of skills")
 
 
+def _add_observations(parser: Parser) -> None:
+    parser.add_argument("--step", type=int, choices=range(5), metavar="N", help="the session in steps, up to step N")
+    parser.add_argument("--expand", metavar="PAGE", help="one observation, whole")
+
+
 def _add_plans(parser: Parser) -> None:
     parser.add_argument("--user", metavar="U", help="of all sessions of a user")
     parser.add_argument("--status", choices=("active", "completed", "abandoned"), help="those that stand so")
@@ -118,6 +165,20 @@ COMMANDS = (
         ),
         learn,
         (add_store, add_session, _add_learn),
+    ),
+    Command(
+        "observations",
+        "query",
+        "what each tool did, a line each; a session in steps",
+        "Lists what the tools of a session did, each on a line that takes less than 20 tokens of a prompt. With\n"
+        "--step the session in steps of 20, 50, 200, 800 and 2,000 tokens, each with what the next one takes.",
+        (
+            "vmstore observations agent.vms",
+            "vmstore observations agent.vms --step 1",
+            "vmstore observations agent.vms --expand p56",
+        ),
+        observations,
+        (add_store, add_session, _add_observations, add_moment),
     ),
     Command(
         "plans",

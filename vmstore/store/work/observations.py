@@ -1,0 +1,207 @@
+"""Observations of sessions: tools called, what they gave and why; in steps, and found within a budget of tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from vmstore.core.address import page_name
+from vmstore.core.asof import AsOf, Head
+from vmstore.core.erasure import ErasedContent, gone
+from vmstore.core.page import Modality, Standing
+from vmstore.errors import InputError
+from vmstore.namespace.results import SessionInfo
+from vmstore.store.host import SessionHost
+from vmstore.store.recall.segments import segments_at
+from vmstore.views.branch import Branch
+from vmstore.views.reads.page_lines import page_lines
+from vmstore.views.reads.resolve_asof import basis
+from vmstore.views.reads.tools import AnsweredCall, answered_calls
+from vmstore.views.stored_cells import read_cells
+from vmstore.work.disclosure import DisclosureStep, SessionAnswer, SessionRecord, line, of_step, recommended, steps_of
+from vmstore.work.observation import Observation, compressed, tokens
+
+SESSIONS_MAX = 10  # that a search gives the steps of
+TODO_TOOLS = ("TodoWrite", "todowrite", "todo_write", "update_plan", "write_todos")
+TODO_LISTS = ("todos", "plan", "items")
+TODO_TEXTS = ("content", "step", "title", "text")
+OPTIMIZE = ("relevance", "coverage")
+
+
+class ObservationInfo(msgspec.Struct, frozen=True):
+    """An observation and its shorter form; `page` calls the tool, `result` answers, whose content is the exact bytes.
+
+    `line` is what a list shows of it, `summary` its key facts within a share of its tokens, by `method`.
+    """
+
+    session: str
+    page: str
+    result: str
+    turn: int
+    tool: str
+    outcome: str | None
+    line: str
+    summary: str
+    key_facts: list[str]
+    original_tokens: int
+    compressed_tokens: int
+    ratio: float
+    method: str
+    lossy: bool
+    reconstructible: bool
+
+
+class SessionHit(msgspec.Struct, frozen=True, rename="camel"):
+    """A session that answers a query: how well, its steps with their costs, and what a token of each is worth."""
+
+    session_id: str
+    relevance_score: float
+    steps: list[DisclosureStep]
+    relevance_per_token: list[float]
+    total_available_tokens: int
+    recommended_step: int
+
+
+class RecommendedLoad(msgspec.Struct, frozen=True, rename="camel"):
+    """The steps of a session that are worth the tokens they take."""
+
+    session_id: str
+    steps: list[int]
+
+
+class WorkSearch(msgspec.Struct, frozen=True, rename="camel"):
+    """Sessions that answer a query, the best first, and what to load of them within the budget."""
+
+    results: list[SessionHit]
+    recommended_load: list[RecommendedLoad]
+    total_tokens: int
+    budget_remaining: int
+
+
+def observations(session: SessionHost, when: AsOf | None = None) -> list[Observation]:
+    """The observations of a session up to a moment, in the order of their answers; of what was erased none."""
+    ns = session._ns
+    with ns.asking():
+        lane = session._lane()
+        calls = answered_calls(lane, ns.log, 0, basis(lane, when or Head()).position)
+        reasons = _reasons(session, lane, [call.call for call in calls])
+    return [_observation(session.name, call, reasons.get(call.call, "")) for call in calls]
+
+
+def _observation(session: str, call: AnsweredCall, reasoning: str) -> Observation:
+    asked = len(json.dumps(call.arguments, ensure_ascii=False, default=str)) + len(reasoning)
+    return Observation(
+        session,
+        page_name(call.call),
+        page_name(call.result),
+        call.turn,
+        call.tool,
+        call.arguments,
+        call.answer,
+        call.failed,
+        reasoning,
+        call.tokens + tokens("x" * asked),
+    )
+
+
+def _reasons(session: SessionHost, lane: Branch, calls: Sequence[int]) -> dict[int, str]:
+    """The reason of each call: what its message says before it, thoughts too."""
+    rows: list[Any] = list(lane.rows(_BESIDE, calls))
+    contents = read_cells(session._ns.log, lane.db, {cell: sealed for _, cell, sealed in rows}, gone)
+    reasons: dict[int, list[str]] = {}
+    for call, cell, _ in rows:
+        if not isinstance(contents[cell], ErasedContent):
+            reasons.setdefault(call, []).append(contents[cell].decode("utf-8", "replace").strip())
+    return {call: "\n".join(texts) for call, texts in reasons.items()}
+
+
+def info_of(of: Observation, target_ratio: float) -> ObservationInfo:
+    """An observation as an answer."""
+    form = compressed(of, target_ratio=target_ratio)
+    outcome = None if of.failed is None else "error" if of.failed else "ok"
+    return ObservationInfo(
+        of.session,
+        of.page,
+        of.result,
+        of.turn,
+        of.tool,
+        outcome,
+        line(of),
+        form.summary,
+        list(form.key_facts),
+        form.original_tokens,
+        form.compressed_tokens,
+        form.ratio,
+        form.method,
+        form.lossy,
+        form.reconstructible,
+    )
+
+
+def disclosed(session: SessionHost, when: AsOf | None = None) -> list[DisclosureStep]:
+    """The steps of a session as of a moment."""
+    seen = observations(session, when)
+    ns = session._ns
+    with ns.asking():
+        lane = session._lane()
+        position = basis(lane, when or Head()).position
+        firsts: list[Any] = [
+            page
+            for stretch in reversed(lane.upto(position))
+            for (page,) in lane.db.execute(_FIRST, (stretch.session, stretch.high))
+        ]
+        title = next(iter(page_lines(lane, ns.log, firsts[:1]).values()), "")
+        segments = [segment for segment in segments_at(lane, session.name, position) if segment.summary is not None]
+        heads = page_lines(lane, ns.log, [int(segment.summary[1:]) for segment in segments if segment.summary])
+    return steps_of(SessionRecord(title, _outcome(session.info()), seen, _todos(seen), list(heads.values())))
+
+
+def _outcome(info: SessionInfo) -> str | None:
+    """How a session ended, by its source or by the one who closed it."""
+    return info.outcome or (None if info.status == Standing.ACTIVE.word else info.status)
+
+
+def _todos(seen: Sequence[Observation]) -> list[tuple[str, bool]]:
+    """The last list of todos that a tool was given, with which are done."""
+    for one in reversed(seen):
+        if one.tool not in TODO_TOOLS or not isinstance(one.arguments, dict):
+            continue
+        listed: list[Any] = next(
+            (one.arguments[key] for key in TODO_LISTS if isinstance(one.arguments.get(key), list)), []
+        )
+        items = [item for item in listed if isinstance(item, dict)]
+        texts = [next((str(item[key]) for key in TODO_TEXTS if item.get(key)), "") for item in items]
+        return [(text, item.get("status") in ("completed", "done")) for text, item in zip(texts, items, strict=True)]
+    return []
+
+
+def found(hits: Sequence[tuple[SessionHost, float]], budget: int, optimize_for: str) -> WorkSearch:
+    """The steps to load of some sessions, each with how well it answers, within a budget of tokens."""
+    if optimize_for not in OPTIMIZE:
+        raise InputError(f"{optimize_for!r:.40} is nothing to optimise for; it is relevance or coverage")
+    if type(budget) is not int or budget < 1:
+        raise InputError(f"{budget!r:.40} is no token budget; give a count from 1 up")
+    candidates = [SessionAnswer(session.name, score, disclosed(session)) for session, score in hits[:SESSIONS_MAX]]
+    load, spent = recommended(candidates, budget, coverage=optimize_for == "coverage")
+    results = [
+        SessionHit(
+            one.session,
+            round(one.relevance, 3),
+            list(one.steps),
+            [round(of_step(one.relevance, step.step) / max(step.token_cost, 1), 4) for step in one.steps],
+            sum(step.token_cost for step in one.steps),
+            max(load.get(one.session, [0])),
+        )
+        for one in candidates
+    ]
+    return WorkSearch(results, [RecommendedLoad(name, steps) for name, steps in load.items()], spent, budget - spent)
+
+
+_BESIDE = f"""SELECT c.page, p.cell, p.commitment FROM pages c CROSS JOIN pages p ON p.session = c.session
+  AND p.message = c.message AND p.page < c.page WHERE c.session = ? AND c.page IN (SELECT value FROM json_each(?))
+  AND c.message AND p.modality = {int(Modality.TEXT)} AND p.cell IS NOT NULL ORDER BY p.page"""
+_FIRST = """SELECT p.page FROM messages m CROSS JOIN pages p ON p.session = m.session AND p.message = m.message
+  AND p.page > m.message WHERE m.session = ? AND m.message <= ? AND m.human ORDER BY m.message, p.part LIMIT 1"""
