@@ -57,6 +57,8 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         store.embed()
         (path.parent / "runs.json").write_text(json.dumps([RATED_RUN]))
         store.import_file(path.parent / "runs.json")
+        session, page = next(iter(store.query("TOOLS session, page ACROSS SESSIONS LIMIT 1")))
+        store.session(session).work.ran(page, duration_ms=2.5)
         memory = store.session(store.sessions()[0].session).memory
         memory.state_fact("user", "lives in", "Oslo", attribute="home")
         memory.alias("k8s", "kubernetes")

@@ -21,7 +21,6 @@ from tests.refusals import refused
 from vmstore.core.asof import Position
 from vmstore.core.text.tokenizer import readable, words
 from vmstore.errors import InputError, UnknownError
-from vmstore.namespace import namespace
 from vmstore.namespace.results import Hit
 from vmstore.relevance.words import Analyzer
 from vmstore.search import folder as index_folder
@@ -363,7 +362,7 @@ def test_without_the_extra_every_text_is_read(path: Path, monkeypatch: pytest.Mo
     """Where numpy is not installed searches answer the same and make no index."""
     with vmstore.open(path) as store:
         right = answers(store)
-    monkeypatch.setattr(namespace, "installed", lambda: False)
+    monkeypatch.setattr("vmstore.search.place.installed", lambda: False)
     with vmstore.open(path) as store:
         assert answers(store) == right
 
