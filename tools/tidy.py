@@ -54,7 +54,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/maintenance/verify.py", "vmstore"),
         # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
-        ("vmstore/store/work/pen.py", "vmstore"),
+        ("vmstore/store/recall/pen.py", "vmstore"),
         ("vmstore/aio/session.py", "vmstore"),
         ("vmstore/namespace/namespace.py", "vmstore"),
         ("vmstore/namespace/closeness.py", "vmstore"),

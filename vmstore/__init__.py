@@ -130,7 +130,7 @@ if TYPE_CHECKING:
     from vmstore.store.reads.evidence import SourceEvidence
     from vmstore.store.reads.proofs import Proof
     from vmstore.store.reads.session_diff import AlignedPages, SessionDiff
-    from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
+    from vmstore.store.recall.assembly.results import AssembledPrompt, PartChoice, PromptChoice, PromptOmission
     from vmstore.store.recall.memory import SessionMemory
     from vmstore.store.recall.results import (
         FactEdge,
@@ -251,6 +251,7 @@ __all__ = [
     "ShownPage",
     "Breakpoint",
     "PageTable",
+    "PartChoice",
     # what a live session answers
     "KernelSettings",
     "Prompt",
@@ -489,7 +490,7 @@ _HOMES = {
     "vmstore.store.live.tool_memory": "ToolMemory MemoryPage",
     "vmstore.store.work.results": "GuardInfo SkillInfo Lessons WorkMeasures",
     "vmstore.store.recall.memory": "SessionMemory",
-    "vmstore.store.recall.assembly.results": "AssembledPrompt PromptChoice PromptOmission",
+    "vmstore.store.recall.assembly.results": "AssembledPrompt PartChoice PromptChoice PromptOmission",
     "vmstore.vm.assembly.tag_rules": "TagRule",
     "vmstore.store.recall.store_memory": "StoreMemory",
     "vmstore.store.virtual_context.engine": "VirtualContextEngine InboundContext TurnReport",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.core.decision import Why
+from vmstore.core.decision import PromptContest, Why
 from vmstore.core.mutation import (
     MUTATION_NAMES,
     Alias,
@@ -74,6 +74,7 @@ MOMENT = st.none() | st.integers(-(2**63), 2**63 - 1)
 SCORE = st.integers(1 - 2**63, 2**63 - 1)
 LOSERS = st.lists(st.tuples(SCORE, POSITION), max_size=3).map(tuple)
 PAGES = st.lists(POSITION, max_size=3).map(tuple)
+PROMPT_CONTEST = st.builds(PromptContest, SMALL, COUNT, COUNT, COUNT, COUNT, SCORE, LOSERS)
 WHY = st.builds(Why, SMALL, COUNT, COUNT, COUNT, COUNT, COUNT, SCORE, LOSERS)
 
 FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
@@ -170,6 +171,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "total": COUNT,
         "recaller": SMALL,
         "tokens": COUNT,
+        "contests": st.lists(PROMPT_CONTEST, max_size=2).map(tuple),
     },
     Recall: {"page": POSITION, "corrected": SMALL},
     Pressure: {"level": SMALL, "used": COUNT, "budget": COUNT},

@@ -9,7 +9,7 @@ import apsw
 from hypothesis import strategies as st
 
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
+from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, PromptContest, Signal, Use, Why
 from vmstore.core.mutation import (
     Alias,
     Annotate,
@@ -290,7 +290,10 @@ class Author:
         page, by = self._page(deed.a), self._page(deed.b)
         evidence = self.batch.cell(b"evidence %d" % deed.d) if deed.d % 2 else None
         if page is None or by is None or deed.c % 5 == 0:
-            self.batch.add(Search(self.batch.cell(b"words"), tuple(list(self.now.pages)[: deed.a % 3]), deed.b))
+            found, losers = list(self.now.pages)[: deed.a % 3], list(self.now.pages)[deed.a % 3 :][:2]
+            contest = PromptContest(7, len(found), deed.a, 10, 100, deed.b, tuple((deed.d, page) for page in losers))
+            contests = (contest,) if deed.d % 2 else ()
+            self.batch.add(Search(self.batch.cell(b"words"), tuple(found), deed.b, contests=contests))
         elif deed.c % 5 == 1:
             self.batch.add(Cite(page, by, evidence))
         elif deed.c % 5 == 2:

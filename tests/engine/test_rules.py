@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.author import engine_over
 from tests.refusals import refused
-from vmstore.core.decision import Why
+from vmstore.core.decision import PromptContest, Why
 from vmstore.core.mutation import (
     Alias,
     Annotate,
@@ -64,6 +64,7 @@ from vmstore.errors import RefusedError
 # The scene: message 3 with pages 4 (version 2 at position 8) and 5 (opaque); page 6 stands in no
 # message; 7 is a shorter form of 4 at level 1; call 1 (position 9) shows 4 at rank 10 and 5 at rank 20.
 MESSAGE, PAGE, OPAQUE, APART, SHORT, NEWER, CALL = 3, 4, 5, 6, 7, 8, 9
+LOST = PromptContest(7, 0, 1, 0, 9, 0, ((1, 99),))
 WHY = Why(1, 8_000, 7_000, 900, PAGE, 12, 40, ((41, OPAQUE),))
 
 
@@ -212,6 +213,7 @@ BREAKERS: list[Breaker] = [
     ("page_exists", nothing, lambda b: Cite(PAGE, 99)),
     ("page_exists", nothing, lambda b: Reference(99, 0)),
     ("page_exists", nothing, lambda b: Search(b.cell(b"words"), (PAGE, 99))),
+    ("page_exists", nothing, lambda b: Search(b.cell(b"words"), contests=(LOST,))),
     ("page_exists", nothing, lambda b: Segment(1, 99)),
     ("words_are_listed", nothing, lambda b: Pin(PAGE, 99)),
     ("words_are_listed", nothing, lambda b: Reference(PAGE, 0, signal=99)),

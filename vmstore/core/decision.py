@@ -126,6 +126,38 @@ class Why(NamedTuple):
     losers: tuple[tuple[int, int], ...]
 
 
+class PromptPart(WordEnum):
+    """The parts of an assembled prompt, in the order they are counted."""
+
+    CORE = 0  # what instructs, and the message itself
+    IDENTITY = 1  # who the user is
+    RULES = 2  # what is to be kept to where a topic comes up
+    SUMMARIES = 3  # what topics and segments came to
+    HINT = 4  # which topics there are to ask for
+    CONVERSATION = 5  # the newest turns, as they were said
+    FACTS = 6  # what is known and holds
+    RECALLED = 7  # what was said before and answers the message
+    EARLIER = 8  # what the user said before the conversation, in short
+    EXPANDED = 9  # the segments of a topic that somebody asked for, or all that was said in them
+
+
+class PromptContest(NamedTuple):
+    """The choice within a part of an assembled prompt.
+
+    `part` is the number of the part, `pages` how many of the pages found stand in it, `candidates` how many texts
+    could have been chosen; `used` of `budget` tokens it took. `cutoff` is the least score that was chosen, and
+    `losers` are the (score, page) of the three nearest that were not, in parts per million.
+    """
+
+    part: int
+    pages: int
+    candidates: int
+    used: int
+    budget: int
+    cutoff: int
+    losers: tuple[tuple[int, int], ...]
+
+
 class Segment(Mutation, frozen=True, array_like=True, tag=3):
     """A segment of the session ends here; `summary` is the page that stands for it, `title` a cell."""
 
@@ -245,7 +277,8 @@ class Cite(Mutation, frozen=True, array_like=True, tag=32):
 class Search(Mutation, frozen=True, array_like=True, tag=60):
     """The agent searched its pages: a cell with the query, what was found, how much there was.
 
-    `recaller` is how it was asked, `tokens` what was given of it in words.
+    `recaller` is how it was asked, `tokens` what was given of it in words. Of an assembled prompt `contests` tell
+    the choice within each part, in the order of its pages in `found`.
     """
 
     NUMBER: ClassVar[int] = 60
@@ -254,6 +287,7 @@ class Search(Mutation, frozen=True, array_like=True, tag=60):
     total: int = 0
     recaller: int = 0
     tokens: int = 0
+    contests: tuple[PromptContest, ...] = ()
 
 
 class Recall(Mutation, frozen=True, array_like=True, tag=61):

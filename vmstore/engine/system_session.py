@@ -112,6 +112,10 @@ class RegionGuard(Protocol):
         """Raises UnknownError where nothing may be read."""
         ...
 
+    def may_write(self) -> bool:
+        """Whether something may be written."""
+        ...
+
     def change(self) -> None:
         """Raises RefusedError where nothing may be changed."""
         ...

@@ -86,4 +86,8 @@ def _mapped(mutation: m.AnyMutation, place: Callable[[int], int]) -> m.AnyMutati
         moved["alike"] = tuple((place(page), share) for page, share in mutation.alike)
     if isinstance(mutation, m.Pack) and mutation.envelopes:
         moved["envelopes"] = tuple((place(message), ref) for message, ref in mutation.envelopes)
+    if isinstance(mutation, m.Search) and mutation.contests:
+        moved["contests"] = tuple(
+            one._replace(losers=tuple((score, place(page)) for score, page in one.losers)) for one in mutation.contests
+        )
     return msgspec.structs.replace(mutation, **moved) if moved else mutation

@@ -57,6 +57,10 @@ class Access:
             if not self._looking and not self.verbs():
                 raise absent(self._ns.name, self.who)
 
+    def may_write(self) -> bool:
+        """Whether they may write."""
+        return Verb.WRITE in self.verbs()
+
     def change(self) -> None:
         """Raises RefusedError where they may read alone."""
         if not self.verbs() & (Verb.WRITE | Verb.GRANT):

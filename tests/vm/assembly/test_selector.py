@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.lanes import tries
 from tests.refusals import refused
+from vmstore.core.decision import PromptPart
 from vmstore.errors import InputError
-from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
+from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate
 from vmstore.vm.assembly.selector import (
     OTHER_TOPIC,
     PPM,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
+from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, PromptContest, Signal, Use, Why
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.facts import FACT_STATUS, FactType, Precision
 from vmstore.core.grants import GrantScope, Verb
@@ -176,7 +176,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     ),
     **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
-    Search: lambda m: m.found,
+    Search: lambda m: (*m.found, *(page for contest in m.contests for _, page in contest.losers)),
     ToolRun: lambda m: (m.call, *(p for p in (m.result, m.reasoning) if p), *m.read, *m.created, *m.modified),
     GuardTrip: lambda m: (*m.calls, m.warning) if m.warning else m.calls,
     Promote: lambda m: (m.page, *m.calls),
@@ -189,6 +189,9 @@ assert all({*names} <= {*names_of(kind)} for table in (WORDS, COUNTS) for kind, 
 )
 assert {*get_args(Known)} >= PAGES.keys() | WORDS.keys() | COUNTS.keys(), "and of a kind that is written"
 assert {*Level} - {Level.FULL} == LEVELS, "a content is compressed to every level but the whole"
+
+CONTESTS = (Why, PromptContest)
+"""Named tuples that fields hold, each checked part by part."""
 
 _Number = Annotated[int, msgspec.Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
@@ -219,8 +222,8 @@ def _is(value: object, wanted: Any) -> bool:
         return len(kinds) == len(value) and all(map(_is, value, kinds))
     if parts:
         return any(_is(value, part) for part in parts)
-    if wanted is Why:
-        return isinstance(value, tuple) and _is(tuple(value), _tuple(*get_type_hints(Why).values()))
+    if wanted in CONTESTS:
+        return isinstance(value, tuple) and _is(tuple(value), _tuple(*get_type_hints(wanted).values()))
     return isinstance(value, wanted) and not isinstance(value, bool)
 
 
@@ -257,8 +260,8 @@ def _within(wanted: Any) -> Any:
     """A type with its numbers within 63 bits; those of cells are bounded by the cells there are."""
     if wanted is int:
         return _Number
-    if wanted is Why:
-        return _tuple(*(_within(part) for part in get_type_hints(Why).values()))
+    if wanted in CONTESTS:
+        return _tuple(*(_within(part) for part in get_type_hints(wanted).values()))
     parts = get_args(wanted)
     if get_origin(wanted) is tuple:
         return _tuple(*(part if part is ... else _within(part) for part in parts))

@@ -48,6 +48,7 @@ from vmstore.store.live.page_names import titled
 from vmstore.store.live.prompt import Prompt
 from vmstore.store.reads.annotations import share
 from vmstore.store.reads.sent_request import stood
+from vmstore.store.recall.searches import log_search
 from vmstore.store.recorder import used
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.vm.kernel.keywords import LiveSettings
@@ -284,14 +285,7 @@ class Live(PageActions):
 
     def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
         """Logs what the agent recalled of its own session: what was found, and how many tokens of it were given."""
-
-        def do(act: Act) -> None:
-            """Logs the question and the answer."""
-            cell = act.cell(query.encode("utf-8", "backslashreplace"))
-            act.tell(Search(cell, tuple(dict.fromkeys(pages)), total, int(recaller), tokens))
-
-        if not self._ns.readonly:
-            self._act(do)
+        log_search(self, query, Search(0, tuple(dict.fromkeys(pages)), total, int(recaller), tokens))
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody: retracted ones, values, and what the memory itself answered."""

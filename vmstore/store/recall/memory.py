@@ -48,12 +48,12 @@ from vmstore.store.recall.results import (
     RecallAnswer,
     RecallWorth,
 )
+from vmstore.store.recall.searches import log_prompt, worth
 from vmstore.store.recall.segments import SegmentInfo, ancestors_of, descendants_of, segments_at
 from vmstore.store.recall.tag_model import TagModel, TurnTagger
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, show, suggestions, tags_at
 from vmstore.store.recall.tiers import ColdPage, NearTurn
 from vmstore.store.recall.turn_tags import tag_turns
-from vmstore.store.recall.worth import worth
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.views.reads.turn_tiers import written_at
@@ -66,7 +66,6 @@ TOKENS = 1_000
 OVERVIEW_TOKENS = 2_900
 PAGES_MAX = 100
 HINT_CHARS = 80
-REMEMBERED = ("facts", "recalled", "summaries", "identity")
 
 
 class SessionMemory:
@@ -283,10 +282,8 @@ class SessionMemory:
         with self._session._ns.asking():
             position = basis(self._session._lane(), one_moment(at, moment))
         prompt = assembled(self._session, position, message, options)
-        shown = [choice for choice in prompt.chosen if choice.part in REMEMBERED]
-        own = [page for choice in shown for page in choice.pages if choice.session == self._session.name]
-        given = RecallAnswer([], sum(choice.tokens for choice in shown), len(shown) + len(prompt.left))
-        self._note(Recaller.ASSEMBLE, message or "", own, given, at, moment)
+        if at is None and not moment:
+            log_prompt(self._session, (message or "")[:QUERY_CHARS_MAX], prompt)
         return prompt
 
     def tags(self, at: When | None = None, **moment: Unpack[Moment]) -> list[TagInfo]:

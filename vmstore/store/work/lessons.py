@@ -15,8 +15,8 @@ from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Page
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.fact_reads import engine_of
+from vmstore.store.recall.pen import Pen, write
 from vmstore.store.work.calls import guard_info
-from vmstore.store.work.pen import Pen, write
 from vmstore.store.work.results import GuardInfo, SkillInfo
 from vmstore.work.past_call import PastCall
 from vmstore.work.skill import Skill, commonly_read, typical_arguments

@@ -12,12 +12,12 @@ from vmstore.core.text.skeleton import dumps
 from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.recall.fact_reads import engine_of
+from vmstore.store.recall.pen import Pen, write
 from vmstore.store.work import lessons
 from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, room_of, watched
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
 from vmstore.store.work.observations import ObservationInfo, disclosed, info_of, observations
-from vmstore.store.work.pen import Pen, write
 from vmstore.store.work.plans import Plans
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
 from vmstore.views.reads.resolve_asof import basis

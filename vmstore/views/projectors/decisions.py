@@ -67,8 +67,8 @@ class Decision(NamedTuple):
 class DecisionsProjector(Projector):
     """One row for each page a kernel's mutation names; one a pin or unpin by page; one a change of the settings.
 
-    `choices` holds all settings in force from a position on, so that one row tells them; a fork
-    begins with a row of its parent's.
+    `prompts` holds how assembled prompts were chosen; `choices` all settings in force from a position on, so that one
+    row tells them; a fork begins with a row of its parent's.
     """
 
     name = "decisions"
@@ -79,12 +79,13 @@ class DecisionsProjector(Projector):
         "pins": """session INTEGER, page INTEGER, holder INTEGER, position INTEGER, held INTEGER,
             PRIMARY KEY(session, page, holder, position)""",
         "choices": "session INTEGER, position INTEGER, budget INTEGER, told TEXT, PRIMARY KEY(session, position)",
+        "prompts": "session INTEGER, position INTEGER, contests TEXT, PRIMARY KEY(session, position)",
     }
     indexes = ("CREATE INDEX decisions_page ON decisions(session, page)",)
 
     def __init__(self, db: apsw.Connection) -> None:
         super().__init__(db)
-        self._rows, self._pins, self._choices = (self.rows[table] for table in self.schema)
+        self._rows, self._pins, self._choices, self._prompts = (self.rows[table] for table in self.schema)
         self._settings: dict[int, str | None] = {}  # the settings in force, by session
 
     def on_open(self, placed: PlacedMutation, m: Open) -> None:
@@ -127,6 +128,8 @@ class DecisionsProjector(Projector):
         """Adds each page the agent found, by its place; 0 where it found none; how it asked, and what it was given."""
         for place, page in enumerate(dict.fromkeys(m.found or (0,)), 1):
             self._add(placed, m.NUMBER, page, word=place, tokens=m.tokens or None, reason=m.recaller or None)
+        if m.contests:
+            self._prompts.append((placed.session, placed.position, json.dumps(m.contests, separators=(",", ":"))))
 
     def on_segment(self, placed: PlacedMutation, m: Segment) -> None:
         """Adds the page that stands for what ended."""
@@ -315,7 +318,7 @@ assert columns(DecisionsProjector.schema["decisions"]) == ("session", *Decision.
     "a row becomes a tuple by place"
 )
 assert _COLUMNS.replace("d.", "").split(", ") == [*Decision._fields], "whatever question it answers"
-assert tuple(DecisionsProjector.schema) == ("decisions", "pins", "choices"), (
+assert tuple(DecisionsProjector.schema) == ("decisions", "pins", "choices", "prompts"), (
     "the projector takes its tables in this order"
 )
 assert Why._fields[-1] == "losers", "`why_of` makes tuples of the last value again, which JSON has as lists"

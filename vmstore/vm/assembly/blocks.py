@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from vmstore.core.decision import PromptPart
 from vmstore.core.times import iso
-from vmstore.vm.assembly.candidate import PromptCandidate, PromptPart
+from vmstore.vm.assembly.candidate import PromptCandidate
 
 _OWN = "virtual-context|context-topics|identity|rules|facts|summaries|recalled|earlier|expanded"
 TAG = re.compile(rf"<(?=[\s/\u200c\u200d]*(?:(?:{_OWN})\b|V[\u200c\u200d]*M[\u200c\u200d]*:))", re.IGNORECASE)

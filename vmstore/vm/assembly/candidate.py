@@ -4,22 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from vmstore.core.page import WordEnum
-
-
-class PromptPart(WordEnum):
-    """The parts of an assembled prompt, in the order they are counted."""
-
-    CORE = 0  # what instructs, and the message itself
-    IDENTITY = 1  # who the user is
-    RULES = 2  # what is to be kept to where a topic comes up
-    SUMMARIES = 3  # what topics and segments came to
-    HINT = 4  # which topics there are to ask for
-    CONVERSATION = 5  # the newest turns, as they were said
-    FACTS = 6  # what is known and holds
-    RECALLED = 7  # what was said before and answers the message
-    EARLIER = 8  # what the user said before the conversation, in short
-    EXPANDED = 9  # the segments of a topic that somebody asked for, or all that was said in them
+from vmstore.core.decision import PromptPart
 
 
 class CandidateForm(msgspec.Struct, frozen=True):

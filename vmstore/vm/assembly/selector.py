@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from vmstore.core.decision import PromptPart
 from vmstore.errors import InputError
-from vmstore.vm.assembly.candidate import PromptCandidate, PromptPart
+from vmstore.vm.assembly.candidate import PromptCandidate
 from vmstore.vm.assembly.choice import LoweredPage, OmittedPage, RoomChoice, lowered_of, smallest
 from vmstore.vm.assembly.recent_turns import SHORT
 

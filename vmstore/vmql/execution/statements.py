@@ -17,6 +17,7 @@ from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.times import iso
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.views.reads.reasons import word_of
+from vmstore.views.reads.resolve_asof import basis as resolve
 from vmstore.views.reads.resolve_asof import happened_at
 from vmstore.views.reads.tools import NO_TOOL, PageTool, tools_at
 from vmstore.vmql.execution.query import Query, Row
@@ -366,7 +367,8 @@ def why(query: Query, statement: WhyQuery) -> Result:
         scope = one(query, Tail(scope=statement.scope))
         page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
         seen = _seen(query, scope, statement.moment, statement.span)
-        listed = list(chain(scope, page, seen))
+        when = as_of(statement.moment, query.params, query.world.now())
+        listed = list(chain(scope, page, seen, max(seen.basis.position, resolve(scope.lane, when).position)))
         basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
         return query.select(python_rows.WHY, (), Tail(), scope, make=rows_of(listed), kind="why", basis=basis)
 

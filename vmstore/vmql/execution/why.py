@@ -8,7 +8,8 @@ known: which request had the page first, which no longer had it, what came inste
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from vmstore.core.asof import Position
@@ -33,6 +34,7 @@ from vmstore.views.projectors.residency import residents_at
 from vmstore.views.reads.context import ShownPage, contents
 from vmstore.views.reads.faults import before, gone
 from vmstore.views.reads.reasons import contest, policy_name, reason_of, word_of
+from vmstore.views.reads.recalls import place_in_words, place_json, places_of
 from vmstore.views.reads.resolve_asof import moment_at
 from vmstore.vmql.host import StoredContext
 from vmstore.vmql.planner.scope import OneSession
@@ -44,8 +46,11 @@ _TYPE = ShownPage._fields.index("type") - ShownPage._fields.index("message")
 _TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
 
 
-def chain(scope: OneSession, page: int, seen: StoredContext) -> Iterator[Row]:
-    """Whether a page is in a context and what decided that; then what happened to it, oldest first."""
+def chain(scope: OneSession, page: int, seen: StoredContext, until: int) -> Iterator[Row]:
+    """Whether a page is in a context and what decided that; then what happened to it, oldest first.
+
+    Prompts that were assembled after the context, up to a position, stand with it.
+    """
     at = seen.basis
     here = (at.position, at.turn, at.call)
     if page > at.position:
@@ -67,10 +72,23 @@ def chain(scope: OneSession, page: int, seen: StoredContext) -> Iterator[Row]:
         if event.event == "leave" and not is_decided:
             rows += _instead(scope.lane, page, event)
     yield (*here, *_answer(page, seen, entered, left, decisions))
-    yield from rows
+    yield from _with_prompts(scope.lane, page, until, rows)
     yield from _evidence(scope, page)
 
 
+def _with_prompts(lane: Branch, page: int, position: int, rows: Sequence[Row]) -> list[Row]:
+    """The rows with what assembled prompts made of the page: in place of what is known of such a search, or beside."""
+    prompts = {
+        found.position: (
+            found.position, *moment_at(lane, found.position), "search", page, place_in_words(found), place_json(found),
+        )
+        for found in places_of(lane, page, position)
+    }  # fmt: skip
+    kept = [row for row in rows if row[0] not in prompts or row[_EVENT] != "search"]
+    return sorted([*kept, *prompts.values()], key=itemgetter(0))
+
+
+_EVENT = 3
 EVIDENCE_MAX = 3
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from vmstore.core.address import page_name
 from vmstore.core.asof import Head
+from vmstore.core.decision import PromptPart
 from vmstore.core.page import Role
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
 from vmstore.errors import InputError
@@ -31,7 +32,7 @@ from vmstore.store.recall.assembly.candidates import (
 )
 from vmstore.store.recall.assembly.known import facts_at
 from vmstore.store.recall.assembly.message_values import CONVERSATIONS, recorded_values, shape_of
-from vmstore.store.recall.assembly.results import AssembledPrompt, PromptChoice, PromptOmission
+from vmstore.store.recall.assembly.results import AssembledPrompt, PartChoice, PromptChoice, PromptOmission
 from vmstore.store.recall.assembly.summaries import summaries
 from vmstore.store.recall.assembly.topics import TopicsOf, topics_at
 from vmstore.store.recall.cold import others
@@ -39,7 +40,7 @@ from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import ResolvedMoment, basis
 from vmstore.views.reads.spoken_turns import SpokenMessage, instructions, newest_turns, spoken_so_far, turns_from
 from vmstore.vm.assembly import blocks
-from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
+from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate
 from vmstore.vm.assembly.hint import hint
 from vmstore.vm.assembly.recent_turns import first_turn, in_short
 from vmstore.vm.assembly.selector import PROTECTED_TURNS, SHARES, TOKENS, Assembly, assemble, holds_required
@@ -275,6 +276,7 @@ def _written(
         turns=(talk[0].turn, talk[-1].turn) if talk else (0, 0),
         chosen=[_chosen(one, session.name) for one in choice.shown],
         left=_left(choice, material.candidates),
+        contests=_contests(choice, material.candidates, session.name),
         note=material.recalled.note,
     )
 
@@ -313,6 +315,25 @@ def _left(choice: Assembly, candidates: Sequence[PromptCandidate]) -> list[Promp
     return [
         PromptOmission(left.name, known[left.name].part.word, left.tokens, round(known[left.name].score, 6), left.why)
         for left in choice.left
+    ]
+
+
+def _contests(choice: Assembly, candidates: Sequence[PromptCandidate], session: str) -> list[PartChoice]:
+    known = {one.name: one for one in candidates}
+    return [
+        PartChoice(
+            contest.part.word,
+            contest.candidates,
+            contest.chosen,
+            choice.breakdown[contest.part],
+            round(contest.cutoff, 6),
+            [
+                (page_name(known[name].pages[0]), round(score, 6))
+                for score, name in contest.losers
+                if known[name].pages and known[name].session in ("", session)
+            ],
+        )
+        for contest in choice.contests
     ]
 
 

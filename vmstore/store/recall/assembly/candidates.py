@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
+from vmstore.core.decision import PromptPart
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.core.text.stems import terms
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
@@ -24,7 +25,7 @@ from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.spoken_turns import MESSAGE_TOKENS, SpokenMessage, said_by_users
 from vmstore.vm import signals
 from vmstore.vm.assembly.blocks import day, harmless, plain
-from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
+from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate
 from vmstore.vm.assembly.evidence import LEAST_TOKENS, PICKED_TOKENS, AnswerSentences, shorter
 from vmstore.vm.assembly.history import chains, is_whole
 from vmstore.vm.assembly.message_cut import cut, shortened

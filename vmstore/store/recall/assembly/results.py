@@ -32,6 +32,20 @@ class PromptOmission(msgspec.Struct, frozen=True):
     why: str
 
 
+class PartChoice(msgspec.Struct, frozen=True):
+    """The choice within a part: how many candidates there were and were chosen, the tokens, the least score chosen.
+
+    `losers` are the pages of the three nearest that were not, with their scores; those of other sessions are not named.
+    """
+
+    part: str
+    candidates: int
+    chosen: int
+    tokens: int
+    cutoff: float
+    losers: list[tuple[str, float]]
+
+
 class AssembledPrompt(msgspec.Struct, frozen=True):
     """A prompt within a token budget, in the session's provider shape, and how it was chosen.
 
@@ -53,6 +67,7 @@ class AssembledPrompt(msgspec.Struct, frozen=True):
     turns: tuple[int, int]
     chosen: list[PromptChoice]
     left: list[PromptOmission]
+    contests: list[PartChoice] = []
     note: str = ""
 
     @property

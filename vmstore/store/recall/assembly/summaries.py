@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_name
+from vmstore.core.decision import PromptPart
 from vmstore.core.page import LinkKind, PageType, Role
 from vmstore.core.tags import TagDepth
 from vmstore.core.times import iso
@@ -21,7 +22,7 @@ from vmstore.views.projectors.pages import TYPED
 from vmstore.views.reads.segments import TOPIC_SUMMARY
 from vmstore.views.reads.tags import aliases, depths, tags_of_pages
 from vmstore.vm.assembly.blocks import plain
-from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate, PromptPart
+from vmstore.vm.assembly.candidate import CandidateForm, PromptCandidate
 from vmstore.vm.assembly.message_cut import cut
 
 SUMMARIES_MAX = 12

@@ -1,4 +1,4 @@
-"""Writes pages and mutations of an agent's work, in a live session and in one that was recorded alike."""
+"""Writes pages and mutations, in a live session and in one that was recorded alike."""
 
 from __future__ import annotations
 
