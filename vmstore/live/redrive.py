@@ -183,9 +183,9 @@ class Redrive:
 
     @staticmethod
     def _keeps(act: Act, given: m.Tag) -> bool:
-        """Whether a tag is taken over: each that somebody gave, and what a rule found where none is at work here."""
+        """Whether a tag is taken over: each that somebody gave, and what was found where no rule finds it here."""
         settings = act.state.settings
-        return given.method == TagMethod.HAND or settings is None or settings.tags == "off"
+        return given.method == TagMethod.HAND or settings is None or settings.tags != "keyword"
 
     def _ran(self, act: Act, ran: m.ToolRun) -> None:
         """Takes over how a tool ran, as far as its pages are here."""

@@ -93,6 +93,7 @@ class Namespace(after_fork.Owner):
         self.embedder: Embedder | None = None  # what gives texts vectors, where one was handed in
         self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
         self.fact_models: dict[int, tuple[Any, float]] = {}  # of those too, with the time each is given
+        self.taggers: dict[int, Any] = {}  # of those too: who is asked for the tags of a turn
         self.on_erasure: list[Callable[[], None]] = []  # of those who remember what was asked
         self._closed = False
         self._parts: NamespaceParts | None = NamespaceParts(log, projection)

@@ -241,8 +241,8 @@ class Store(Aliased):
 
         Of one there is what differs is changed. Its settings are `LiveSettings`, as one value or as keywords:
         `l0_tokens_max` is its budget. `system` and the schemas of `tools` stand before all else. `compressor`,
-        `finder` and `fact_model` are callbacks, asked for at most `callback_timeout_s`; they work through this handle
-        alone, and what they say is logged. `user`, `agent` and `title` are recorded at its beginning and
+        `finder`, `fact_model` and `tagger` are callbacks, asked for at most `callback_timeout_s`; they work through
+        this handle alone, and what they say is logged. `user`, `agent` and `title` are recorded at its beginning and
         stay. RefusedError where the session was recorded.
         """
         if isinstance(settings, msgspec.Struct):

@@ -33,6 +33,7 @@ from vmstore.store.reads.sent_request import stood
 from vmstore.store.recall.assembly.message_values import valued
 from vmstore.store.recall.fact_finder import find_facts
 from vmstore.store.recall.fact_model import FactExtractor
+from vmstore.store.recall.turn_tags import tag_turns
 from vmstore.store.session import Session
 from vmstore.views.reads.spoken_turns import SpokenMessage
 
@@ -216,6 +217,16 @@ class PageActions(Session):
             else:
                 FactExtractor(*given).signals(self, after)
         return pages
+
+    def _tagged(self) -> None:
+        """Tags the turns that were answered and have no tags, where somebody is to be asked for them.
+
+        The words decide where nobody is; within a turn's block it waits for the next answer.
+        """
+        runtime = self.runtime()
+        settings = runtime.state.settings
+        if settings is not None and settings.tags == "asked" and runtime.spoken.final and not runtime.in_block:
+            tag_turns(self, self._ns.taggers.get(self._key))
 
     def _add_facts(
         self, added: Sequence[Addition], at: int | None = None, answer: FactAnswer | None = None

@@ -117,7 +117,9 @@ class Live(PageActions):
             compaction.hear(act, [spoke], sent)
             return spoke
 
-        return self._names(self._act(do, at_us).pages)
+        pages = self._names(self._act(do, at_us).pages)
+        self._tagged()
+        return pages
 
     def record(
         self,
@@ -162,7 +164,9 @@ class Live(PageActions):
             compaction.hear(act, messages.answered(act, reply, counted=self._counted(act, reply.usage)), sent)
             return RecordedCall(self.name, act.state.call, act.state.turn, act.state.position)
 
-        return self._act(do, at)
+        call = self._act(do, at)
+        self._tagged()
+        return call
 
     def _counted(self, act: Act, usage: TokenUsage) -> int:
         """The estimate of the answered call, where the provider states its true size."""

@@ -19,6 +19,7 @@ from vmstore.namespace.namespace import Namespace
 from vmstore.store.close import idle_reason, is_idle
 from vmstore.store.live.acts import PageActions
 from vmstore.store.recall.fact_model import FactExtractor, FactModel
+from vmstore.store.recall.tag_model import TagModel, TurnTagger
 from vmstore.views.branch import Branch
 from vmstore.vm.compressors.callback import TIMEOUT_S
 from vmstore.vm.compressors.callback import Callback as Compressor
@@ -38,6 +39,7 @@ def begun(
     compressor: Compressor | None = None,
     finder: Finding | None = None,
     fact_model: FactModel | None = None,
+    tagger: TagModel | None = None,
     callback_timeout_s: float = TIMEOUT_S,
     bring: Callable[[Act], None] | None = None,
     **owner: Any,
@@ -47,7 +49,7 @@ def begun(
     A new one begins with what `bring` writes. Of one that is live already what differs is logged: settings, the
     instructions, the tools. What was recorded is refused.
     """
-    _check_callbacks(compressor, finder, fact_model)
+    _check_callbacks(compressor, finder, fact_model, tagger)
     _check_user(namespace, opening, owner)
     shorter, finding = FormMaker(compressor, callback_timeout_s), ClaimFinder(finder, callback_timeout_s)
 
@@ -63,11 +65,7 @@ def begun(
         key = namespace.key(opening.name)
         if key is None:
             known_settings(owner)
-            if "l0_tokens_max" not in owner:
-                raise InputError(
-                    f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max",
-                    code="no-budget",
-                )
+            _check_budget(opening, owner)
             now = namespace.clock.now()
             batch = namespace.begin(opening, now)
             runtime = Runtime(namespace.engine, Branch(namespace.views, 0), shorter, finding)
@@ -81,6 +79,8 @@ def begun(
         runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding
     if fact_model is not None:
         namespace.fact_models[key] = fact_model, callback_timeout_s
+    if tagger is not None:
+        namespace.taggers[key] = TurnTagger(tagger, callback_timeout_s)
     if runtime.current().settings is None:
         unbegun(runtime, opening.name, owner)
         namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
@@ -88,6 +88,14 @@ def begun(
         _end_idle(live)
         live._act(begin)
     return key
+
+
+def _check_budget(opening: NewSession, owner: dict[str, Any]) -> None:
+    """Refuses to begin without a budget."""
+    if "l0_tokens_max" not in owner:
+        raise InputError(
+            f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max", code="no-budget"
+        )
 
 
 def _end_idle(live: PageActions) -> None:
@@ -98,7 +106,9 @@ def _end_idle(live: PageActions) -> None:
         live.close(reason=idle_reason(hours))
 
 
-def _check_callbacks(compressor: Compressor | None, finder: Finding | None, fact_model: FactModel | None) -> None:
+def _check_callbacks(
+    compressor: Compressor | None, finder: Finding | None, fact_model: FactModel | None, tagger: TagModel | None
+) -> None:
     """Refuses callbacks that cannot be called, before anything is written."""
     for callback in (compressor, finder):
         if callback is not None and not callable(callback):
@@ -107,6 +117,8 @@ def _check_callbacks(compressor: Compressor | None, finder: Finding | None, fact
             )
     if fact_model is not None:
         FactExtractor(fact_model)  # raises where the model cannot be asked
+    if tagger is not None:
+        TurnTagger(tagger, TIMEOUT_S)  # this too
 
 
 def _check_user(namespace: Namespace, opening: NewSession, owner: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ Rules = Literal["strict", "relaxed", "passive", "short"]
 Paging = Literal["model", "runtime", "hybrid"]
 Threshold = Literal["explicit", "referenced", "speculative"]
 Remembers = Literal["session", "user"]
-Tagging = Literal["off", "keyword"]
+Tagging = Literal["off", "keyword", "asked"]
 Learning = Literal["off", "session", "user"]
 Shape = Literal["chat", "chat-system", "responses", "anthropic", "gemini"]
 
