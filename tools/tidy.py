@@ -74,6 +74,8 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/trust.py", "vmstore"),
         ("vmstore/store/wire.py", "vmstore"),
         ("vmstore/store/session.py", "vmstore"),
+        ("vmstore/store/work/session_work.py", "vmstore"),
+        ("vmstore/store/work/store_work.py", "vmstore"),
         ("vmstore/store/query_host.py", "vmstore"),
         ("vmstore/store/recall/fact_reads.py", "vmstore"),
         ("vmstore/store/reads/context.py", "vmstore"),

@@ -53,6 +53,7 @@ MODULES = {
     "facts": "vmstore.shell.commands.data.facts",
     "learn": "vmstore.shell.commands.data.work",
     "observations": "vmstore.shell.commands.data.work",
+    "brief": "vmstore.shell.commands.data.work",
     "plans": "vmstore.shell.commands.data.work",
     "close": "vmstore.shell.commands.data.sessions",
     "retract": "vmstore.shell.commands.trust.retract",

@@ -141,6 +141,19 @@ def info_of(of: Observation, target_ratio: float) -> ObservationInfo:
     )
 
 
+def title_of(session: SessionHost, when: AsOf | None = None) -> str:
+    """How the first thing begins that a person said in a session, or in what it was forked from."""
+    ns = session._ns
+    with ns.asking():
+        lane = session._lane()
+        firsts: list[Any] = [
+            page
+            for stretch in reversed(lane.upto(basis(lane, when or Head()).position))
+            for (page,) in lane.db.execute(_FIRST, (stretch.session, stretch.high))
+        ]
+        return next(iter(page_lines(lane, ns.log, firsts[:1]).values()), "")
+
+
 def disclosed(session: SessionHost, when: AsOf | None = None) -> list[DisclosureStep]:
     """The steps of a session as of a moment."""
     seen = observations(session, when)
@@ -148,15 +161,10 @@ def disclosed(session: SessionHost, when: AsOf | None = None) -> list[Disclosure
     with ns.asking():
         lane = session._lane()
         position = basis(lane, when or Head()).position
-        firsts: list[Any] = [
-            page
-            for stretch in reversed(lane.upto(position))
-            for (page,) in lane.db.execute(_FIRST, (stretch.session, stretch.high))
-        ]
-        title = next(iter(page_lines(lane, ns.log, firsts[:1]).values()), "")
         segments = [segment for segment in segments_at(lane, session.name, position) if segment.summary is not None]
         heads = page_lines(lane, ns.log, [int(segment.summary[1:]) for segment in segments if segment.summary])
-    return steps_of(SessionRecord(title, _outcome(session.info()), seen, _todos(seen), list(heads.values())))
+    todos = [(text, done) for text, done, _ in todos_of(seen)]
+    return steps_of(SessionRecord(title_of(session, when), _outcome(session.info()), seen, todos, list(heads.values())))
 
 
 def _outcome(info: SessionInfo) -> str | None:
@@ -164,8 +172,8 @@ def _outcome(info: SessionInfo) -> str | None:
     return info.outcome or (None if info.status == Standing.ACTIVE.word else info.status)
 
 
-def _todos(seen: Sequence[Observation]) -> list[tuple[str, bool]]:
-    """The last list of todos that a tool was given, with which are done."""
+def todos_of(seen: Sequence[Observation]) -> list[tuple[str, bool, str]]:
+    """The last list of todos that a tool was given: each with whether it is done, and the page of the call."""
     for one in reversed(seen):
         if one.tool not in TODO_TOOLS or not isinstance(one.arguments, dict):
             continue
@@ -174,7 +182,8 @@ def _todos(seen: Sequence[Observation]) -> list[tuple[str, bool]]:
         )
         items = [item for item in listed if isinstance(item, dict)]
         texts = [next((str(item[key]) for key in TODO_TEXTS if item.get(key)), "") for item in items]
-        return [(text, item.get("status") in ("completed", "done")) for text, item in zip(texts, items, strict=True)]
+        done = [item.get("status") in ("completed", "done") for item in items]
+        return [(text, ended, one.page) for text, ended in zip(texts, done, strict=True)]
     return []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from vmstore.core.address import page_name
 from vmstore.core.asof import Head, Moment, When, one_moment
@@ -28,6 +28,9 @@ from vmstore.work.observation import RATIO, compressed, statistics
 from vmstore.work.past_call import PastCall
 from vmstore.work.skill import commonly_read, skills
 from vmstore.work.watch import FAILURES_MIN, CallWatch
+
+if TYPE_CHECKING:
+    from vmstore.work.vbrief import VBriefDocument
 
 ERROR_BYTES_MAX = 4 << 10
 WARNINGS_MAX = lessons.WARNINGS_MAX
@@ -61,6 +64,12 @@ class SessionWork:
     def steps(self, at: When | None = None, **moment: Unpack[Moment]) -> list[DisclosureStep]:
         """The session in five steps, 20 to 2,000 tokens, each with what it costs: a sentence first, the whole last."""
         return disclosed(self._session, one_moment(at, moment))
+
+    def brief(self) -> VBriefDocument:
+        """The session as a vBRIEF document: its steps, todos, learnings, and what shorter forms save."""
+        from vmstore.store.work.vbrief import brief
+
+        return brief(self._session)
 
     def savings(self, at: When | None = None, **moment: Unpack[Moment]) -> dict[str, Any]:
         """How many tokens shorter forms of the session's observations save, by method."""

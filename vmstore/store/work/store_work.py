@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from vmstore.core.asof import Head
 from vmstore.namespace.namespace import Namespace
@@ -17,6 +18,9 @@ from vmstore.store.work.session_work import counted, usable
 from vmstore.work.past_call import PastCall
 from vmstore.work.skill import SUCCESSES_MIN, skills
 from vmstore.work.watch import Alarm, CallWatch
+
+if TYPE_CHECKING:
+    from vmstore.store.work.vbrief import VBriefTools
 
 HITS = 200  # pages of a search, of which each session has its best
 
@@ -94,6 +98,13 @@ class StoreWork:
         top = max(best.values(), default=1.0) or 1.0
         ranked = [(self._session(name), score / top) for name, score in best.items()]
         return found(ranked, token_budget, optimize_for)
+
+    @property
+    def vbrief(self) -> VBriefTools:
+        """The four tools of the vBRIEF format, and the learnings of a user's sessions."""
+        from vmstore.store.work.vbrief import VBriefTools
+
+        return VBriefTools(self._store, self.search)
 
     def _groups(self, user: str | None, together: bool = False) -> list[list[str]]:
         """The names of sessions whose calls count together: those of a user, else one of nobody by itself."""

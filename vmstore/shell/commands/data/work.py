@@ -85,6 +85,18 @@ def observations(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+def brief(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints a session as a vBRIEF document, or the schema that every one follows."""
+    from vmstore.work.vbrief import schema
+
+    if arguments.schema:
+        screen.json(schema())
+        return 0
+    with open_to_ask(arguments) as store:
+        screen.json(session_of(store, arguments).work.brief())
+    return 0
+
+
 def _expanded(arguments: argparse.Namespace, screen: Screen, session: Session, seen: list[ObservationInfo]) -> int:
     """Prints one observation, and the answer it had to the last byte."""
     one = next((one for one in seen if arguments.expand in (one.page, one.result)), None)
@@ -144,6 +156,10 @@ def _add_observations(parser: Parser) -> None:
     parser.add_argument("--expand", metavar="PAGE", help="one observation, whole")
 
 
+def _add_brief(parser: Parser) -> None:
+    parser.add_argument("--schema", action="store_true", help="the JSON Schema of a document")
+
+
 def _add_plans(parser: Parser) -> None:
     parser.add_argument("--user", metavar="U", help="of all sessions of a user")
     parser.add_argument("--status", choices=("active", "completed", "abandoned"), help="those that stand so")
@@ -179,6 +195,20 @@ COMMANDS = (
         ),
         observations,
         (add_store, add_session, _add_observations, add_moment),
+    ),
+    Command(
+        "brief",
+        "export",
+        "a session as a vBRIEF document",
+        "Prints a session as a vBRIEF 0.2 document: who worked on what, its steps with their costs, todos, learnings,\n"
+        "and what shorter forms of its observations save. It is JSON with and without --json.",
+        (
+            "vmstore brief agent.vms",
+            "vmstore brief agent.vms monday > monday.vbrief.json",
+            "vmstore brief agent.vms --schema",
+        ),
+        brief,
+        (add_store, add_session, _add_brief),
     ),
     Command(
         "plans",
