@@ -13,6 +13,9 @@ import pytest
 import vmstore
 from tests.refusals import refused
 from vmstore import Live, Store, ToolMemory, ToolResult, memory_store, tool
+from vmstore.core.clock import ManualClock
+from vmstore.debug.events import happened
+from vmstore.debug.rows import SessionRows
 from vmstore.errors import ErasedError, InputError, RefusedError, UnknownError
 
 Asked = tuple[str, dict[str, Any]]
@@ -370,3 +373,85 @@ def test_a_tool_is_prepared_with_what_it_reads_each_time(store: Store, live: Liv
     assert live.work.prepare("weather") == [home]
     live.pack()
     assert home in [page.page for page in live.pages(tier=0)]
+
+
+def test_a_tools_duration_is_what_the_clock_says_while_it_runs() -> None:
+    """The time that passes in the function is logged in milliseconds, and no other."""
+    clock = ManualClock(step=0)
+    store = memory_store(clock=clock)
+    ran(store.live_session("a", l0_tokens_max=8_000), {"wait": lambda: clock.advance(2_500)}, ("wait", {}))
+    assert rows(store, "TOOLS duration_ms") == [{"duration_ms": 2.5}]
+
+
+def test_no_more_than_three_lessons_of_failure_are_brought_in(store: Store) -> None:
+    """Five tools that failed three times each in one session are three warnings in the user's next one."""
+
+    def failing(number: int) -> Callable[[], str]:
+        def fail() -> str:
+            raise ValueError(f"broken {'abcde'[number]}")
+
+        return fail
+
+    tools: dict[str, Callable[..., Any]] = {f"t{number}": failing(number) for number in range(5)}
+    first = store.live_session("first", l0_tokens_max=16_000, user="ann", learning="user")
+    for name in tools:
+        ran(first, tools, *[(name, {})] * 3)
+    second = store.live_session("second", l0_tokens_max=16_000, user="ann", learning="user")
+    heard = json.dumps(ran(second, tools)[0])
+    assert heard.count("has failed 3 times") == 3 and "t4 has failed" in heard
+    assert json.dumps(ran(second, tools)[0]).count("has failed 3 times") == 3
+
+
+def test_a_warning_says_nothing_that_its_session_masks(store: Store) -> None:
+    """In a session that masks, neither the error of a tool nor the warning of it holds the address it names."""
+    live = store.live_session("a", l0_tokens_max=8_000, learning="session", redaction="mask")
+
+    def fail() -> str:
+        raise ValueError("no mail to ann.smith@example.com")
+
+    ran(live, {"fail": fail}, *[("fail", {})] * 3)
+    (guard,) = live.work.guards()
+    errors = [row["error"] for row in rows(store, "TOOLS error")]
+    assert "example.com" not in guard.text and not any("example.com" in str(error) for error in errors)
+
+
+def test_a_run_of_tools_is_decided_again_alike_and_rebuilt(store: Store, live: Live) -> None:
+    """A session with effects, guards and skills is replayed without a difference, verifies, and redrives."""
+    tools: dict[str, Callable[..., Any]] = {"calculate": calculate, "broken": broken, "look": lambda: "fine"}
+    dot(live)
+    for _ in range(5):
+        ran(live, tools, ("calculate", {"expression": "1+1"}), ("look", {}))
+    ran(live, tools, *[("broken", {})] * 3)
+    live.close()
+    assert live.debug.check().difference is None and store.verify().ok
+    before = {view: store.query(view, session="a").to_dicts() for view in ("TOOLS", "GUARDS", "SKILLS")}
+    assert all(before.values())
+    store.admin.rebuild()
+    assert {view: store.query(view, session="a").to_dicts() for view in before} == before
+    store.admin.redrive("a", "again", l0_tokens_max=8_000)
+    assert len(rows(store, "TOOLS pages_created WHERE tool = calculate", "again")) == 5
+    assert all(row["pages_created"] for row in rows(store, "TOOLS pages_created WHERE tool = calculate", "again"))
+
+
+def test_the_debugger_tells_what_tools_did_and_what_was_learned(store: Store, live: Live) -> None:
+    """The events of a session have each tool that ran with its effects, each guard and each skill."""
+    tools: dict[str, Callable[..., Any]] = {"calculate": calculate, "broken": broken, "look": lambda: "fine"}
+    dot(live)
+    for _ in range(5):
+        ran(live, tools, ("calculate", {"expression": "1+1"}), ("look", {}))
+    ran(live, tools, *[("broken", {})] * 3)
+    live.close()
+    events = [event for event in film(store, "a") if event[0] in ("tool_call", "guard", "promote")]
+    assert [why for kind, why in events if kind == "tool_call"][:2] == ["ok; 1 created", "ok"]
+    assert ("tool_call", "error; ValueError: no luck") in events
+    assert ("guard", "failure; broken, 3 counted") in events and (
+        "promote",
+        "calculate_then_look; 5 of 5 tries",
+    ) in events
+
+
+def film(store: Store, name: str) -> list[tuple[str, str | None]]:
+    """The events of a session as the debugger has them."""
+    lane = store.session(name)._lane()
+    rows_then = SessionRows(lane, store.admin.log, store.session(name).info().position)
+    return [(event.kind, event.why) for event in happened(lane, store.admin.log, rows_then)]

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from vmstore.core.decision import Load, Pressure, Search, Segment
 from vmstore.core.mutation import MUTATION_NAMES, Evict
 from vmstore.core.page import METHODS, Level
+from vmstore.core.text.tool_outcome import ToolOutcome
+from vmstore.core.work.trace import GuardType
 from vmstore.debug.rows import PageRow, SessionRows
 from vmstore.live.session_log import SessionLog
 from vmstore.log.port import Log
@@ -36,6 +38,7 @@ def happened(lane: Branch, log: Log, rows: SessionRows) -> list[SessionEvent]:
     live = live_since(lane, rows.position)
     found = [*_made(rows), *_moved(rows), *_decided(lane, rows.position), *_said(rows), *_settled(rows)]
     found += _compactions(lane, rows.position)
+    found += _worked(lane, rows.position)
     if live is not None:
         found += _logged(lane, log, live, rows.position)
     return sorted(found, key=lambda event: event[:3])
@@ -114,6 +117,27 @@ def _compactions(lane: Branch, position: int) -> Iterator[SessionEvent]:
         left = len(made.left)
         what = f"{left} page{'s' * (left != 1)} left, {made.tokens:,} tokens"
         yield SessionEvent(made.position, 3, made.summary, "compaction", what)
+
+
+def _worked(lane: Branch, position: int) -> Iterator[SessionEvent]:
+    """Tools that ran, with what they touched, guards that spoke up, skills that were weighed."""
+    for stretch in lane.upto(position):
+        bounds = (stretch.session, stretch.low, stretch.high)
+        for at, call, outcome, error, *touched in lane.db.execute(_RUNS, bounds):
+            counts = zip(("read", "created", "modified"), map(json.loads, touched), strict=True)
+            effects = ", ".join(f"{len(pages)} {what}" for what, pages in counts if pages)
+            parts = (word_of(ToolOutcome, outcome), effects, error)
+            yield SessionEvent(at, 1, call, "tool_call", "; ".join(part for part in parts if part))
+        for at, kind, tool, count, page in lane.db.execute(_GUARDS, bounds):
+            yield SessionEvent(at, 1, page or 0, "guard", f"{word_of(GuardType, kind)}; {tool}, {count} counted")
+        for at, page, skill, count, tries in lane.db.execute(_SKILLS, bounds):
+            yield SessionEvent(at, 1, page, "promote", f"{skill}; {count} of {tries} tries")
+
+
+_WITHIN = "WHERE session = ? AND position > ? AND position <= ? ORDER BY position"
+_RUNS = f"SELECT position, call, outcome, error, read, created, modified FROM runs {_WITHIN}"
+_GUARDS = f"SELECT position, type, tool, count, coalesce(warning, call) FROM guards {_WITHIN}"
+_SKILLS = f"SELECT position, page, skill, count, tries FROM skills {_WITHIN}"
 
 
 def _logged(lane: Branch, log: Log, since: int, position: int) -> Iterator[SessionEvent]:
