@@ -28,6 +28,7 @@ TITLES = [
     "The views deleted and rebuilt, equal",
     "One bit tampered with, and caught",
     "The same session in 8,000 tokens, and why a page was out",
+    "What its tools taught",
 ]
 WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from vmstore.shell.main import main; sys.exit(main(['demo']))"
 
@@ -59,13 +60,13 @@ def test_the_commands_shown_can_be_run(kept: Path, run: Run) -> None:
     """Each vmstore command the demo shows answers with 0 on the kept store, and says what the demo showed."""
     text = (kept / "output.txt").read_text()
     commands = [line[2:] for line in text.splitlines() if line.startswith("$ vmstore ")]
-    assert len(commands) == 7
+    assert len(commands) == 8
     answers: list[Answer] = [run(*command.split()[1:]) for command in commands]
-    assert [answer.code for answer in answers] == [0] * 7
+    assert [answer.code for answer in answers] == [0] * 8
     diff, page = answers[2], answers[5]
     assert diff.out in text and page.out in text
-    verify = answers[-1]
-    assert verify.out in text
+    verify, learn = answers[-2:]
+    assert verify.out in text and learn.out in text
 
 
 def test_the_kept_store_is_sound_and_the_demo_repeats(kept: Path, run: Run) -> None:
@@ -74,14 +75,14 @@ def test_the_kept_store_is_sound_and_the_demo_repeats(kept: Path, run: Run) -> N
     before = (kept / "demo.vms" / "default" / "log.sqlite").read_bytes()
     found = run("demo", "--keep", kept, "--json").json
     assert before == (kept / "demo.vms" / "default" / "log.sqlite").read_bytes()
-    assert [step["title"].startswith(title) for step, title in zip(found["steps"], TITLES, strict=True)] == [True] * 9
+    assert [step["title"].startswith(title) for step, title in zip(found["steps"], TITLES, strict=True)] == [True] * 10
     _facts_are_the_stores(kept, [step["facts"] for step in found["steps"]])
 
 
 def _facts_are_the_stores(kept: Path, facts: list[dict[str, Any]]) -> None:
     """What the steps claim is what the store and the shipped file say."""
     lines = [json.loads(line) for line in SHIPPED.read_text("utf-8").splitlines()]
-    imported, packed, changed, lineage, compaction, page, views, tampered, managed = facts
+    imported, packed, changed, lineage, compaction, page, views, tampered, managed, taught = facts
     assert (imported["turns"], imported["calls"]) == (220, sum(line.get("role") == "assistant" for line in lines))
     with vmstore.open(kept / "managed.vms", "r") as store:
         live = store.session("planning-220-vm")
@@ -99,6 +100,7 @@ def _facts_are_the_stores(kept: Path, facts: list[dict[str, Any]]) -> None:
     assert [line["content"] for line in lines if line["vm"].get("id") == page["hint"]] == [content.decode()]
     assert page["bytes"] == len(content) and page["needed_at_call"] > packed["call"]
     assert views == {"views": len(PROJECTORS), "equal": True}
+    assert taught["calls"] > 200 and taught["skills"] > 3
     assert tampered["ok"] is True and [f"cell {tampered['cell']} " in where for where in tampered["problems"]] == [True]
 
 

@@ -48,7 +48,7 @@ def _steps(path: Path, named: str) -> Iterator[TourStep]:
     from vmstore.shell.demo.live_session import STORE as MANAGED
     from vmstore.shell.demo.live_session import managed
     from vmstore.shell.demo.tamper import tampered, views_again
-    from vmstore.shell.demo.tour import Tour, changed, compacted, lineage_of, packed, still_there
+    from vmstore.shell.demo.tour import Tour, changed, compacted, lineage_of, packed, still_there, taught
     from vmstore.store.store import open_store
 
     store = open_store(path)
@@ -65,6 +65,8 @@ def _steps(path: Path, named: str) -> Iterator[TourStep]:
     yield views_again(path, named)
     yield tampered(path, cell, name, named)
     yield managed(path.with_name(MANAGED), SHIPPED, str(Path(named).with_name(MANAGED)))
+    with open_store(path, "r") as store:
+        yield taught(Tour(store, store.sessions()[0].session, named))
 
 
 def _imported(store: Store, named: str) -> TourStep:

@@ -27,10 +27,11 @@ def managed(path: Path, source: Path, named: str) -> TourStep:
         fault = next(entry for entry in live.debug.faults() if entry.out_since is not None)
         asked = f"WHY NOT {fault.page} IN CONTEXT AT CALL {fault.call} IN SESSION '{live.name}'"
         (out, *_) = store.query(asked).to_dicts()
+        said = f"{fault.page} is not in call {fault.call}: "
         peak = f"{numbers.l0_peak:,} of {BUDGET:,} tokens at most over {numbers.calls} calls"
         blocks: list[Block] = [
             StyledText(f"{peak}; {numbers.evictions} pages left, {numbers.faults} were asked for again."),
-            (StyledText(f"{fault.page} was {out['event']}: ", "bold"), str(out["reason"])),
+            (StyledText(f"{fault.page} was {out['event']}: ", "bold"), str(out["reason"]).removeprefix(said)),
         ]
         facts = {"budget": BUDGET, "peak": numbers.l0_peak, "evictions": numbers.evictions, "faults": numbers.faults}
         return TourStep(

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from vmstore.core.asof import Call
 from vmstore.namespace.results import Diff, Page, PageLink
 from vmstore.shell.commands.queries.inspect import lineage
-from vmstore.shell.terminal import format_page, format_session
+from vmstore.shell.terminal import format_page, format_session, format_work
 from vmstore.shell.terminal.layout import Block
 from vmstore.store.store import Store
 
 ROWS = 10
+LESSONS = 4
 
 
 class TourStep(NamedTuple):
@@ -120,6 +121,19 @@ def compacted(tour: Tour) -> TourStep:
         f"vmstore diff {tour.asks} --calls {tour.before} {tour.after} --limit {ROWS}",
         blocks,
         {"left": len(left), "tokens": tokens, "decisions": len(decisions), "summary": tour.summary.page},
+    )
+
+
+def taught(tour: Tour) -> TourStep:
+    """The failures and the sequences of tools that the session's calls show."""
+    work = tour.session.work
+    guards, skills, plans = work.alarms(), work.found_skills(), work.plans.all(status="active")
+    return TourStep(
+        "What its tools taught",
+        "Which failures repeat and which sequences succeed, without a model, each with the calls that show it.",
+        f"vmstore learn {tour.asks} --limit {LESSONS}",
+        format_work.lessons(guards, skills, plans, LESSONS),
+        {"calls": len(work.observations()), "failures": len(guards), "skills": len(skills)},
     )
 
 

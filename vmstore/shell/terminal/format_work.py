@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vmstore.shell.terminal.format import number
-from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable, table
+from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
     from vmstore.store.work.observations import ObservationInfo
@@ -16,6 +16,23 @@ if TYPE_CHECKING:
     from vmstore.work.disclosure import DisclosureStep
 
 CALLS_SHOWN = 3
+
+
+def lessons(
+    failures: Sequence[GuardInfo], learned: Sequence[SkillInfo], active: Sequence[AgentPlan], limit: int
+) -> list[Block]:
+    """Failures to avoid, skills and active plans, so many of each, with how many there are."""
+    listed: tuple[tuple[str, Sequence[Any], Callable[[Any], TextTable]], ...] = (
+        ("failures to avoid", failures, guards),
+        ("skills", learned, skills),
+        ("active plans", active, plans),
+    )
+    blocks: list[Block] = []
+    for title, found, show in listed:
+        first = f", the first {limit}" if len(found) > limit else ""
+        blocks += [*[""] * bool(blocks), f"{title}: {len(found):,}{first}" if found else f"{title}: none"]
+        blocks += [show(found[:limit])] if found else []
+    return blocks
 
 
 def guards(found: Sequence[GuardInfo]) -> TextTable:

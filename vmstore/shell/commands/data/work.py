@@ -11,9 +11,6 @@ from vmstore.shell.open_store import moment_of, open_to_ask, open_to_change, ses
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from vmstore.shell.terminal.layout import TextTable
     from vmstore.store.session import Session
     from vmstore.store.store import Store
     from vmstore.store.work.observations import ObservationInfo
@@ -45,16 +42,7 @@ def learn(arguments: argparse.Namespace, screen: Screen) -> int:
         return 0
     if written is not None:
         screen.note(f"written: {_count(written.guards, 'guard')} and {_count(written.skills, 'skill')} that are new")
-    listed: tuple[tuple[str, list[Any], Callable[[Any], TextTable]], ...] = (
-        ("failures to avoid", guards, format_work.guards),
-        ("skills", skills, format_work.skills),
-        ("active plans", plans, format_work.plans),
-    )
-    for at, (title, found, table) in enumerate(listed):
-        first = f", the first {arguments.limit}" if len(found) > arguments.limit else ""
-        screen.show(*[""] * bool(at), f"{title}: {len(found):,}{first}" if found else f"{title}: none")
-        if found:
-            screen.show(table(found[shown]))
+    screen.show(*format_work.lessons(guards, skills, plans, arguments.limit))
     return 0
 
 
