@@ -91,6 +91,8 @@ def test_the_tools_keep_to_their_budgets(store: Store) -> None:
     found = tools.vbrief_memory_search("login cookie", tokenBudget=60)
     assert found["totalTokens"] + found["budgetRemaining"] == 60 and found["recommendedLoad"]
     assert {"sessionId", "relevanceScore", "memoryTiers", "recommendedTier"} <= found["results"][0].keys()
+    assert {hit.session_id for hit in store.work.search("login cookie", user="ann").results} == {"mon", "tue"}
+    assert store.work.search("login cookie", user="bob").results == []
     loaded = tools.vbrief_load_session("mon", maxTier=2, tokenBudget=200)
     assert loaded["loadedTiers"] == [0, 1, 2] and loaded["totalTokens"] + loaded["budgetRemaining"] == 200
     assert tools.vbrief_load_session("mon", maxTier=4, tokenBudget=5)["loadedTiers"] == []

@@ -193,7 +193,7 @@ def found(hits: Sequence[tuple[SessionHost, float]], budget: int, optimize_for: 
         raise InputError(f"{optimize_for!r:.40} is nothing to optimise for; it is relevance or coverage")
     if type(budget) is not int or budget < 1:
         raise InputError(f"{budget!r:.40} is no token budget; give a count from 1 up")
-    candidates = [SessionAnswer(session.name, score, disclosed(session)) for session, score in hits[:SESSIONS_MAX]]
+    candidates = [SessionAnswer(session.name, score, disclosed(session)) for session, score in hits]
     load, spent = recommended(candidates, budget, coverage=optimize_for == "coverage")
     results = [
         SessionHit(

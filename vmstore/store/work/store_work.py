@@ -12,7 +12,7 @@ from vmstore.store.work import lessons
 from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, user_sessions
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
-from vmstore.store.work.observations import WorkSearch, found
+from vmstore.store.work.observations import SESSIONS_MAX, WorkSearch, found
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
 from vmstore.store.work.session_work import counted, usable
 from vmstore.work.past_call import PastCall
@@ -22,7 +22,10 @@ from vmstore.work.watch import Alarm, CallWatch
 if TYPE_CHECKING:
     from vmstore.store.work.vbrief import VBriefTools
 
-HITS = 200  # pages of a search, of which each session has its best
+HITS, HITS_OF_ALL = (
+    60,
+    1_000,
+)  # pages of a search, of which each session has its best; more where most may be of other users
 
 
 class StoreWork:
@@ -91,12 +94,13 @@ class StoreWork:
 
         `optimize_for` relevance takes what is worth most a token, coverage the first step of every session first.
         """
+        own = None if user is None else {name for _, name in user_sessions(self._ns, user)}
         best: dict[str, float] = {}
-        for hit in self._store.search(query, limit=HITS):
-            if user is None or self._store.session(hit.session).info().user == user:
+        for hit in self._store.search(query, limit=HITS if own is None else HITS_OF_ALL):
+            if own is None or hit.session in own:
                 best.setdefault(hit.session, hit.score)
         top = max(best.values(), default=1.0) or 1.0
-        ranked = [(self._session(name), score / top) for name, score in best.items()]
+        ranked = [(self._session(name), score / top) for name, score in list(best.items())[:SESSIONS_MAX]]
         return found(ranked, token_budget, optimize_for)
 
     @property
