@@ -15,6 +15,7 @@ from vmstore.store.recall.fact_reads import engine_of
 from vmstore.store.recall.pen import Pen, write
 from vmstore.store.work import lessons
 from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, room_of, watched
+from vmstore.store.work.hand_off import HandOff, hand_off
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
 from vmstore.store.work.observations import ObservationInfo, disclosed, info_of, observations
@@ -74,6 +75,14 @@ class SessionWork:
     def savings(self, at: When | None = None, **moment: Unpack[Moment]) -> dict[str, Any]:
         """How many tokens shorter forms of the session's observations save, by method."""
         return statistics(compressed(one) for one in observations(self._session, one_moment(at, moment)))
+
+    def hand_off(self, model: str, *, at_us: int | None = None, **settings: Any) -> HandOff:
+        """Hands the memory to another model, with the window and levels that it is given now or was given before.
+
+        `settings` are `window_tokens_max`, `l0_tokens_max`, `compress_level`, `rules`, `paging` and `recall_tools`.
+        What changed is logged, and the answer says what the memory offers the new model.
+        """
+        return hand_off(self._session, model, settings, at_us)
 
     # ---- how tools ran
 
