@@ -345,6 +345,46 @@ def test_a_worker_goes_on_after_a_failure() -> None:
         vmstore.EmbeddingWorker(store, interval_s=0)
 
 
+def test_a_worker_says_how_far_it_is() -> None:
+    """A worker tells each batch of how many, in `done` and to its callback, and goes on where that fails."""
+    told: list[tuple[int, int]] = []
+
+    def watch(done: int, total: int) -> None:
+        told.append((done, total))
+        raise RuntimeError("the window was closed")
+
+    store = filled(Recorder())
+    for at in range(100):
+        page(store, "s", f"text {at}")
+    with vmstore.EmbeddingWorker(store, interval_s=60, progress=watch) as worker:
+        assert worker.wake(20) and worker.done == told[-1] == (104, 104)
+        assert len(told) > 1 and told == sorted(told) and worker.error is None
+
+
+def test_a_stopped_worker_leaves_the_rest() -> None:
+    """A worker that is stopped in a long run ends after the batch under way, and the search says what is there."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    def waits(texts: Sequence[str], found: list[list[float]]) -> Any:
+        asked.set()
+        assert go_on.wait(20)
+        return found
+
+    embedder = Recorder(waits)
+    store = filled(embedder)
+    for at in range(200):
+        page(store, "s", f"text {at}")
+    worker = vmstore.EmbeddingWorker(store, interval_s=60)
+    assert asked.wait(20)
+    worker.stop(timeout_s=0)
+    go_on.set()
+    worker.stop(timeout_s=20)
+    done, total = worker.done
+    assert embedder.calls == 1 and 0 < done < total == 204
+    assert any(f"{done} of {total}" in note for note in store.session("s").search("text 7").notes)
+    assert store.embed().left == 0 and store.verify().ok
+
+
 def test_wrong_arguments_are_named(store_path: Path) -> None:
     """An unknown session, quantisation or batch is named, and a handle for reading embeds nothing."""
     filled(path=store_path).close()

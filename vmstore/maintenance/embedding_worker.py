@@ -7,6 +7,7 @@ from typing import Protocol
 
 from vmstore.core.system.logger import notices
 from vmstore.errors import InputError, VmstoreError
+from vmstore.log.port import Progress
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import EmbeddingReport
 
@@ -18,26 +19,32 @@ class EmbeddingStore(Protocol):
 
     _ns: Namespace
 
-    def embed(self) -> EmbeddingReport:
+    def embed(self, *, progress: Progress | None = None) -> EmbeddingReport:
         """Embeds what has no vector yet."""
         ...
+
+
+class StopRequestedError(Exception):
+    """Leaves a run of the embedder between two batches; what is written by then stays."""
 
 
 class EmbeddingWorker:
     """A thread that embeds what is new in a store every `interval_s` seconds, until it is stopped.
 
     No writer waits for it. Use it in a `with`, or stop it before the store is closed.
-    An embedder that fails is asked again after ever longer pauses; `last` is what the last run did.
+    An embedder that fails is asked again after ever longer pauses; `last` is what the last run did. `done` is how many
+    texts the run under way has come to, of how many; it is passed to `progress` in the worker's thread too.
     """
 
-    def __init__(self, store: EmbeddingStore, interval_s: float = 1.0) -> None:
+    def __init__(self, store: EmbeddingStore, interval_s: float = 1.0, progress: Progress | None = None) -> None:
         if not isinstance(interval_s, int | float) or not 0 < interval_s <= 86_400:
             raise InputError(f"interval_s {interval_s!r:.40} is no number of seconds up to a day", code="not-a-limit")
         if store._ns.embedder is None:
             raise InputError("no embedder was handed in: set `store.embedder`; see specs/embeddings.md")
         self.last: EmbeddingReport | None = None
         self.error: str | None = None
-        self._store, self._interval_s = store, interval_s
+        self.done = (0, 0)
+        self._store, self._interval_s, self._progress = store, interval_s, progress
         self._stopped, self._woken = threading.Event(), threading.Event()
         self._idle = threading.Condition()
         self._asked = self._done = 0
@@ -81,10 +88,23 @@ class EmbeddingWorker:
     def _look(self) -> bool:
         """Embeds what is new; whether the embedder did its part."""
         try:
-            self.last = self._store.embed()
+            self.last = self._store.embed(progress=self._tell)
             self.error = self.last.stopped
+        except StopRequestedError:
+            return True
         except VmstoreError as error:
             self.error = str(error)
         if self.error is not None:
             notices().warning("nothing was embedded: %s", self.error)
         return self.error is None
+
+    def _tell(self, done: int, total: int) -> None:
+        """Keeps how far the run is, and leaves it where the worker is stopped."""
+        self.done = done, total
+        if self._progress is not None:
+            try:
+                self._progress(done, total)
+            except Exception as error:  # a progress bar that fails is no reason to embed less
+                notices().warning("the progress of embedding was not shown: %r", error)
+        if self._stopped.is_set():
+            raise StopRequestedError
