@@ -8,6 +8,7 @@ import pytest
 from tests.engine.author import Author, engine_over
 from tests.refusals import refused
 from tests.views.test_alphabet import STORY
+from vmstore.core.decision import PromptContest, Search
 from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.core.mutation import Mark
 from vmstore.core.redaction import Approve, Artifact, HiddenKind, Redact, Redaction
@@ -40,6 +41,7 @@ def log() -> MemoryLog:
     batch.add(Redact(policy=Redaction.MASK))
     batch.add(Redact(page, count=1, found=((int(HiddenKind.EMAIL), 1, 1),)))
     batch.add(Approve(1, Artifact.HTML))
+    batch.add(Search(batch.cell(b"words"), (page,), 1, contests=(PromptContest(7, 1, 2, 10, 100, 5, ()),)))
     batch.commit(0)
     batch = engine.begin(NewSession("run", source="tau-bench:runs.json"), 0)
     batch.add(Mark(Mark.RECORD, records=1, digest=bytes(8), note=batch.cell(b'{"reward": 1.0}')))

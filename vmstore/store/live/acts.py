@@ -33,7 +33,7 @@ from vmstore.store.reads.sent_request import stood
 from vmstore.store.recall.assembly.message_values import valued
 from vmstore.store.recall.fact_finder import find_facts
 from vmstore.store.recall.fact_model import FactExtractor
-from vmstore.store.recall.turn_tags import tag_turns
+from vmstore.store.recall.turns.turn_tags import tag_turns
 from vmstore.store.session import Session
 from vmstore.views.reads.spoken_turns import SpokenMessage
 

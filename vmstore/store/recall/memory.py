@@ -53,7 +53,8 @@ from vmstore.store.recall.segments import SegmentInfo, ancestors_of, descendants
 from vmstore.store.recall.tag_model import TagModel, TurnTagger
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo, give, rename, show, suggestions, tags_at
 from vmstore.store.recall.tiers import ColdPage, NearTurn
-from vmstore.store.recall.turn_tags import tag_turns
+from vmstore.store.recall.turns.turn_summary import TurnModel, TurnSummaries, summarize_turns
+from vmstore.store.recall.turns.turn_tags import tag_turns
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.views.reads.turn_tiers import written_at
@@ -303,6 +304,15 @@ class SessionMemory:
         or an embedder, which takes the closest of the tags there are. Where it fails the words decide.
         """
         return tag_turns(self._session, None if tagger is None else TurnTagger(tagger, timeout_s))
+
+    def summarize_turns(self, model: TurnModel | None = None, *, timeout_s: float = TIMEOUT_S) -> TurnSummaries:
+        """Says each older turn in one sentence, for cold recall; those that say who somebody is stay as they are.
+
+        `model`, a function from a prompt to a text or a text model, is asked which are critical and for the sentences;
+        what it answers is logged. Without one, and where it fails, the first sentences stand in. A second time it
+        finds no turn.
+        """
+        return summarize_turns(self._session, model, timeout_s)
 
     def alias(self, name: str, canonical: str | None) -> None:
         """Has a name count as another tag from here on; as itself again where that is None."""

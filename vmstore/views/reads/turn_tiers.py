@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise, takewhile
 from typing import Any, NamedTuple
 
 from vmstore.core.decision import Cite, Reference, Search, Use
-from vmstore.core.page import Standing, WordEnum
+from vmstore.core.page import LinkKind, Standing, WordEnum
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import moment_at
 from vmstore.views.reads.spoken_turns import newest_turns, spoken_so_far
@@ -97,7 +97,8 @@ def written_at(lane: Branch, position: int) -> int:
 
 
 _STANDS = "SELECT status FROM closings WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
-_ANCHORS = """SELECT l.target FROM facts f JOIN links l ON l.session = f.session AND l.source = f.page
+_ANCHORS = f"""SELECT l.target FROM facts f JOIN links l ON l.session = f.session AND l.source = f.page
+  AND l.kind = {int(LinkKind.DERIVES)}
   WHERE f.session = ? AND f.position > ? AND f.position <= ? AND f.strength > 0"""
 _REFERRED = f"""SELECT page, position FROM decisions WHERE session = ?1 AND page > 0
   AND position > max(?2, coalesce((SELECT position FROM turns WHERE session = ?1 AND turn = ?4), 0)) AND position <= ?3
