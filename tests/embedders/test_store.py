@@ -188,7 +188,10 @@ def test_one_bad_text_holds_up_no_other() -> None:
         return found
 
     store = filled(Recorder(refuses))
-    report = store.embed()
+    page(store, "s", " \n ")
+    told: list[tuple[int, int]] = []
+    report = store.embed(progress=lambda done, total: told.append((done, total)))
+    assert told == sorted(set(told)) and told[-1] == (5, 5), "what was refused and what is empty is done with too"
     assert (report.contents, report.left, report.stopped) == (3, 0, None)
     assert [(times, "too many tokens" in why) for why, times in report.failed.items()] == [(1, True)]
     assert "too many tokens" in (store.embed().stopped or ""), "and is asked about again"

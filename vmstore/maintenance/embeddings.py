@@ -83,7 +83,7 @@ class EmbeddingRun:
         self._batch, self._quantisation, self._timeout_s = batch, int(kept), timeout_s
         self._dimension: int | None = None
         self._again: dict[int, EmbeddingAnswer | None] = {}  # by cell, of contents that several pages share
-        self._total = 0
+        self._total = self._shown = 0
         self.contents = self.vectors = self.copied = self.empty = 0
         self.failed: dict[str, int] = {}  # contents, by what the embedder said of them
         self.stopped: str | None = None
@@ -106,12 +106,23 @@ class EmbeddingRun:
                     self._embed(waiting)
                     waiting = []
             self._embed(waiting)
+            self._tell()
         except EmbedderError as error:
             self.stopped = str(error)
-        return self._report(len(wanted))
+        return self._report()
 
-    def _report(self, wanted: int) -> EmbeddingReport:
-        done = self.contents + self.empty + sum(self.failed.values())
+    @property
+    def _done(self) -> int:
+        """The contents that were come to."""
+        return self.contents + self.empty + sum(self.failed.values())
+
+    def _tell(self) -> None:
+        """Tells how many contents were come to, where more were than was told."""
+        if self._progress is not None and self._done > self._shown:
+            self._shown = self._done
+            self._progress(self._shown, self._total)
+
+    def _report(self) -> EmbeddingReport:
         return EmbeddingReport(
             model=self._embedder.name,
             dimension=self._embedder.dimension,
@@ -120,7 +131,7 @@ class EmbeddingRun:
             copied=self.copied,
             empty=self.empty,
             failed=dict(self.failed),
-            left=wanted - done,
+            left=self._total - self._done,
             stopped=self.stopped,
         )
 
@@ -253,8 +264,7 @@ class EmbeddingRun:
             self.contents += len(there)
             self.empty += len(own) - len(there)
             self.vectors += sum(len(answer.places) for answer in there)
-            if self._progress is not None:
-                self._progress(self.contents + self.empty, self._total)
+            self._tell()
 
     def _commit(self, session: int, answers: Sequence[EmbeddingAnswer]) -> None:
         assert self._dimension is not None, "an answer tells it"
