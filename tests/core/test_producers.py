@@ -9,13 +9,13 @@ from pathlib import Path
 import vmstore
 from tests.prose import section, tables
 from vmstore.core import decision, page
-from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Recaller, Signal, Use
+from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, PromptPart, Recaller, Signal, Use
 from vmstore.core.page import Fidelity, Level, LinkKind, Modality, Origin, PageType, Role, Slot, Standing, Status, Tier
 
 SOURCE = Path(vmstore.__file__).parent
 SPEC = SOURCE.parent / "specs" / "mutations.md"
 DECIDED: tuple[type[Enum], ...] = (
-    *(Use, Signal, Denial, Cause, Holder, Load, Recaller),
+    *(Use, Signal, Denial, Cause, Holder, Load, PromptPart, Recaller),
     *(Fidelity, Level, Modality, Origin, Role, Slot, Status, Tier),
 )
 """What vmstore itself writes: each word by its name, somewhere."""

@@ -25,7 +25,7 @@ from vmstore.cells.cell import ERASED, Cell
 from vmstore.cells.storekey import KeyAtHand
 from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.core.decision import Why
+from vmstore.core.decision import PromptContest, Why
 from vmstore.core.mutation import (
     Alias,
     Annotate,
@@ -250,6 +250,9 @@ def words() -> dict[str, str]:
         ),
         "reply with what the provider wrote to its cache": Reply(
             6, 1, 1, 174_738, 160_000, 512, None, None, None, 9_000
+        ),
+        "search of an assembled prompt with what lost": Search(
+            0, (12, 30), 17, 7, 1_200, (PromptContest(7, 2, 9, 410, 1_050, 350_000, ((340_000, 20), (12_000, 45))),)
         ),
     }
     return {name: encode([mutation]).hex() for name, mutation in examples.items()}

@@ -49,7 +49,9 @@ def test_a_live_session_says_who_did_what(tmp_path: Path) -> None:
         }
         assert all(actor in ("user", "model", "tool", "system") for _, actor, _ in found)
         assert told(store, "other")[-1][0] != "open" and ("create", "user", "ann") in told(store, "other")
-        pages = store.query("MUTATIONS page WHERE actor = 'tool' AND actor_id = 'read'", session="s").to_dicts()
+        pages = store.query(
+            "MUTATIONS page WHERE actor = 'tool' AND actor_id = 'read' AND kind = create", session="s"
+        ).to_dicts()
         assert [row["page"] for row in pages] == [page.page for page in store.session("s").pages(role="tool")]
 
 
