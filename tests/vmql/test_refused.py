@@ -23,6 +23,7 @@ from vmstore.vmql.syntax.errors import QueryError
         ("PAGES AS OF TURN 999", "no-such-moment", "the nearest is turn 220"),
         ("PAGES AS OF TIME 'no day at all'", "not-a-time", "write it like"),
         ("PAGES ACROSS SESSIONS AS OF TURN 3", "moment-of-one-session", "AS OF TIME"),
+        ("PAGES AS OF TURN 5 SINCE TURN 7", "no-such-moment", "ends before it begins"),
         ("PAGES IN SESSION 'planing-220'", "unknown-session", "the nearest is 'planning-220'"),
         ("PAGES WHERE page = p99999", "unknown-page", "the nearest is"),
         ("PAGES LIMIT 3 AFTER 'nonsense'", "no-cursor", "is no cursor"),
