@@ -31,6 +31,7 @@ from vmstore.work.skill import commonly_read, skills
 from vmstore.work.watch import FAILURES_MIN, CallWatch
 
 if TYPE_CHECKING:
+    from vmstore.store.work.digests import Digests
     from vmstore.work.vbrief import VBriefDocument
 
 ERROR_BYTES_MAX = 4 << 10
@@ -48,6 +49,13 @@ class SessionWork:
     def plans(self) -> Plans:
         """Plans, which stay in the prompt while they are active and go on in the user's next session."""
         return Plans(self._session)
+
+    @property
+    def digests(self) -> Digests:
+        """Digests of tasks, cards of what was learned, and both packed into a budget."""
+        from vmstore.store.work.digests import Digests
+
+        return Digests(self._session)
 
     # ---- what was done
 
