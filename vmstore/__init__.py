@@ -153,6 +153,7 @@ if TYPE_CHECKING:
     from vmstore.store.recall.store_memory import StoreMemory
     from vmstore.store.recall.tags import AliasSuggestion, TagInfo
     from vmstore.store.recall.tiers import ColdPage, NearTurn
+    from vmstore.store.recall.turns.turn_summary import TurnSummaries
     from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -389,6 +390,7 @@ __all__ = [
     "ClientMessage",
     "InboundContext",
     "TurnReport",
+    "TurnSummaries",
     "OpenAIModel",
     "AnthropicModel",
     "TextModelError",
@@ -501,6 +503,7 @@ _HOMES = {
         " KnownFact FactsFound FactGraph FactEdge FactLink"
     ),
     "vmstore.store.recall.tiers": "NearTurn ColdPage",
+    "vmstore.store.recall.turns.turn_summary": "TurnSummaries",
     "vmstore.store.recall.segments": "SegmentInfo",
     "vmstore.store.recall.tags": "TagInfo AliasSuggestion",
 }

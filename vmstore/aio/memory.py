@@ -30,6 +30,7 @@ from vmstore.store.recall.segments import SegmentInfo
 from vmstore.store.recall.tag_model import TagModel
 from vmstore.store.recall.tags import AliasSuggestion, TagInfo
 from vmstore.store.recall.tiers import COLD_FOUND, ColdPage, NearTurn
+from vmstore.store.recall.turns.turn_summary import TurnModel, TurnSummaries
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
 from vmstore.vm.assembly.tag_rules import TagRule
@@ -130,6 +131,10 @@ class SessionMemory:
     async def tag_turns(self, tagger: TagModel | None = None, *, timeout_s: float = TIMEOUT_S) -> int:
         """See `vmstore.SessionMemory.tag_turns`."""
         return await self._worker.do(partial(self._sync.tag_turns, tagger, timeout_s=timeout_s))
+
+    async def summarize_turns(self, model: TurnModel | None = None, *, timeout_s: float = TIMEOUT_S) -> TurnSummaries:
+        """See `vmstore.SessionMemory.summarize_turns`."""
+        return await self._worker.do(partial(self._sync.summarize_turns, model, timeout_s=timeout_s))
 
     async def alias(self, name: str, canonical: str | None) -> None:
         """See `vmstore.SessionMemory.alias`."""
