@@ -28,6 +28,11 @@ from vmstore.aio.memory import StoreMemory as AsyncStoreMemory
 from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
+from vmstore.aio.work.digests import Digests as AsyncDigests
+from vmstore.aio.work.plans import Plans as AsyncPlans
+from vmstore.aio.work.vbrief import VBriefTools as AsyncVBriefTools
+from vmstore.aio.work.work import SessionWork as AsyncSessionWork
+from vmstore.aio.work.work import StoreWork as AsyncStoreWork
 from vmstore.core.mutation import Create, Mark, Turn, Update
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.batch import Batch
@@ -36,6 +41,9 @@ from vmstore.store.live.live_session import Live
 from vmstore.store.reads.context import Context
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store, open_store
+from vmstore.store.work.digests import Digests
+from vmstore.store.work.plans import Plans
+from vmstore.store.work.vbrief import VBriefTools
 
 TWINS = [
     (Store, vmstore.aio.Store),
@@ -50,6 +58,11 @@ TWINS = [
     (vmstore.StoreMemory, AsyncStoreMemory),
     (vmstore.Wire, AsyncWire),
     (vmstore.Debug, AsyncDebug),
+    (vmstore.SessionWork, AsyncSessionWork),
+    (vmstore.StoreWork, AsyncStoreWork),
+    (Plans, AsyncPlans),
+    (Digests, AsyncDigests),
+    (VBriefTools, AsyncVBriefTools),
 ]
 # Handles below the store, where nothing could be awaited.
 RAW = {"log", "views", "runtime", "look"}

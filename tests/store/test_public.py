@@ -29,18 +29,28 @@ from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.result import Result as AsyncResult
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
+from vmstore.aio.work.digests import Digests as AsyncDigests
+from vmstore.aio.work.plans import Plans as AsyncPlans
+from vmstore.aio.work.vbrief import VBriefTools as AsyncVBriefTools
+from vmstore.aio.work.work import SessionWork as AsyncSessionWork
+from vmstore.aio.work.work import StoreWork as AsyncStoreWork
 from vmstore.core import aliases
 from vmstore.store.live.acts import PageActions
 from vmstore.store.store import ALIASES
+from vmstore.store.work.digests import Digests
+from vmstore.store.work.plans import Plans
+from vmstore.store.work.vbrief import VBriefTools
 from vmstore.vm.kernel.keywords import LiveSettings, WhatIf
 
 PARTS = (
     vmstore.Store, vmstore.Session, vmstore.Admin, vmstore.Trust, vmstore.Sharing, vmstore.Lineage,
     vmstore.SessionMemory, vmstore.Wire, vmstore.Debug, vmstore.Context, vmstore.Result,
+    vmstore.SessionWork, vmstore.StoreWork, Plans, Digests, VBriefTools,
 )  # fmt: skip
 TWINS = (
     vmstore.aio.Store, vmstore.aio.Session, AsyncAdmin, AsyncTrust, AsyncSharing, AsyncLineage, AsyncMemory,
     AsyncWire, AsyncDebug, vmstore.aio.Context, AsyncResult,
+    AsyncSessionWork, AsyncStoreWork, AsyncPlans, AsyncDigests, AsyncVBriefTools,
 )  # fmt: skip
 LIMITED = tuple(one for one in (*PARTS, *TWINS) if one not in (vmstore.Context, vmstore.Result))
 TYPES_MIN = 70  # so that a walk that finds nothing fails

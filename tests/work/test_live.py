@@ -165,6 +165,20 @@ def test_what_a_tools_text_names_becomes_references(store: Store, live: Live) ->
     assert rows(store, "LINKS source, target WHERE kind = references") == [{"source": made, "target": claim}]
 
 
+def test_a_search_has_read_what_it_gives_and_nothing_else(store: Store, live: Live) -> None:
+    """Of a search for texts the call that holds the words as JSON is not among the pages that the tool read."""
+    claim = live.claim("The dot is red.")
+
+    @tool
+    def look(ctx: ToolMemory, what: str) -> str:
+        """Looks for texts."""
+        return ", ".join(page.page_id for page in ctx.search_pages(what, "text"))
+
+    ran(live, {"look": look}, ("look", {"what": "dot red"}))
+    ((read,),) = store.query("TOOLS pages_read WHERE tool = look", session="a")
+    assert read == [claim]
+
+
 def said(ctx: ToolMemory) -> str:
     """The page of what the user said."""
     return ctx.search_pages("go on please")[0].page_id

@@ -115,6 +115,16 @@ def test_learnings_of_several_sessions_are_said_once(store: Store) -> None:
         tools.vbrief_compress_playbook(0)
 
 
+def test_steps_say_how_a_session_ended_as_of_their_moment(store: Store) -> None:
+    """What was closed later went on before: only steps from then on begin with how it ended."""
+    session = store.session("mon")
+    before = session.info().position
+    assert session.work.steps()[0].content == "Why does the login fail?"
+    session.close("abandoned")
+    assert session.work.steps()[0].content == "abandoned: Why does the login fail?"
+    assert session.work.steps(position=before)[0].content == "Why does the login fail?"
+
+
 def test_what_was_erased_is_in_no_document(store: Store) -> None:
     """An erased answer leaves no word in a document, and a reference to it says that there is none."""
     tools = store.work.vbrief

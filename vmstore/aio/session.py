@@ -28,7 +28,7 @@ from vmstore.namespace.results import (
 )
 
 if TYPE_CHECKING:
-    from vmstore.aio.work import SessionWork
+    from vmstore.aio.work.work import SessionWork
     from vmstore.seals.seal import Seal
     from vmstore.store.reads.proofs import Proof
 
@@ -63,7 +63,7 @@ class Session(Aliased):
     @property
     def work(self) -> SessionWork:
         """See `vmstore.Session.work`."""
-        from vmstore.aio.work import SessionWork
+        from vmstore.aio.work.work import SessionWork
 
         return SessionWork(self._session.work, self._worker)
 

@@ -35,7 +35,7 @@ from vmstore.vmql.syntax.nodes import Statement
 
 if TYPE_CHECKING:
     from vmstore.aio.live import Live
-    from vmstore.aio.work import StoreWork
+    from vmstore.aio.work.work import StoreWork
     from vmstore.embedders.embedder import Embedder
     from vmstore.namespace.effects import Agree
     from vmstore.namespace.encryption import Key
@@ -134,7 +134,7 @@ class Store(Aliased):
     @property
     def work(self) -> StoreWork:
         """See `vmstore.Store.work`."""
-        from vmstore.aio.work import StoreWork
+        from vmstore.aio.work.work import StoreWork
 
         return StoreWork(self._store.work, self._worker)
 

@@ -87,9 +87,7 @@ class Namespace(after_fork.Owner):
         self.views_lock = self.lock.views
         self.query: Callable[..., Any] | None = None  # of the store that holds it: answers statements
         self.access: RegionGuard | None = None  # of a handle on a region: what its principals may do
-        self.prices: PriceList | None = (
-            None  # what models cost, where another list than the published one was handed in
-        )
+        self.prices: PriceList | None = None  # of models, where another list than the published one was handed in
         self.embedder: Embedder | None = None  # what gives texts vectors, where one was handed in
         self.callbacks: dict[int, tuple[FormMaker, ClaimFinder]] = {}  # of live sessions that were given any
         self.fact_models: dict[int, tuple[Any, float]] = {}  # of those too, with the time each is given
@@ -147,9 +145,6 @@ class Namespace(after_fork.Owner):
 
     @property
     def _engine(self) -> Engine:
-        from vmstore.engine.dedup import KnownContents
-        from vmstore.engine.engine import Engine
-
         if self._gate is None:
             from vmstore.engine.dedup import KnownContents
             from vmstore.engine.engine import Engine
@@ -302,6 +297,12 @@ class Namespace(after_fork.Owner):
             self._closeness.forget()
         if self._gate is not None:
             self._gate.known.reload()
+
+    def as_read(self, erasure: int) -> bool:
+        """Whether nothing was erased since `erasure` was the last; asked under the lock by who read, and writes now."""
+        assert self.lock.mine, "who holds no lock learns nothing of the moment it writes at"
+        self.follow()
+        return self.projection.last_erasure == erasure
 
     def forget(self, key: int, positions: Iterable[int]) -> None:
         """Forgets which contents a session sealed in the commits that begin at some positions."""

@@ -65,15 +65,13 @@ def shared_arguments(calls: Sequence[PastCall]) -> dict[str, Any]:
     return dict(ordered[:SHARED_MAX])
 
 
-def avoidance(calls: Sequence[PastCall], count: int | None = None) -> str:
+def avoidance(calls: Sequence[PastCall]) -> str:
     """The sentence that warns a model of what failed again and again."""
     last, shared = calls[-1], shared_arguments(calls)
     given = ", ".join(f"{name}={_written(value)}" for name, value in shared.items())
     what = f"{last.tool} with {given}" if given else last.tool
     why = last.reason.rstrip(". ") or "no reason was given"
-    return (
-        f"{what} has failed {count or len(calls)} times: {why}. Do not repeat it; change what you pass, or do without."
-    )
+    return f"{what} has failed {len(calls)} times: {why}. Do not repeat it; change what you pass, or do without."
 
 
 def _written(value: Any) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
 
@@ -190,7 +190,18 @@ def tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def statistics(forms: Iterable[CompressedObservation]) -> dict[str, Any]:
+class CountedForm(Protocol):
+    """A shorter form as its tokens are counted."""
+
+    @property
+    def original_tokens(self) -> int: ...
+    @property
+    def compressed_tokens(self) -> int: ...
+    @property
+    def method(self) -> str: ...
+
+
+def statistics(forms: Iterable[CountedForm]) -> dict[str, Any]:
     """How much shorter some forms are together: totals, the ratio, and how often each method was used."""
     listed = list(forms)
     before, after = sum(form.original_tokens for form in listed), sum(form.compressed_tokens for form in listed)

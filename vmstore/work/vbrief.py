@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -171,15 +171,12 @@ def document(of: SessionFacts, observations: Sequence[Observation], steps: Seque
         {str(step.step): round(step.token_cost / before, 3) for step in steps},
         dict(Counter(form.method for form in forms)),
     )
-    tiers = [BriefTier(_tier(step), step.label, step.content, step.token_cost, step.step == 0) for step in steps]
+    tiers = [
+        BriefTier(cast(Tier, step.step), step.label, step.content, step.token_cost, step.step == 0) for step in steps
+    ]
     todos = [TodoItem(text, "completed" if done else "pending", page, True) for text, done, page in of.todos]
     info = VBriefInfo(VERSION, of.agent, described, stats, True, tiers, COMPRESSION)
     return VBriefDocument(info, TodoList(todos), Playbook(learnings(of, observations)))
-
-
-def _tier(step: DisclosureStep) -> Tier:
-    tiers: dict[int, Tier] = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
-    return tiers[step.step]
 
 
 def learnings(of: SessionFacts, observations: Sequence[Observation]) -> list[PlaybookEntry]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from vmstore.core.work.trace import GuardType
-from vmstore.work.failure import avoidance, pattern_of, same_failures
+from vmstore.work.failure import avoidance, same_failures
 from vmstore.work.past_call import LONG, PastCall
 
 FAILURES_MIN = 3
@@ -33,11 +33,6 @@ class Alarm(NamedTuple):
     def call(self) -> PastCall:
         """The call that made it speak."""
         return self.calls[-1]
-
-    @property
-    def key(self) -> tuple[int, str, str]:
-        """Its subject: an alarm of the same key takes the place of the one before."""
-        return int(self.type), self.call.tool, pattern_of(self.call.reason) or self.call.asked
 
 
 class CallWatch:

@@ -74,7 +74,7 @@ class _Change(msgspec.Struct, frozen=True):
     """A change of a page: `do` makes it, given the number of each page that is named."""
 
     pages: tuple[str | int, ...]
-    do: Callable[[Any, Sequence[int]], None]
+    do: Callable[[Any, Sequence[int]], object]
     modifies: bool
 
 
@@ -117,8 +117,9 @@ class ToolMemory:
         if modality is not None:
             _modality(modality)
         hits = self._session.search(query, limit=limit if modality is None else None)
-        pages = [self.get_page(hit.page) for hit in hits[: limit if modality is None else 5 * limit]]
-        return [page for page in pages if modality in (None, page.modality)][:limit]
+        named = [hit.page for hit in hits[: limit if modality is None else 5 * limit]]
+        wanted = [name for name in named if modality in (None, self._session.page(name).modality)]
+        return [self.get_page(name) for name in wanted[:limit]]
 
     # ---- writes, with the answer
 
@@ -179,7 +180,7 @@ class ToolMemory:
                 f"{before.page_id} was said in a message, and what was said stays; create a page beside it",
                 code="said-stays",
             )
-        self._changes.append(_Change((page_id,), lambda act, pages: _update(act, pages[0], body), True))
+        self._changes.append(_Change((page_id,), lambda act, pages: update(act, pages[0], body), True))
         return msgspec.structs.replace(before, content=content)
 
     def annotate_page(self, page_id: str | int, annotation: str) -> None:
@@ -298,10 +299,6 @@ def _write(act: Any, made: _Made, sources: Sequence[int], number: Callable[[str 
         tags=made.tags,
         importance=made.importance,
     )
-
-
-def _update(act: Any, page: int, content: bytes) -> None:
-    update(act, page, content)
 
 
 def _refer(act: Any, page: int) -> None:

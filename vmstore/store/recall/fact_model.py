@@ -61,23 +61,38 @@ class FactExtractor:
         self._name = str(getattr(model, "name", ""))[:80]
 
     def signals(self, session: SessionHost, after: int = 0) -> list[int]:
-        """States what is new in the messages after a position that were not asked about; the pages."""
+        """States what is new in the messages after a position that were not asked about; the pages.
+
+        Where something was erased while the model was asked, what is left is read and asked about again.
+        """
+        pages: list[int] = []
+        while not self._signalled(session, after, pages):
+            pass
+        return pages
+
+    def _signalled(self, session: SessionHost, after: int, pages: list[int]) -> bool:
+        """States what is new, adding its pages to those given; False where it stops at an erasure."""
+        ns = session._ns
+        with ns.asking():
+            erasure = ns.projection.last_erasure
         asked = {page for answer in recorded(session, after) for page in answer.get("shown", ())}
         every = utterances(session, max(0, after - BEFORE))
-        pages: list[int] = []
         for place, said in enumerate(every):
             if said.page <= after or page_name(said.page) in asked:
                 continue
             near = every[max(0, place - 3) : place]
             before = "\n".join(f"{one.speaker}: {one.text}" for one in near)
-            facts = held(known(session._ns, session.name, None, Head(), ever=True))
+            facts = held(known(ns, session.name, None, Head(), ever=True))
             by_page = {one.page: one.fact for one in facts}
             prompt = signals_prompt(said, by_page, before)
             answer, parsed = self._signals(prompt, said, by_page, before)
             shown = (said.page, *(one.page for one in near), *list(by_page)[-KNOWN_MAX:])
             language = language_of(session, self._language)
-            pages += session._add_facts(*_written(answer, parsed, said, shown, facts, language, self._name))
-        return pages
+            with ns.lock:
+                if not ns.as_read(erasure):
+                    return False
+                pages += session._add_facts(*_written(answer, parsed, said, shown, facts, language, self._name))
+        return True
 
     def _signals(
         self, prompt: str, said: Utterance, facts: dict[int, StatedFact], before: str

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from vmstore.capture.conversation.create_page import born
 from vmstore.core.clock import within
 from vmstore.core.draft import Draft, Part
-from vmstore.core.mutation import AnyMutation, CellRef
+from vmstore.core.mutation import CellRef
 from vmstore.core.page import Mime, Modality, PageType, Role
 from vmstore.engine.batch import Batch
 from vmstore.namespace.group_commit import WriteDecision
@@ -65,9 +65,3 @@ def write(session: SessionHost, do: Callable[[Pen], T], at_us: int | None = None
 
     ns.group_commit.write(session.name, WriteDecision(decide, lambda commits: None, lambda: None))
     return answers[0]
-
-
-def add(pen: Pen, mutations: Iterable[AnyMutation]) -> None:
-    """Adds mutations in their order."""
-    for mutation in mutations:
-        pen.add(mutation)

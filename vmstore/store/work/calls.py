@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from vmstore.core.address import page_name
 from vmstore.core.asof import AsOf, Head
@@ -50,7 +50,7 @@ def user_sessions(ns: Namespace, user: str) -> list[tuple[int, str]]:
         return list(ns.views.execute(_SESSIONS, (user,)))
 
 
-def watched(calls: Sequence[PastCall], watch: CallWatch) -> list[Alarm]:
+def watched(calls: Iterable[PastCall], watch: CallWatch) -> list[Alarm]:
     """The alarms that calls raise, in order."""
     return [alarm for call in calls for alarm in watch.take(call)]
 

@@ -15,15 +15,14 @@ def measured(calls: Mapping[str, Sequence[PastCall]], guards: Sequence[GuardInfo
     """The measures of some sessions' calls."""
     every = [call for some in calls.values() for call in some]
     warned = [guard for guard in guards if guard.type == "failure" and guard.warning is not None]
-    again = sum(_repeated(calls.get(guard.session, ()), guard) for guard in warned)
+    repeats = [_repeated(calls.get(guard.session, ()), guard) for guard in warned]
     tried = len(skills(every, rate=0.0))
-    heeded = sum(not _repeated(calls.get(guard.session, ()), guard) for guard in warned)
     return WorkMeasures(
         calls=len(every),
         failed=sum(bool(call.failed) for call in every),
         warned=len(warned),
-        repeated_after_warning=again,
-        avoided=heeded / len(warned) if warned else None,
+        repeated_after_warning=sum(repeats),
+        avoided=repeats.count(0) / len(warned) if warned else None,
         sequences=tried,
         skills=promoted,
         promotion_rate=promoted / tried if tried else None,

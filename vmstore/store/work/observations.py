@@ -11,15 +11,15 @@ import msgspec
 from vmstore.core.address import page_name
 from vmstore.core.asof import AsOf, Head
 from vmstore.core.erasure import ErasedContent, gone
-from vmstore.core.page import Modality, Standing
+from vmstore.core.page import Modality
 from vmstore.errors import InputError
-from vmstore.namespace.results import SessionInfo
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.segments import segments_at
 from vmstore.views.branch import Branch
 from vmstore.views.reads.page_lines import page_lines
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.views.reads.tools import AnsweredCall, answered_calls
+from vmstore.views.session_end import ended_as
 from vmstore.views.stored_cells import read_cells
 from vmstore.work.disclosure import DisclosureStep, SessionAnswer, SessionRecord, line, of_step, recommended, steps_of
 from vmstore.work.observation import Observation, compressed, tokens
@@ -154,22 +154,20 @@ def title_of(session: SessionHost, when: AsOf | None = None) -> str:
         return next(iter(page_lines(lane, ns.log, firsts[:1]).values()), "")
 
 
-def disclosed(session: SessionHost, when: AsOf | None = None) -> list[DisclosureStep]:
-    """The steps of a session as of a moment."""
-    seen = observations(session, when)
+def disclosed(
+    session: SessionHost, when: AsOf | None = None, seen: Sequence[Observation] | None = None
+) -> list[DisclosureStep]:
+    """The steps of a session as of a moment; `seen` are its observations by then, where they are at hand."""
+    seen = observations(session, when) if seen is None else seen
     ns = session._ns
     with ns.asking():
         lane = session._lane()
         position = basis(lane, when or Head()).position
         segments = [segment for segment in segments_at(lane, session.name, position) if segment.summary is not None]
         heads = page_lines(lane, ns.log, [int(segment.summary[1:]) for segment in segments if segment.summary])
+        outcome = ended_as(lane, position)
     todos = [(text, done) for text, done, _ in todos_of(seen)]
-    return steps_of(SessionRecord(title_of(session, when), _outcome(session.info()), seen, todos, list(heads.values())))
-
-
-def _outcome(info: SessionInfo) -> str | None:
-    """How a session ended, by its source or by the one who closed it."""
-    return info.outcome or (None if info.status == Standing.ACTIVE.word else info.status)
+    return steps_of(SessionRecord(title_of(session, when), outcome, seen, todos, list(heads.values())))
 
 
 def todos_of(seen: Sequence[Observation]) -> list[tuple[str, bool, str]]:

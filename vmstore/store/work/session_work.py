@@ -25,10 +25,10 @@ from vmstore.views.reads.resolve_asof import basis
 from vmstore.work.cost import cheapest, need
 from vmstore.work.disclosure import DisclosureStep
 from vmstore.work.failure import avoidance, same_failures
-from vmstore.work.observation import RATIO, compressed, statistics
+from vmstore.work.observation import RATIO
 from vmstore.work.past_call import PastCall
 from vmstore.work.skill import commonly_read, skills
-from vmstore.work.watch import FAILURES_MIN, CallWatch
+from vmstore.work.watch import FAILURES_MIN, KEPT_MAX, CallWatch
 
 if TYPE_CHECKING:
     from vmstore.store.work.digests import Digests
@@ -79,10 +79,6 @@ class SessionWork:
         from vmstore.store.work.vbrief import brief
 
         return brief(self._session)
-
-    def savings(self, at: When | None = None, **moment: Unpack[Moment]) -> dict[str, Any]:
-        """How many tokens shorter forms of the session's observations save, by method."""
-        return statistics(compressed(one) for one in observations(self._session, one_moment(at, moment)))
 
     def hand_off(self, model: str, *, at_us: int | None = None, **settings: Any) -> HandOff:
         """Hands the memory to another model, with the window and levels that it is given now or was given before.
@@ -175,17 +171,20 @@ class SessionWork:
             return basis(self._session._lane(), when).position
 
     def avoid(self, tool: str | None = None) -> list[str]:
-        """Warnings of what failed three times or more, of a tool or of any: three at most, the newest first."""
-        calls = past_calls(self._session)
-        found: dict[str, str] = {}
-        for at in range(len(calls), 0, -1):
-            last = calls[at - 1]
-            if not last.failed or (tool is not None and last.tool != tool):
-                continue
-            same = same_failures([call for call in calls[:at] if call.tool == last.tool])
+        """Warnings of what failed three times or more, of a tool or of any: three at most, the newest first.
+
+        The last 200 failures are looked at.
+        """
+        failures = [call for call in past_calls(self._session) if call.failed and tool in (None, call.tool)]
+        failures = failures[-KEPT_MAX:]
+        warnings: dict[str, str] = {}
+        for end in range(len(failures), 0, -1):
+            same = same_failures(failures[:end])
             if len(same) >= FAILURES_MIN:
-                found.setdefault(_key(same), avoidance(same))
-        return list(found.values())[:WARNINGS_MAX]
+                warnings.setdefault(_key(same), avoidance(same))
+            if len(warnings) == WARNINGS_MAX:
+                break
+        return list(warnings.values())
 
     def _watch(self) -> CallWatch:
         return CallWatch(room_of(self._session), SaidBefore(self._session))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from vmstore.core.asof import Head
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.host import StoreHost
 from vmstore.store.work import lessons
-from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, user_sessions
+from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, user_sessions, watched
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
 from vmstore.store.work.observations import SESSIONS_MAX, WorkSearch, found
@@ -41,7 +40,8 @@ class StoreWork:
         The calls of one user count together, those of nobody by their session; with `together` all do, for a store
         that holds the runs of one agent.
         """
-        return [guard_info(alarm.call.session, alarm) for alarm in self._alarms(self._groups(user, together))]
+        groups = self._groups(user, together)
+        return [guard_info(alarm.call.session, alarm) for group in groups for alarm in self._alarms(self._calls(group))]
 
     def guards(self, *, user: str | None = None) -> list[GuardInfo]:
         """The guards that are logged, of a user's sessions or of all."""
@@ -57,12 +57,13 @@ class StoreWork:
         guards: list[GuardInfo] = []
         promoted: list[SkillInfo] = []
         for group in self._groups(user, together):
+            calls = self._calls(group)
             by_session: dict[str, list[Alarm]] = {}
-            for alarm in self._alarms([group]):
+            for alarm in self._alarms(calls):
                 by_session.setdefault(alarm.call.session, []).append(alarm)
             for name, alarms in by_session.items():
                 guards += lessons.warn(self._session(name), alarms)
-            for skill in skills(self._calls(group)):
+            for skill in skills(calls):
                 promoted += lessons.promote(self._session(skill.calls[-1].session), [skill])
         return Lessons(guards, promoted)
 
@@ -122,14 +123,9 @@ class StoreWork:
             groups.setdefault(f"user {info.user}" if info.user else f"session {info.session}", []).append(info.session)
         return list(groups.values())
 
-    def _alarms(self, groups: Iterable[list[str]]) -> list[Alarm]:
-        found: list[Alarm] = []
-        for group in groups:
-            watch = CallWatch(None, lambda call, word: SaidBefore(self._session(call.session))(call, word))
-            for name in group:
-                for call in past_calls(self._session(name), Head()):
-                    found += watch.take(call)
-        return found
+    def _alarms(self, calls: Iterable[PastCall]) -> list[Alarm]:
+        """The alarms of calls that count together, in their order."""
+        return watched(calls, CallWatch(None, lambda call, word: SaidBefore(self._session(call.session))(call, word)))
 
     def _calls(self, group: Iterable[str]) -> list[PastCall]:
         return [call for name in group for call in past_calls(self._session(name))]

@@ -34,7 +34,7 @@ TIER_MAX = 4
 def brief(session: SessionHost) -> VBriefDocument:
     """The document of a session as it stands."""
     seen = observations(session)
-    return document(_facts(session, seen), seen, disclosed(session))
+    return document(_facts(session, seen), seen, disclosed(session, None, seen))
 
 
 def _facts(session: SessionHost, seen: list[Observation]) -> SessionFacts:

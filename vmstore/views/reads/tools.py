@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_position
@@ -127,14 +127,14 @@ def _call(lane: Branch, page: int) -> _Call | None:
     return None if row is None else _Call(*row)
 
 
-def _runs(lane: Branch, calls: Sequence[int] | dict[int, Any], position: int) -> dict[int, tuple[int, tuple[str, ...]]]:
+def _runs(lane: Branch, calls: Iterable[int], position: int) -> dict[int, tuple[int, tuple[str, ...]]]:
     """How tools ran by who ran them, and the names of the pages they read; the last of each call."""
-    found: dict[int, tuple[int, tuple[str, ...]]] = {}
+    runs: dict[int, tuple[int, tuple[str, ...]]] = {}
+    asked = str(list(calls))
     for stretch in reversed(lane.upto(position)):
-        for call, outcome, read in lane.db.execute(_RUNS, (stretch.session, stretch.low, stretch.high)):
-            if call in calls:
-                found[call] = outcome, tuple(name_of(lane, page) for page in json.loads(read))
-    return found
+        for call, outcome, read in lane.db.execute(_RUNS, (stretch.session, asked, stretch.low, stretch.high)):
+            runs[call] = outcome, tuple(name_of(lane, page) for page in json.loads(read))
+    return runs
 
 
 def name_of(lane: Branch, page: str) -> str:
@@ -165,7 +165,8 @@ _ANSWERS = """SELECT t.call, t.page, t.tool, t.outcome, t.tokens, p.turn, p.cell
  WHERE t.session = ? AND t.page > ? AND t.page <= ? AND t.call AND t.call <> t.page ORDER BY t.page"""
 _CALL = """SELECT t.tool, t.arguments, t.outcome, p.turn, p.cell, p.commitment FROM tools t
  CROSS JOIN pages p ON p.session = t.session AND p.page = t.page WHERE t.session = ? AND t.page = ?"""
-_RUNS = "SELECT call, outcome, read FROM runs WHERE session = ? AND position > ? AND position <= ? ORDER BY position"
+_RUNS = """SELECT call, outcome, read FROM runs WHERE session = ? AND call IN (SELECT value FROM json_each(?))
+ AND position > ? AND position <= ? ORDER BY position"""
 _LABELS = "SELECT labels FROM pages WHERE session = ? AND page = ?"
 assert _ANSWERS.partition(" FROM ")[0].count(",") == len(_Answer._fields) - 1, "a row becomes a tuple by place"
 assert _CALL.partition(" FROM ")[0].count(",") == len(_Call._fields) - 1, "a row becomes a tuple by place"

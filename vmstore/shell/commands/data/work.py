@@ -49,6 +49,7 @@ def learn(arguments: argparse.Namespace, screen: Screen) -> int:
 def observations(arguments: argparse.Namespace, screen: Screen) -> int:
     """Lists what a session's tools did, a line each; or the session in steps, with their costs; or one whole."""
     from vmstore.shell.terminal import format_work
+    from vmstore.work.observation import statistics
 
     with open_to_ask(arguments) as store:
         session, moment = session_of(store, arguments), moment_of(arguments)
@@ -59,7 +60,8 @@ def observations(arguments: argparse.Namespace, screen: Screen) -> int:
             else:
                 screen.show(*format_work.disclosure(steps, arguments.step))
             return 0
-        seen, saved = session.work.observations(moment), session.work.savings(moment)
+        seen = session.work.observations(moment)
+        saved = statistics(seen)
         if arguments.expand is not None:
             return _expanded(arguments, screen, session, seen)
     if arguments.json:

@@ -32,7 +32,7 @@ from vmstore.store.host import SessionHost
 from vmstore.store.recall.pen import Pen, write
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
-from vmstore.views.reads.spoken_turns import newest_turns
+from vmstore.views.reads.spoken_turns import SpokenMessage, newest_turns
 from vmstore.views.reads.turn_tiers import HOT_TURNS, critical_turns, is_over, written_at
 from vmstore.vm.compressors.callback import Outcome, heard
 
@@ -91,11 +91,17 @@ def summarize_turns(session: SessionHost, model: TurnModel | None, timeout_s: fl
     if model is not None and not callable(complete):
         raise InputError(f"{model!r:.60} cannot be asked about turns; give a function of a prompt or a text model")
     made = TurnSummaries([], [], 0)
-    done: set[int] = set()
-    while turns := [turn for turn in _older(session) if turn.number not in done][:TURNS_AT_ONCE]:
-        done.update(turn.number for turn in turns)
-        log, notes = (None, {}) if complete is None else _asked(complete, turns, timeout_s)
-        pages = write(session, partial(_written, turns=turns, log=log, notes=notes))
+    ns, waiting = session._ns, _older(session)
+    while waiting:
+        erasure, turns = _read_turns(session, waiting[:TURNS_AT_ONCE])
+        log, notes = (None, {}) if complete is None or not turns else _asked(complete, turns, timeout_s)
+        with ns.lock:
+            if not ns.as_read(erasure):
+                continue  # what was erased meanwhile may be in the answer: the turns are read and asked about again
+            del waiting[:TURNS_AT_ONCE]
+            if not turns:
+                continue
+            pages = write(session, partial(_written, turns=turns, log=log, notes=notes))
         made.summaries.extend(page_name(page) for page in pages)
         made.critical.extend(number for number, note in notes.items() if note.critical)
         said = {number for number, note in notes.items() if note.critical or note.summary}
@@ -103,8 +109,8 @@ def summarize_turns(session: SessionHost, model: TurnModel | None, timeout_s: fl
     return made
 
 
-def _older(session: SessionHost) -> list[_Turn]:
-    """The turns that are to be said in a sentence, oldest first, with what was said in them."""
+def _older(session: SessionHost) -> list[Sequence[SpokenMessage]]:
+    """The messages of each turn that is to be said in a sentence, oldest first."""
     ns = session._ns
     with ns.asking():
         lane = session._lane()
@@ -115,16 +121,26 @@ def _older(session: SessionHost) -> list[_Turn]:
         now = max(ns.clock.now(), written_at(lane, position))
         near = 0 if is_over(lane, position, turns[0][-1].at_us, now) else HOT_TURNS
         left = _settled(lane, position)
-        wanted = [turn for turn in reversed(turns[near:]) if turn[0].turn not in left]
-        pages = [page for turn in wanted for message in turn for page in message.pages]
-        texts = dict(texts_of(ns.log, lane, {lane.session: position}, pages))
+        return [turn for turn in reversed(turns[near:]) if turn[0].turn not in left]
+
+
+def _read_turns(session: SessionHost, turns: Sequence[Sequence[SpokenMessage]]) -> tuple[int, list[_Turn]]:
+    """What was said in some turns, those without a word left out; and the last erasure before they were read."""
+    ns = session._ns
+    with ns.asking():
+        lane, erasure = session._lane(), ns.projection.last_erasure
+        pages = [page for turn in turns for message in turn for page in message.pages]
+        texts = dict(texts_of(ns.log, lane, {lane.session: basis(lane, Head()).position}, pages))
     made = []
-    for turn in wanted:
-        said = ["\n".join(texts.get(page, "") for m in turn if m.role == role for page in m.pages) for role in _ROLES]
-        if any(text.strip() for text in said):
+    for turn in turns:
+        user, reply = (
+            "\n".join(texts.get(page, "") for m in turn if m.role == role for page in m.pages).strip()
+            for role in _ROLES
+        )
+        if user or reply:
             own = tuple(page for message in turn for page in message.pages if texts.get(page, "").strip())
-            made.append(_Turn(turn[0].turn, said[0].strip(), said[1].strip(), own))
-    return made
+            made.append(_Turn(turn[0].turn, user, reply, own))
+    return erasure, made
 
 
 def _settled(lane: Branch, position: int) -> frozenset[int]:

@@ -14,7 +14,7 @@ from vmstore.engine.batch import Batch
 from vmstore.namespace.group_commit import WriteDecision
 from vmstore.search.passages import texts_of
 from vmstore.store.host import SessionHost
-from vmstore.store.recall.tag_model import TurnMaterial, TurnTagger
+from vmstore.store.recall.tag_model import AskedTags, TurnMaterial, TurnTagger
 from vmstore.tags.history import TagHistory
 from vmstore.tags.split import TagSplit
 from vmstore.tags.tagger import GENERAL, FoundTag, TurnText, tags_of
@@ -63,19 +63,32 @@ def tag_turns(session: SessionHost, tagger: TurnTagger | None = None) -> int:
 
 
 def _asked(session: SessionHost, tagger: TurnTagger) -> bool:
-    """Tags the next turn by what a tagger answers, asked outside of every lock; whether there was one."""
-    met: list[TurnMaterial] = []
+    """Tags the next turn by what a tagger answers, asked outside of every lock; whether there was one.
 
-    def meet(*turn: Any) -> Sequence[FoundTag]:
-        met.append(TurnMaterial(*turn))
-        return [FoundTag(GENERAL, TagMethod.KEYWORD)]
+    Where something was erased while it was asked, it is asked again of what is left.
+    """
+    ns = session._ns
+    while True:
+        met: list[TurnMaterial] = []
 
-    with session._ns.asking():
-        lane = session._lane()
-        changes, _ = _found(session, lane, basis(lane, Head()).position, meet, 1)
-    if not met:
-        return False
-    asked = tagger.ask(met[0])
+        def meet(*turn: Any, met: list[TurnMaterial] = met) -> Sequence[FoundTag]:
+            met.append(TurnMaterial(*turn))
+            return [FoundTag(GENERAL, TagMethod.KEYWORD)]
+
+        with ns.asking():
+            lane, erasure = session._lane(), ns.projection.last_erasure
+            changes, _ = _found(session, lane, basis(lane, Head()).position, meet, 1)
+        if not met:
+            return False
+        asked = tagger.ask(met[0])
+        with ns.lock:
+            if ns.as_read(erasure):
+                _write_asked(session, asked, changes)
+                return True
+
+
+def _write_asked(session: SessionHost, asked: AskedTags, changes: list[TagChange]) -> None:
+    """Writes what a tagger answered of the next turn, and the tags that it found."""
     pages = tuple(sorted({change.page for change in changes if change.page}))
     if asked.log is not None:
         session._add_facts([], None, FactAnswer(asked.log, pages))
@@ -88,7 +101,6 @@ def _asked(session: SessionHost, tagger: TurnTagger) -> bool:
     session._ns.group_commit.write(
         session.name, WriteDecision(lambda: _batch(session, changes), lambda commits: None, read)
     )
-    return True
 
 
 def _batch(session: SessionHost, changes: Sequence[TagChange]) -> Batch | None:

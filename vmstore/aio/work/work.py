@@ -1,16 +1,25 @@
-"""The async twin of an agent's work."""
+"""The async twins of an agent's work, of a session and of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 from vmstore.aio.docs import described_by
+from vmstore.aio.work.digests import Digests
+from vmstore.aio.work.plans import Plans
+from vmstore.aio.work.vbrief import VBriefTools
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import Moment, When
 from vmstore.store.work import session_work, store_work
+from vmstore.store.work.hand_off import HandOff
+from vmstore.store.work.observations import ObservationInfo, WorkSearch
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
+from vmstore.work.disclosure import DisclosureStep
+from vmstore.work.observation import RATIO
+from vmstore.work.skill import SUCCESSES_MIN
+from vmstore.work.vbrief import VBriefDocument
 
 
 @described_by(session_work.SessionWork)
@@ -20,6 +29,34 @@ class SessionWork:
     def __init__(self, sync: session_work.SessionWork, worker: Worker) -> None:
         self._sync = sync
         self._worker = worker
+
+    @property
+    def plans(self) -> Plans:
+        """See `vmstore.SessionWork.plans`."""
+        return Plans(self._sync.plans, self._worker)
+
+    @property
+    def digests(self) -> Digests:
+        """See `vmstore.SessionWork.digests`."""
+        return Digests(self._sync.digests, self._worker)
+
+    async def observations(
+        self, at: When | None = None, *, target_ratio: float = RATIO, **moment: Unpack[Moment]
+    ) -> list[ObservationInfo]:
+        """See `vmstore.SessionWork.observations`."""
+        return await self._worker.do(partial(self._sync.observations, at, target_ratio=target_ratio, **moment))
+
+    async def steps(self, at: When | None = None, **moment: Unpack[Moment]) -> list[DisclosureStep]:
+        """See `vmstore.SessionWork.steps`."""
+        return await self._worker.do(partial(self._sync.steps, at, **moment))
+
+    async def brief(self) -> VBriefDocument:
+        """See `vmstore.SessionWork.brief`."""
+        return await self._worker.do(self._sync.brief)
+
+    async def hand_off(self, model: str, *, at_us: int | None = None, **settings: Any) -> HandOff:
+        """See `vmstore.SessionWork.hand_off`."""
+        return await self._worker.do(partial(self._sync.hand_off, model, at_us=at_us, **settings))
 
     async def ran(
         self,
@@ -37,9 +74,22 @@ class SessionWork:
         at_us: int | None = None,
     ) -> None:
         """See `vmstore.SessionWork.ran`."""
-        ended = partial(self._sync.ran, outcome=outcome, result=result, duration_ms=duration_ms, error=error)
-        touched = partial(ended, pages_read=pages_read, pages_created=pages_created, pages_modified=pages_modified)
-        await self._worker.do(partial(touched, call, reasoning=reasoning, tags=tags, at_us=at_us))
+        return await self._worker.do(
+            partial(
+                self._sync.ran,
+                call,
+                outcome=outcome,
+                result=result,
+                duration_ms=duration_ms,
+                error=error,
+                reasoning=reasoning,
+                pages_read=pages_read,
+                pages_created=pages_created,
+                pages_modified=pages_modified,
+                tags=tags,
+                at_us=at_us,
+            )
+        )
 
     async def alarms(self, at: When | None = None, **moment: Unpack[Moment]) -> list[GuardInfo]:
         """See `vmstore.SessionWork.alarms`."""
@@ -92,26 +142,41 @@ class StoreWork:
         self._sync = sync
         self._worker = worker
 
-    async def alarms(self, *, user: str | None = None) -> list[GuardInfo]:
+    async def alarms(self, *, user: str | None = None, together: bool = False) -> list[GuardInfo]:
         """See `vmstore.StoreWork.alarms`."""
-        return await self._worker.do(partial(self._sync.alarms, user=user))
+        return await self._worker.do(partial(self._sync.alarms, user=user, together=together))
 
     async def guards(self, *, user: str | None = None) -> list[GuardInfo]:
         """See `vmstore.StoreWork.guards`."""
         return await self._worker.do(partial(self._sync.guards, user=user))
 
-    async def learn(self, *, user: str | None = None) -> Lessons:
+    async def learn(self, *, user: str | None = None, together: bool = False) -> Lessons:
         """See `vmstore.StoreWork.learn`."""
-        return await self._worker.do(partial(self._sync.learn, user=user))
+        return await self._worker.do(partial(self._sync.learn, user=user, together=together))
 
     async def skills(self, tools: Iterable[str] | None = None, *, user: str | None = None) -> list[SkillInfo]:
         """See `vmstore.StoreWork.skills`."""
         return await self._worker.do(partial(self._sync.skills, tools, user=user))
 
-    async def found_skills(self, *, user: str | None = None, least: int = 5) -> list[SkillInfo]:
+    async def found_skills(
+        self, *, user: str | None = None, least: int = SUCCESSES_MIN, together: bool = False
+    ) -> list[SkillInfo]:
         """See `vmstore.StoreWork.found_skills`."""
-        return await self._worker.do(partial(self._sync.found_skills, user=user, least=least))
+        return await self._worker.do(partial(self._sync.found_skills, user=user, least=least, together=together))
 
     async def measures(self, *, user: str | None = None) -> WorkMeasures:
         """See `vmstore.StoreWork.measures`."""
         return await self._worker.do(partial(self._sync.measures, user=user))
+
+    async def search(
+        self, query: str, *, token_budget: int = 2_000, optimize_for: str = "relevance", user: str | None = None
+    ) -> WorkSearch:
+        """See `vmstore.StoreWork.search`."""
+        return await self._worker.do(
+            partial(self._sync.search, query, token_budget=token_budget, optimize_for=optimize_for, user=user)
+        )
+
+    @property
+    def vbrief(self) -> VBriefTools:
+        """See `vmstore.StoreWork.vbrief`."""
+        return VBriefTools(self._sync.vbrief, self._worker)

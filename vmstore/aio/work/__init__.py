@@ -1,0 +1,1 @@
+"""The async twins of an agent's work and its parts."""
