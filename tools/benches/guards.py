@@ -10,6 +10,7 @@ asked: what an agent would have done with a warning is not measured, only which 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -30,12 +31,19 @@ WARNED = Goal("repeated failures of SWE-agent and tau-bench warned of at the thi
 OWN = Goal("within a session, share")
 ACROSS = Goal("across the sessions of a user, share")
 FALSE = Goal("alarms of all guards on other calls, of 100 calls", 1, LOWER)
+COUNTER = Goal("a counter of a tool's failures in a session instead: labels at the third, share")
+COUNTER_FALSE = Goal("a counter of a tool's failures in a session instead: alarms on other calls, of 100 calls")
 HELD = Goal("pi: repeated failures warned of at the third, share", 0.8)
 HELD_FALSE = Goal("pi: alarms on other calls, of 100 calls", 1, LOWER)
+HELD_COUNTER = Goal("pi: a counter instead: labels at the third, share")
+HELD_COUNTER_FALSE = Goal("pi: a counter instead: alarms on other calls, of 100 calls")
 AFTER = Goal("failures of tau-bench that come after a warning of them, across sessions, share")
 SKILLS = Goal("skills found in tau-bench, across sessions")
 COST = Goal("a tool's call logged with its effects, above its answer alone, ms CPU", 1, LOWER)
-GOALS = (WARNED, OWN, ACROSS, FALSE, HELD, HELD_FALSE, AFTER, SKILLS, COST)
+GOALS = (
+    *(WARNED, OWN, ACROSS, FALSE, COUNTER, COUNTER_FALSE, HELD, HELD_FALSE, HELD_COUNTER, HELD_COUNTER_FALSE),
+    *(AFTER, SKILLS, COST),
+)
 
 AIRLINE = "airline_even_tasks-"
 LABELS = {
@@ -63,6 +71,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     with _imported(["swe-agent", "tau-bench"]) as store:
         calls = _calls(store)
         own, other = _found(store.work.alarms(), LABELS)
+        counted, counted_other = _found(_counted(store), LABELS)
         names = sorted(info.session for info in store.sessions() if info.session.startswith(AIRLINE))
         together = [call for name in names for call in past_calls(store.session(name))]
     watch = CallWatch()
@@ -73,11 +82,17 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield row(OWN, [own / labels])
     yield row(ACROSS, [across / across_labels])
     yield row(FALSE, [100 * other / calls])
+    yield row(COUNTER, [counted / labels])
+    yield row(COUNTER_FALSE, [100 * counted_other / calls])
     with _imported(["pi"]) as store:
         (name,) = [info.session for info in store.sessions()]
-        held, other = _found(store.session(name).work.alarms(), {name: LABELS_PI})
-        yield row(HELD, [held / len(LABELS_PI)])
-        yield row(HELD_FALSE, [100 * other / _calls(store)])
+        for found, rate, false in (
+            (store.session(name).work.alarms(), HELD, HELD_FALSE),
+            (_counted(store), HELD_COUNTER, HELD_COUNTER_FALSE),
+        ):
+            met, other = _found(found, {name: LABELS_PI})
+            yield row(rate, [met / len(LABELS_PI)])
+            yield row(false, [100 * other / _calls(store)])
     yield row(AFTER, [_after(together, alarms) / sum(bool(call.failed) for call in together)])
     yield row(SKILLS, [float(len(skills(together)))])
     yield row(COST, [_cost(bench.size(ANSWERS, 40)) for _ in range(RUNS)])
@@ -105,6 +120,20 @@ def _found(alarms: Sequence[GuardInfo], labels: Mapping[str, Sequence[str]]) -> 
     places = {(name, page) for name, pages in labels.items() for page in pages}
     told = {(alarm.session, alarm.page) for alarm in alarms if alarm.count == 3}
     return len(places & told), sum((alarm.session, alarm.page) not in places for alarm in alarms)
+
+
+def _counted(store: vmstore.Store) -> list[GuardInfo]:
+    """The alarms of the simplest rival: at a tool's third failure in a session, whatever the reason, and each third."""
+    alarms: list[GuardInfo] = []
+    for info in store.sessions():
+        failed: Counter[str] = Counter()
+        for call in past_calls(store.session(info.session)):
+            if call.failed:
+                failed[call.tool] += 1
+                if failed[call.tool] % 3 == 0:
+                    alarm = Alarm(GuardType.FAILURE, 3, (call,), "")
+                    alarms.append(guard_info(info.session, alarm))
+    return alarms
 
 
 def _after(calls: Sequence[PastCall], alarms: Sequence[Alarm]) -> int:

@@ -15,6 +15,7 @@ from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
 from vmstore.work.observation import Observation, compressed, key_facts, kind_of, tests_in, tokens
 
 LIMITS = (20, 50, 200, 800, 2_000)
+ACCOUNT = 3  # the step that has the shorter form of each observation
 LABELS = ("Summary", "Key metrics", "Todos", "Full account", "Raw observations")
 RELEVANT, DECAY = 0.7, 0.15
 ANSWERS = 0.5  # of the best: what is less relevant is no answer
@@ -149,7 +150,8 @@ def _todos(of: SessionRecord) -> Iterator[str]:
 def _account(of: SessionRecord, learned: Sequence[str]) -> Iterator[str]:
     yield from of.summaries
     yield from (f"- {each}" for each in learned)
-    yield from (f"- {one.page}: {compressed(one).summary}" for one in of.observations)
+    share = max(LINE_TOKENS_MAX, LIMITS[ACCOUNT] // max(len(of.observations), 1))
+    yield from (f"- {one.page}: {compressed(one, tokens_max=share).summary}" for one in of.observations)
 
 
 def _raw(of: SessionRecord) -> Iterator[str]:

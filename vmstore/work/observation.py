@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
+from vmstore.work.key_lines import DEFINITION, key_lines
 
 RATIO = 0.15  # of the tokens, by itself
 HEAVY, RATIO_MAX = 8, 0.3  # the weight of a fact that is to be kept, and the share of the tokens such facts may take
 CLAUSE_MIN = 0.45  # of a fact: less of it says another thing
 FACT_CHARS_MAX, TARGET_CHARS_MAX = 170, 80
 FACTS_MAX = 12
+TOKENS_MIN, TOKENS_MAX = 32, 200  # of a form, whatever its share
 READ_CHARS = 20_000  # of an output and a reasoning, from the beginning and from the end
 
 _TOOLS = {
@@ -33,7 +35,7 @@ _NEW = ("newText", "new_string", "content", "new_str", "replacement_text")
 _OLD = ("oldText", "old_string", "old_str")
 _RUNNERS = re.compile(r"\b(pytest|jest|vitest|go test|cargo test|npm (?:run )?test|mvn test|unittest|tox)\b")
 _LABEL = re.compile(r"^\s*(root cause|cause|solution|fix|changed|tested|learning|lesson|result|note)\s*:\s*", re.I)
-_LABELLED = re.compile(r"\n(?=\s*(?:root cause|solution|learning|lesson|result|changed|tested|fix)\s*:)", re.I)
+_LABELLED = re.compile(r"\n(?=[ \t]*(?:root cause|solution|learning|lesson|result|changed|tested|fix)\s*:)", re.I)
 _LABELS = {"learning": 10, "lesson": 10, "root cause": 9, "cause": 8, "solution": 9, "fix": 8, "result": 8}
 _CUES = re.compile(
     r"\b(because|so that|requires?|required|must|never|always|instead of|caused by|due to|turned out|in order to|"
@@ -46,21 +48,21 @@ _TESTS = (
     re.compile(rf"\b\d+ (?:passed|failed)(?:, {_COUNT})*", re.I),
     re.compile(r"^(?:OK|FAILED) \(?[\w=, ]*\)?$|^Ran \d+ tests? in [\d.]+s$", re.M),
 )
-_PASSED = re.compile(r"^\s*[✓✔] (.+?)(?: \(\d+ m?s\))?$", re.M)
-_FAILED = re.compile(r"^(?:FAILED|FAIL|✕|✗|×)\s+(\S.*)$|^\s*[✕✗×] (.+?)(?: \(\d+ m?s\))?$", re.M)
+_PASSED = re.compile(r"^[ \t]*[✓✔] (.+?)(?: \(\d+ m?s\))?$", re.M)
+_FAILED = re.compile(r"^(?:FAILED|FAIL|✕|✗|×)\s+(\S.*)$|^[ \t]*[✕✗×] (.+?)(?: \(\d+ m?s\))?$", re.M)
 _ERROR = re.compile(
     r"\b(?:[A-Za-z_.]*(?:Error|Exception): .*|error(?:\[\w+\])?: .*|fatal: .*|invalid_\w+:? .*)$|"
     r"^.*(?:command not found|[Nn]o such file|[Pp]ermission denied).*$",
     re.M,
 )
-_ADDED = re.compile(r"^\s*[-*] (?:Added|Updated|Removed|Changed|Fixed|Renamed)\b.*$", re.M)
-_DEFINED = re.compile(r"\b(?:def|class|function|fn|func|interface|struct)\s+([A-Za-z_]\w*)")
+_ADDED = re.compile(r"^[ \t]*[-*] (?:Added|Updated|Removed|Changed|Fixed|Renamed)\b.*$", re.M)
 _NAMED = re.compile(r"\b[a-z]+\.[a-zA-Z]\w*\([\w'\", ]*\)")
 _PLAIN_CALLS = frozenset(["toString", "replace", "split", "join", "digest", "update", "log", "append", "format"])
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(])|\n\s*\n|\n(?=\s*[-*] )")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(])|\n\s*\n|\n(?=[ \t]*[-*] )")
 _CLAUSE = re.compile(r", (?=or |and |\w)|; | \(")
 _LONG_PATH = re.compile(r"(?<![\w.])(?:/[^\s/]+){3,}/([^\s/]+/[^\s/]+)")
 _PLACE = re.compile(r"^cd \S+ && ")
+_STANDARD = re.compile(r"\b(?:RFC|ISO|IEC|IEEE|CVE|PEP)[ -]\d+")
 _EXIT = re.compile(r"^(?:Exit code|exit status|Process exited with code):? ?(\d+)", re.M | re.I)
 
 
@@ -113,19 +115,20 @@ class KeyFact(NamedTuple):
 
 
 def compressed(
-    of: Observation, *, target_ratio: float = RATIO, preserve_key_facts: bool = True, allow_lossy: bool = True
-) -> CompressedObservation:
+    of: Observation, *, target_ratio: float = RATIO, preserve_key_facts: bool = True, allow_lossy: bool = True,
+    tokens_max: int = TOKENS_MAX,
+) -> CompressedObservation:  # fmt: skip
     """A shorter form by what the observation is; whole where it may lose nothing or nothing is shorter.
 
-    The summary takes the target's share of the tokens; with `preserve_key_facts` it takes what the heaviest facts
-    need where some do not fit, up to three tenths. A fact that does not fit is cut where a clause of it ends.
+    The summary takes the target's share of the tokens, up to `tokens_max`; with `preserve_key_facts` it takes what the
+    heaviest facts need where some do not fit, up to three tenths. A fact that does not fit is cut where a clause ends.
     """
-    facts = key_facts(of)
-    listed = tuple(fact.text for fact in facts)
+    facts = _facts(of)
+    listed = tuple(fact.text for fact in _heaviest(facts))
     whole = CompressedObservation(of.text, listed, of.tokens, of.tokens, 1.0, "verbatim", False, True)
     if not allow_lossy or not facts:
         return whole
-    room = max(int(of.tokens * target_ratio), 12)
+    room = min(max(int(of.tokens * target_ratio), TOKENS_MIN), tokens_max)
     chosen = _chosen(facts, room)
     if preserve_key_facts and any(fact.weight >= HEAVY and at not in chosen for at, fact in enumerate(facts)):
         needed = sum(tokens(fact.text) + 1 for fact in facts if fact.weight >= HEAVY)
@@ -160,7 +163,17 @@ def kind_of(of: Observation) -> str:
 
 
 def key_facts(of: Observation) -> list[KeyFact]:
-    """The facts of an observation in their order: what was done, how it ended, what was learned."""
+    """The heaviest facts of an observation in their order: what was done, how it ended, what was learned."""
+    return _heaviest(_facts(of))
+
+
+def _heaviest(facts: Sequence[KeyFact]) -> list[KeyFact]:
+    heavy = sorted(facts, key=lambda fact: -fact.weight)[:FACTS_MAX]
+    return [fact for fact in facts if fact in heavy]
+
+
+def _facts(of: Observation) -> list[KeyFact]:
+    """All facts of an observation, the lines of its output that say most after those of its kind."""
     kind = kind_of(of)
     found, learned = [*_BY_KIND[kind](of)], [*_learned(of, kind)]
     # What a reading found out is the point of it, not what was read.
@@ -170,13 +183,13 @@ def key_facts(of: Observation) -> list[KeyFact]:
     action = _cut(_LONG_PATH.sub(r"…/\1", does.strip()) or of.tool, TARGET_CHARS_MAX)
     kept: list[KeyFact] = []
     seen: list[str] = []
-    for fact in (KeyFact(action, 4 if read_for else 10), *found, *learned):
+    lines = (KeyFact(line.text, line.weight) for line in key_lines(_ends(of.output)))
+    for fact in (KeyFact(action, 4 if read_for else 10), *found, *learned, *lines):
         plain = re.sub(r"\W+", "", fact.text).lower()
         if plain and not any(plain in other for other in seen):
             seen.append(plain)
             kept.append(fact)
-    heavy = sorted(kept, key=lambda fact: -fact.weight)[:FACTS_MAX]
-    return [fact for fact in kept if fact in heavy]
+    return kept
 
 
 def tests_in(of: Observation) -> str:
@@ -242,7 +255,7 @@ def _edit(of: Observation) -> Iterator[KeyFact]:
     new, old = ("\n".join(str(given[key]) for key in keys if given.get(key)) for keys in (_NEW, _OLD))
     for line in _matches(_ADDED, whole)[:6]:
         yield KeyFact(_cut(line.strip(" -*"), 90), 4)
-    if names := list(dict.fromkeys(_DEFINED.findall(new or whole))):
+    if names := list(dict.fromkeys(DEFINITION.findall(new or whole))):
         yield KeyFact(_cut("defines " + ", ".join(names[:6])), 8)
     if calls := [call for call in dict.fromkeys(_NAMED.findall(whole)) if _method(call) not in _PLAIN_CALLS]:
         yield KeyFact(_cut("uses " + ", ".join(calls[:3]), 90), 8)
@@ -253,7 +266,7 @@ def _edit(of: Observation) -> Iterator[KeyFact]:
 
 def _read(of: Observation) -> Iterator[KeyFact]:
     yield KeyFact(f"{_lines(of.output):,} lines", 8)
-    if names := list(dict.fromkeys(_DEFINED.findall(of.output[:READ_CHARS]))):
+    if names := list(dict.fromkeys(DEFINITION.findall(of.output[:READ_CHARS]))):
         yield KeyFact(_cut("defines " + ", ".join(names[:8])), 6)
     if title := next((line.strip("# ") for line in of.output.splitlines() if line.startswith("#")), ""):
         yield KeyFact(_cut(title, TARGET_CHARS_MAX), 5)
@@ -269,7 +282,8 @@ def _command(of: Observation) -> Iterator[KeyFact]:
     if code := _EXIT.search(of.output):
         yield KeyFact(f"exit {code[1]}", 8)
     yield from _counts(of, 9)
-    if lines := [line for line in of.output.splitlines() if line.strip()]:
+    lines = [line for line in of.output.splitlines() if line.strip()]
+    if lines and not of.output.lstrip().startswith(("{", "[")):
         yield KeyFact(_cut(lines[0], 90), 4)
         yield KeyFact(_cut(lines[-1]), 6)
 
@@ -300,7 +314,7 @@ def _learned(of: Observation, kind: str) -> Iterator[KeyFact]:
                 word, said = label[1].lower(), sentence[label.end() :]
                 yield KeyFact(_cut(f"{word}: {said}" if word in ("learning", "lesson") else said), _LABELS.get(word, 7))
             elif _CUES.search(sentence):
-                yield KeyFact(_cut(sentence), 8 if "RFC" in sentence else 6)
+                yield KeyFact(_cut(sentence), 8 if _STANDARD.search(sentence) else 6)
 
 
 # ---- pieces
