@@ -25,7 +25,7 @@ def catalog_is_the_models(model: Model, name: str, session: Session, pages: list
     notes = notes_of(model, name, position)
     assert [_noted(page) for page in pages] == [_note(notes[page.position]) for page in pages]
     words = ("tag", "canonical", "pages", "turns", "tokens", "depth")
-    tags = [tuple(getattr(tag, word) for word in words) for tag in session.memory.tags(position=position)]
+    tags = [tuple(getattr(tag, word) for word in words) for tag in session.memory.tags.all(position=position)]
     assert tags == [tuple(row[word] for word in words) for row in tag_rows(model, name, position)]
     _accesses(model, name, pages, position)
     choices_are_kept(session, pages, position)

@@ -25,6 +25,7 @@ from vmstore.aio.debug import Debug as AsyncDebug
 from vmstore.aio.lineage import Lineage as AsyncLineage
 from vmstore.aio.memory import SessionMemory as AsyncMemory
 from vmstore.aio.memory import StoreMemory as AsyncStoreMemory
+from vmstore.aio.memory_parts import FactMemory, SegmentMemory, StoreFacts, TagMemory, TurnMemory
 from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
@@ -56,6 +57,11 @@ TWINS = [
     (vmstore.Lineage, AsyncLineage),
     (vmstore.SessionMemory, AsyncMemory),
     (vmstore.StoreMemory, AsyncStoreMemory),
+    (vmstore.FactMemory, FactMemory),
+    (vmstore.TagMemory, TagMemory),
+    (vmstore.SegmentMemory, SegmentMemory),
+    (vmstore.TurnMemory, TurnMemory),
+    (vmstore.StoreFacts, StoreFacts),
     (vmstore.Wire, AsyncWire),
     (vmstore.Debug, AsyncDebug),
     (vmstore.SessionWork, AsyncSessionWork),

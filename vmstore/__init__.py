@@ -132,6 +132,11 @@ if TYPE_CHECKING:
     from vmstore.store.reads.session_diff import AlignedPages, SessionDiff
     from vmstore.store.recall.assembly.results import AssembledPrompt, PartChoice, PromptChoice, PromptOmission
     from vmstore.store.recall.memory import SessionMemory
+    from vmstore.store.recall.parts.fact_memory import FactMemory
+    from vmstore.store.recall.parts.segment_memory import SegmentMemory
+    from vmstore.store.recall.parts.store_facts import StoreFacts
+    from vmstore.store.recall.parts.tag_memory import TagMemory
+    from vmstore.store.recall.parts.turn_memory import TurnMemory
     from vmstore.store.recall.results import (
         FactEdge,
         FactGraph,
@@ -237,7 +242,8 @@ __all__ = [
     # vectors of texts
     "Embedder", "FunctionEmbedder", "HttpEmbedder", "HashGrams", "EmbeddingWorker", "embedded", "EmbedderError",
     # parts of a session
-    "Lineage", "Wire", "Debug", "SessionMemory", "FactEdge", "FactGraph", "FactLink", "FactsFound", "KnownFact",
+    "Lineage", "Wire", "Debug", "SessionMemory", "FactMemory", "TagMemory", "SegmentMemory", "TurnMemory",
+    "StoreFacts", "FactEdge", "FactGraph", "FactLink", "FactsFound", "KnownFact",
     "StoreMemory", "RecallAnswer", "Passage", "RecalledText", "RecallWorth", "FoundPages", "FoundPage", "FoundQuotes",
     "FoundQuote", "Overview", "Topic", "AssembledPrompt", "PromptChoice", "PromptOmission", "TagRule", "NearTurn",
     "ColdPage",
@@ -346,6 +352,11 @@ _HOMES = {
         "PlaybookEntry TodoItem TodoList VBriefDocument VBriefInfo"
     ),
     "vmstore.store.recall.memory": "SessionMemory",
+    "vmstore.store.recall.parts.fact_memory": "FactMemory",
+    "vmstore.store.recall.parts.tag_memory": "TagMemory",
+    "vmstore.store.recall.parts.segment_memory": "SegmentMemory",
+    "vmstore.store.recall.parts.turn_memory": "TurnMemory",
+    "vmstore.store.recall.parts.store_facts": "StoreFacts",
     "vmstore.store.recall.assembly.results": "AssembledPrompt PartChoice PromptChoice PromptOmission",
     "vmstore.vm.assembly.tag_rules": "TagRule",
     "vmstore.store.recall.store_memory": "StoreMemory",

@@ -60,8 +60,8 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         session, page = next(iter(store.query("TOOLS session, page ACROSS SESSIONS LIMIT 1")))
         store.session(session).work.ran(page, duration_ms=2.5)
         memory = store.session(store.sessions()[0].session).memory
-        memory.state_fact("user", "lives in", "Oslo", attribute="home")
-        memory.alias("k8s", "kubernetes")
+        memory.facts.state("user", "lives in", "Oslo", attribute="home")
+        memory.tags.alias("k8s", "kubernetes")
     if request.param == "packed":
         log = SqliteLog(path / LOG)
         log.compact()

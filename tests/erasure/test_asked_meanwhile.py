@@ -60,9 +60,9 @@ def _tags(prompt: str) -> str:
 
 
 ASKING: dict[str, tuple[Callable[[str], str], Callable[[Store, Any], object]]] = {
-    "turns": (_turns, lambda store, model: store.session("s").memory.summarize_turns(model)),
-    "facts": (_facts, lambda store, model: store.session("s").memory.find_facts(model=model)),
-    "tags": (_tags, lambda store, model: store.session("s").memory.tag_turns(model)),
+    "turns": (_turns, lambda store, model: store.session("s").memory.turns.summarize(model)),
+    "facts": (_facts, lambda store, model: store.session("s").memory.facts.extract(model=model)),
+    "tags": (_tags, lambda store, model: store.session("s").memory.turns.tag(model)),
 }
 
 

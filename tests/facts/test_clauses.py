@@ -88,8 +88,8 @@ def test_only_a_list_that_was_just_offered_is_chosen_from() -> None:
             ("assistant", "Fine."), ("user", "Option 3.")]  # fmt: skip
     store.record("talk", {"messages": [{"role": role, "content": text} for role, text in said]})
     memory = store.session("talk").memory
-    memory.find_facts()
-    assert [(fact.verb, fact.what, fact.type) for fact in memory.facts()] == [("chose", "SQLite", "decision")]
+    memory.facts.extract()
+    assert [(fact.verb, fact.what, fact.type) for fact in memory.facts.all()] == [("chose", "SQLite", "decision")]
     assert items_of("- a\n- b") == ["a", "b"]
 
 
@@ -121,8 +121,8 @@ def test_the_language_of_a_namespace_is_that_of_its_facts() -> None:
     )
     store.admin.set_language("de")
     memory = store.session("talk").memory
-    memory.find_facts()
-    (fact,) = memory.facts()
+    memory.facts.extract()
+    (fact,) = memory.facts.all()
     assert (fact.verb, fact.what, fact.method) == ("trinke nicht mehr", "Kaffee", "patterns-de@1")
     with pytest.raises(InputError):
-        memory.find_facts(language="fi")
+        memory.facts.extract(language="fi")

@@ -152,13 +152,13 @@ def test_a_model_is_asked_once_and_its_answer_stays(server: ModelServer, store: 
     """The raw answer is logged with its facts, which are caused by it; nobody is asked again about the message."""
     session = talk(store, SAID)
     server.replies = [f"<think>hm</think>{listed(HOME)}"]
-    pages = session.memory.find_facts(server.model)
-    assert pages == [session.memory.facts()[0].page] and len(server.prompts) == 1
-    (found,) = session.memory.query_facts(object_contains="Ghent").facts
+    pages = session.memory.facts.extract(server.model)
+    assert pages == [session.memory.facts.all()[0].page] and len(server.prompts) == 1
+    (found,) = session.memory.facts.query(object_contains="Ghent").facts
     (raw,) = store.query("PAGES page, text WHERE actor = 'facts-model'", session="talk").to_dicts()
     assert json.loads(raw["text"])["answer"].startswith("<think>hm</think>[")
     assert [(link.kind, link.page) for link in found.links] == [("caused_by", raw["page"])]
-    assert session.memory.find_facts(server.model) == [] and len(server.prompts) == 1
+    assert session.memory.facts.extract(server.model) == [] and len(server.prompts) == 1
     assert store.verify().ok
 
 
@@ -178,15 +178,15 @@ def test_where_a_model_fails_the_patterns_find_what_they_know(
     """The outcome is logged, the message stays, and its facts are those of the patterns."""
     session = talk(store, SAID)
     server.replies = replies
-    session.memory.find_facts(server.model, consolidate=False, timeout_s=0.3 if outcome == "hung" else 5)
-    assert "patterns-en@3" in {fact.method for fact in session.memory.facts()}
+    session.memory.facts.extract(server.model, consolidate=False, timeout_s=0.3 if outcome == "hung" else 5)
+    assert "patterns-en@3" in {fact.method for fact in session.memory.facts.all()}
     assert [answer["outcome"] for answer in answers_in(store)] == [outcome]
 
 
 def test_an_answer_that_is_no_json_is_shown_to_the_model_once(server: ModelServer, store: Store) -> None:
     """A second answer that can be read counts, and the first is in what was asked."""
     server.replies = ["Ghent, I think", listed(HOME)]
-    talk(store, SAID).memory.find_facts(server.model)
+    talk(store, SAID).memory.facts.extract(server.model)
     assert [answer["outcome"] for answer in answers_in(store)] == ["answered"] and "Ghent, I think" in server.prompts[1]
 
 
@@ -194,24 +194,24 @@ def test_facts_are_consolidated_over_what_was_said(server: ModelServer, store: S
     """A second question links facts that are known; links between others are refused."""
     session = talk(store, "I live in Ghent", "My rent there is 940 euros")
     server.replies = [listed(HOME), listed({"subject": "rent", "verb": "is", "what": "940 euros"})]
-    home, rent = session.memory.find_facts(server.model, consolidate=False)
+    home, rent = session.memory.facts.extract(server.model, consolidate=False)
     said = [{"from": rent, "kind": "caused_by", "to": home}, {"from": rent, "kind": "supersedes", "to": home},
             {"from": home, "kind": "part_of", "to": "p999"}, {"page": rent, "status": "completed"}]  # fmt: skip
     server.replies = [listed(*said)]
-    assert session.memory.find_facts(server.model) == []
+    assert session.memory.facts.extract(server.model) == []
     assert (len(answers_in(store)[-1]["answer"]), answers_in(store)[-1]["refused"]) == (2, 2)
-    edges = session.memory.fact_graph(rent).edges
+    edges = session.memory.facts.graph(rent).edges
     assert (rent, home, "caused_by") in {(edge.source, edge.target, edge.kind) for edge in edges}
-    assert {fact.page: fact.status for fact in session.memory.facts(ever=True)}[rent] == "completed"
+    assert {fact.page: fact.status for fact in session.memory.facts.all(ever=True)}[rent] == "completed"
     asked = len(server.prompts)
-    assert session.memory.find_facts(server.model) == [] and len(server.prompts) == asked
+    assert session.memory.facts.extract(server.model) == [] and len(server.prompts) == asked
 
 
 def test_a_model_replaces_a_fact_only_where_it_is_of_the_same_thing(store: Store) -> None:
     """A stated replacement of the same attribute holds, one of something else is refused."""
     session = talk(store, "I love rowing", "I live in Ghent")
-    session.memory.find_facts()
-    rowing, ghent = (fact.page for fact in session.memory.facts())
+    session.memory.facts.extract()
+    rowing, ghent = (fact.page for fact in session.memory.facts.all())
     row = {"subject": "user", "verb": "lives in", "what": "Turin", "attribute": "home"}
     answers = {
         "Ghent now": [],
@@ -219,10 +219,10 @@ def test_a_model_replaces_a_fact_only_where_it_is_of_the_same_thing(store: Store
     }
     store.record("talk", {"messages": [{"role": "user", "content": text} for text in
                  ("I love rowing", "I live in Ghent", "Turin now!")]})  # fmt: skip
-    session.memory.find_facts(
+    session.memory.facts.extract(
         lambda prompt: json.dumps(answers["Turin"] if prompt.endswith("Turin now!") else []), consolidate=False
     )
-    known = {fact.what: fact.superseded_by for fact in session.memory.facts(ever=True)}
+    known = {fact.what: fact.superseded_by for fact in session.memory.facts.all(ever=True)}
     assert known["rowing"] is None and known["Ghent"] is not None
     refused = answers_in(store)[-1]["refused"]
     assert len(refused) == 1 and rowing in refused[0]
@@ -238,19 +238,19 @@ def test_an_answer_goes_with_all_that_it_may_quote(tmp_path: Path) -> None:
 
     with vmstore.open(tmp_path / "s.vms") as store:
         session = talk(store, SAID, "I love rowing")
-        session.memory.find_facts(answers, consolidate=False)
+        session.memory.facts.extract(answers, consolidate=False)
         assert ["Ghent" in answer["answer"] for answer in answers_in(store)] == [True, True]
-        store.trust.erase(page=session.memory.facts()[0].sources[0], in_session="talk")
+        store.trust.erase(page=session.memory.facts.all()[0].sources[0], in_session="talk")
         assert answers_in(store) == []
-        assert [fact.what for fact in session.memory.facts()] == ["rowing"] and store.verify().ok
-        assert session.memory.find_facts(lambda prompt: "[]", consolidate=False) == []
+        assert [fact.what for fact in session.memory.facts.all()] == ["rowing"] and store.verify().ok
+        assert session.memory.facts.extract(lambda prompt: "[]", consolidate=False) == []
         assert [answer["answer"] for answer in answers_in(store)] == ["[]"]
 
 
 def test_what_cannot_be_asked_is_refused(store: Store) -> None:
     """A model is a function or a text model."""
     with refused("not-a-model", InputError):
-        talk(store, SAID).memory.find_facts("small")  # type: ignore[arg-type]
+        talk(store, SAID).memory.facts.extract("small")  # type: ignore[arg-type]
 
 
 def test_a_live_session_asks_its_model_and_loses_no_turn(server: ModelServer, store: Store) -> None:
@@ -260,12 +260,12 @@ def test_a_live_session_asks_its_model_and_loses_no_turn(server: ModelServer, st
     live.user("I live in Ghent")
     live.user("I love rowing")
     live.user("I said rowing is a love of mine.")
-    known = {fact.what: (fact.page, fact.method) for fact in live.memory.facts()}
+    known = {fact.what: (fact.page, fact.method) for fact in live.memory.facts.all()}
     assert [method for _, method in known.values()] == ["facts-json@1", "patterns-en@3", "facts-json@1"]
     server.replies = [listed({"from": known["a love"][0], "kind": "related_to", "to": known["rowing"][0]})]
     live.close()
     assert [answer["phase"] for answer in answers_in(store)] == ["signals"] * 3 + ["consolidation"]
-    assert "related_to" in {edge.kind for edge in live.memory.fact_graph(known["rowing"][0]).edges}
+    assert "related_to" in {edge.kind for edge in live.memory.facts.graph(known["rowing"][0]).edges}
     assert "facts-model" not in live.pack().text and live.debug.check().ok and store.verify().ok
 
 

@@ -42,7 +42,7 @@ def said(session: Session, text: str) -> str:
 
 def whats(session: Session, **asked: object) -> list[str]:
     """What is known, as objects."""
-    return [fact.what for fact in session.memory.facts(**asked)]  # type: ignore[arg-type]
+    return [fact.what for fact in session.memory.facts.all(**asked)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -51,11 +51,11 @@ def test_a_fact_stated_by_hand_is_known(store: Store, live: bool) -> None:
     session = store.live_session("s", l0_tokens_max=4_000) if live else store.session("s", create=True)
     words = "I play chess"
     source = session.user(words)[0] if isinstance(session, Live) else said(session, words)
-    page = session.memory.state_fact(
+    page = session.memory.facts.state(
         "user", "plays", "chess", fact_type="skill", status="recurring", confidence=0.9, strength=0.25,
         precision="day", valid_from_us=5 * DAY, tags=["games"], sources=source, attribute="Board Game",
     )  # fmt: skip
-    (fact,) = session.memory.facts()
+    (fact,) = session.memory.facts.all()
     assert (fact.page, fact.subject, fact.verb, fact.what) == (page, "user", "plays", "chess")
     assert fact.text == "user plays chess"
     assert (fact.type, fact.status, fact.attribute, fact.one) == ("skill", "recurring", "board_game", False)
@@ -68,36 +68,36 @@ def test_a_fact_stated_by_hand_is_known(store: Store, live: bool) -> None:
 def test_a_new_value_ends_the_old_at_its_own_beginning(talk: Session) -> None:
     """At an attribute of one value each value ends where the next began, whatever the order they were learned in."""
     for city, day in (("Berlin", 10), ("Lisbon", 90), ("Rome", 50)):
-        talk.memory.state_fact("user", "lives in", city, attribute="home", valid_from_us=day * DAY)
+        talk.memory.facts.state("user", "lives in", city, attribute="home", valid_from_us=day * DAY)
     assert whats(talk) == ["Lisbon"]
     assert whats(talk, valid_at_us=60 * DAY) == ["Rome"]
     assert whats(talk, valid_at_us=5 * DAY) == []
-    ends = {fact.what: (fact.valid_to_us, fact.superseded_by) for fact in talk.memory.facts(ever=True)}
+    ends = {fact.what: (fact.valid_to_us, fact.superseded_by) for fact in talk.memory.facts.all(ever=True)}
     assert ends == {"Berlin": (50 * DAY, "p8"), "Rome": (90 * DAY, "p6"), "Lisbon": (None, None)}
 
 
 def test_what_is_said_again_ends_nothing(talk: Session) -> None:
     """A value that is stated again goes on, and what it replaced ended where it first began."""
     for city, day in (("Berlin", 10), ("Rome", 20), ("rome", 40)):
-        talk.memory.state_fact("user", "lives in", city, attribute="home", valid_from_us=day * DAY)
+        talk.memory.facts.state("user", "lives in", city, attribute="home", valid_from_us=day * DAY)
     assert whats(talk) == ["Rome", "rome"]
-    assert talk.memory.facts(ever=True)[0].valid_to_us == 20 * DAY
+    assert talk.memory.facts.all(ever=True)[0].valid_to_us == 20 * DAY
 
 
 def test_an_unknown_attribute_has_many_values(talk: Session) -> None:
     """Of an attribute that nobody listed a subject has many values, unless the fact says that it has one."""
     for hobby in ("chess", "rowing"):
-        talk.memory.state_fact("user", "likes", hobby, attribute="hobby")
+        talk.memory.facts.state("user", "likes", hobby, attribute="hobby")
     for shelf in ("left", "right"):
-        talk.memory.state_fact("book", "stands", shelf, attribute="shelf", one=True)
+        talk.memory.facts.state("book", "stands", shelf, attribute="shelf", one=True)
     assert whats(talk) == ["chess", "rowing", "right"]
 
 
 def test_what_was_believed_is_asked_apart_from_what_held(talk: Session) -> None:
     """The moment of the log and the time in the world are asked each by itself, and both together."""
-    talk.memory.state_fact("user", "lives in", "Berlin", attribute="home", valid_from_us=10 * DAY)
+    talk.memory.facts.state("user", "lives in", "Berlin", attribute="home", valid_from_us=10 * DAY)
     then = talk.info().position
-    talk.memory.state_fact("user", "lives in", "Rome", attribute="home", valid_from_us=20 * DAY)
+    talk.memory.facts.state("user", "lives in", "Rome", attribute="home", valid_from_us=20 * DAY)
     assert whats(talk, valid_at_us=30 * DAY) == ["Rome"]
     assert whats(talk, valid_at_us=30 * DAY, position=then) == ["Berlin"]
     assert whats(talk, valid_at_us=15 * DAY) == ["Berlin"]
@@ -105,24 +105,27 @@ def test_what_was_believed_is_asked_apart_from_what_held(talk: Session) -> None:
 
 def test_a_retracted_value_never_ended_another(talk: Session) -> None:
     """A value that is marked superseded or deleted by hand is not known, and what it had ended goes on."""
-    talk.memory.state_fact("user", "lives in", "Berlin", attribute="home", valid_from_us=10 * DAY)
-    wrong = talk.memory.state_fact("user", "lives in", "Rome", attribute="home", valid_from_us=20 * DAY)
+    talk.memory.facts.state("user", "lives in", "Berlin", attribute="home", valid_from_us=10 * DAY)
+    wrong = talk.memory.facts.state("user", "lives in", "Rome", attribute="home", valid_from_us=20 * DAY)
     talk.annotate(wrong, status=Standing.SUPERSEDED.word)
     assert whats(talk) == ["Berlin"]
-    assert talk.memory.facts()[0].valid_to_us is None
+    assert talk.memory.facts.all()[0].valid_to_us is None
 
 
 def test_an_explicit_link_replaces_a_fact_at_no_address(talk: Session) -> None:
     """A fact that supersedes another by a link ends it, though neither has an attribute."""
-    old = talk.memory.state_fact("user", "plays", "chess", valid_from_us=DAY)
-    new = talk.memory.state_fact("user", "plays", "go", valid_from_us=50 * DAY, supersedes=old)
+    old = talk.memory.facts.state("user", "plays", "chess", valid_from_us=DAY)
+    new = talk.memory.facts.state("user", "plays", "go", valid_from_us=50 * DAY, supersedes=old)
     assert whats(talk) == ["go"]
-    assert [(f.valid_to_us, f.superseded_by) for f in talk.memory.facts(ever=True)] == [(50 * DAY, new), (None, None)]
+    assert [(f.valid_to_us, f.superseded_by) for f in talk.memory.facts.all(ever=True)] == [
+        (50 * DAY, new),
+        (None, None),
+    ]
 
 
 def test_an_annotation_ends_a_fact_of_many(talk: Session) -> None:
     """A validity that is annotated later bounds a fact that nothing replaces."""
-    page = talk.memory.state_fact("user", "likes", "rowing", valid_from_us=DAY)
+    page = talk.memory.facts.state("user", "likes", "rowing", valid_from_us=DAY)
     talk.annotate(page, valid_to_us=20 * DAY)
     assert whats(talk) == []
     assert whats(talk, valid_at_us=10 * DAY) == ["rowing"]
@@ -130,93 +133,93 @@ def test_an_annotation_ends_a_fact_of_many(talk: Session) -> None:
 
 def test_plans_are_known_before_they_come_and_events_after(talk: Session) -> None:
     """A plan is known from when it was stated until its time is over; what is completed is known from then on."""
-    talk.memory.state_fact("user", "goes to", "Oslo", status="planned", valid_from_us=120 * DAY, valid_to_us=121 * DAY)
-    talk.memory.state_fact("user", "went to", "Rome", status="completed", valid_from_us=20 * DAY, valid_to_us=21 * DAY)
+    talk.memory.facts.state("user", "goes to", "Oslo", status="planned", valid_from_us=120 * DAY, valid_to_us=121 * DAY)
+    talk.memory.facts.state("user", "went to", "Rome", status="completed", valid_from_us=20 * DAY, valid_to_us=21 * DAY)
     assert whats(talk) == ["Oslo", "Rome"]
     assert whats(talk, valid_at_us=130 * DAY) == ["Rome"]
 
 
 def test_a_plan_ends_no_value(talk: Session) -> None:
     """A plan to move leaves where one lives as it is."""
-    talk.memory.state_fact("user", "lives in", "Rome", attribute="home", valid_from_us=DAY)
-    talk.memory.state_fact("user", "moves to", "Oslo", attribute="home", status="planned", valid_from_us=99 * DAY)
+    talk.memory.facts.state("user", "lives in", "Rome", attribute="home", valid_from_us=DAY)
+    talk.memory.facts.state("user", "moves to", "Oslo", attribute="home", status="planned", valid_from_us=99 * DAY)
     assert whats(talk) == ["Rome", "Oslo"]
 
 
 def test_facts_of_a_user_stand_together(store: Store, talk: Session) -> None:
     """A value learned in one session of a user ends that of another, and nothing of another user's."""
-    talk.memory.state_fact("user", "lives in", "Rome", attribute="home", valid_from_us=DAY)
+    talk.memory.facts.state("user", "lives in", "Rome", attribute="home", valid_from_us=DAY)
     later = store.session("later", create=True, user="ann")
-    later.memory.state_fact("user", "lives in", "Oslo", attribute="home", valid_from_us=2 * DAY)
+    later.memory.facts.state("user", "lives in", "Oslo", attribute="home", valid_from_us=2 * DAY)
     other = store.session("other", create=True, user="bob")
-    other.memory.state_fact("user", "lives in", "Lima", attribute="home", valid_from_us=3 * DAY)
+    other.memory.facts.state("user", "lives in", "Lima", attribute="home", valid_from_us=3 * DAY)
     assert whats(talk, whole_user=True) == ["Oslo"] and whats(talk) == ["Rome"]
-    assert [fact.what for fact in store.memory.facts(user="ann")] == ["Oslo"]
-    assert sorted(fact.what for fact in store.memory.facts()) == ["Lima", "Oslo"]
-    ended = store.memory.facts(user="ann", ever=True)
+    assert [fact.what for fact in store.memory.facts.all(user="ann")] == ["Oslo"]
+    assert sorted(fact.what for fact in store.memory.facts.all()) == ["Lima", "Oslo"]
+    ended = store.memory.facts.all(user="ann", ever=True)
     assert [(fact.session, fact.superseded_by) for fact in ended] == [("later", None), ("talk", "later/p2")]
     with pytest.raises(InputError, match="no user"):
-        store.session("nobody", create=True).memory.facts(whole_user=True)
+        store.session("nobody", create=True).memory.facts.all(whole_user=True)
 
 
 def test_a_fork_keeps_what_was_known_and_goes_on_alone(talk: Session) -> None:
     """A fork knows what its parent knew, and neither sees what the other learns."""
-    talk.memory.state_fact("user", "lives in", "Berlin", attribute="home", valid_from_us=DAY)
+    talk.memory.facts.state("user", "lives in", "Berlin", attribute="home", valid_from_us=DAY)
     fork = talk.fork("fork")
-    fork.memory.state_fact("user", "lives in", "Rome", attribute="home", valid_from_us=2 * DAY)
-    talk.memory.state_fact("user", "lives in", "Oslo", attribute="home", valid_from_us=3 * DAY)
+    fork.memory.facts.state("user", "lives in", "Rome", attribute="home", valid_from_us=2 * DAY)
+    talk.memory.facts.state("user", "lives in", "Oslo", attribute="home", valid_from_us=3 * DAY)
     assert (whats(fork), whats(talk)) == (["Rome"], ["Oslo"])
-    assert fork.memory.facts(ever=True)[0].superseded_by is not None
+    assert fork.memory.facts.all(ever=True)[0].superseded_by is not None
 
 
 def test_a_verb_is_asked_by_those_that_say_the_same(talk: Session) -> None:
     """A question for one verb finds facts stored with another that says the same, and other forms of it."""
-    talk.memory.state_fact("user", "runs", "5K every morning", fact_type="routine", status="recurring")
-    talk.memory.state_fact("user", "bought", "a boat")
-    talk.memory.state_fact("user", "lives in", "Rome")
+    talk.memory.facts.state("user", "runs", "5K every morning", fact_type="routine", status="recurring")
+    talk.memory.facts.state("user", "bought", "a boat")
+    talk.memory.facts.state("user", "lives in", "Rome")
     for verb, what in (("jogging", "5K every morning"), ("purchase", "a boat"), ("resides", "Rome")):
-        assert talk.memory.query_facts(verb=verb).facts[0].what == what
-    assert talk.memory.query_facts(verb="paints").facts == []
+        assert talk.memory.facts.query(verb=verb).facts[0].what == what
+    assert talk.memory.facts.query(verb="paints").facts == []
 
 
 def test_filters_are_asked_together(talk: Session) -> None:
     """Subject, object, status and type leave the facts that fit all of them, the newest first, of so many."""
     for what in ("tea at five", "tea at six", "coffee"):
-        talk.memory.state_fact("user", "drinks", what, fact_type="routine", status="recurring")
-    talk.memory.state_fact("bob", "drinks", "tea at nine", fact_type="routine", status="recurring")
-    found = talk.memory.query_facts("User", None, "tea", "recurring", "routine", limit=1)
+        talk.memory.facts.state("user", "drinks", what, fact_type="routine", status="recurring")
+    talk.memory.facts.state("bob", "drinks", "tea at nine", fact_type="routine", status="recurring")
+    found = talk.memory.facts.query("User", None, "tea", "recurring", "routine", limit=1)
     assert ([fact.what for fact in found.facts], found.total) == (["tea at six"], 2)
     with pytest.raises(InputError, match="no status"):
-        talk.memory.query_facts(status="alive")
+        talk.memory.facts.query(status="alive")
     with pytest.raises(InputError, match="no fact type"):
-        talk.memory.query_facts(fact_type="colour")
+        talk.memory.facts.query(fact_type="colour")
 
 
 def test_few_facts_are_followed_by_those_that_say_something_like_it(talk: Session) -> None:
     """Where few facts fit, those that share words with what was asked come after them, and the answer says so."""
-    talk.memory.state_fact("user", "keeps", "two cats and a dog")
-    found = talk.memory.query_facts(object_contains="dogs and cats")
+    talk.memory.facts.state("user", "keeps", "two cats and a dog")
+    found = talk.memory.facts.query(object_contains="dogs and cats")
     assert ([fact.what for fact in found.facts], found.total) == (["two cats and a dog"], 0)
     assert "something like it" in found.note
 
 
 def test_facts_are_walked_in_both_directions(talk: Session) -> None:
     """A graph goes along links out of a fact and into it, so many steps; a question shows the links of one step."""
-    led = talk.memory.state_fact("user", "led", "Project Alpha")
-    uses = talk.memory.state_fact("Project Alpha", "uses", "Python", links=[("part_of", led)])
-    late = talk.memory.state_fact("Python", "needs", "a linter", links=[("caused_by", uses)])
-    graph = talk.memory.fact_graph(uses)
+    led = talk.memory.facts.state("user", "led", "Project Alpha")
+    uses = talk.memory.facts.state("Project Alpha", "uses", "Python", links=[("part_of", led)])
+    late = talk.memory.facts.state("Python", "needs", "a linter", links=[("caused_by", uses)])
+    graph = talk.memory.facts.graph(uses)
     assert {fact.page for fact in graph.facts} == {led, uses, late}
     assert {(e.source, e.target, e.kind, e.depth) for e in graph.edges} == {
         (uses, led, "part_of", 1),
         (late, uses, "caused_by", 1),
     }
-    assert [edge.depth for edge in talk.memory.fact_graph(led).edges] == [1, 2]
-    assert {fact.page for fact in talk.memory.fact_graph(led, kinds=["caused_by"]).facts} == {led}
-    (fact,) = talk.memory.query_facts(object_contains="Project Alpha").facts[:1]
+    assert [edge.depth for edge in talk.memory.facts.graph(led).edges] == [1, 2]
+    assert {fact.page for fact in talk.memory.facts.graph(led, kinds=["caused_by"]).facts} == {led}
+    (fact,) = talk.memory.facts.query(object_contains="Project Alpha").facts[:1]
     assert [(link.kind, link.page, link.out) for link in fact.links] == [("part_of", uses, False)]
     with pytest.raises(InputError, match="linked by"):
-        talk.memory.fact_graph(led, kinds=["derives"])
+        talk.memory.facts.graph(led, kinds=["derives"])
 
 
 @pytest.mark.parametrize(
@@ -235,14 +238,14 @@ def test_what_is_no_fact_is_refused_and_nothing_written(talk: Session, told: dic
     """A fact that cannot be logged is refused with the reason, and the session stands where it stood."""
     before = talk.info().position
     with pytest.raises(InputError, match=words):
-        talk.memory.state_fact(**{"subject": "user", "verb": "is", "what": "here", **told})  # type: ignore[arg-type]
+        talk.memory.facts.state(**{"subject": "user", "verb": "is", "what": "here", **told})  # type: ignore[arg-type]
     assert talk.info().position == before
 
 
 def test_a_source_that_is_not_there_is_named(talk: Session) -> None:
     """A fact with a source that is no page of the session is refused."""
     with pytest.raises(UnknownError):
-        talk.memory.state_fact("user", "is", "here", sources="p999")
+        talk.memory.facts.state("user", "is", "here", sources="p999")
 
 
 def test_a_fact_dies_with_its_last_source(tmp_path: Path) -> None:
@@ -250,8 +253,8 @@ def test_a_fact_dies_with_its_last_source(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "s.vms") as store:
         talk = store.session("talk", create=True, user="ann")
         paris, run = said(talk, "I live in Paris-Bellevue now"), said(talk, "I run in Paris-Bellevue")
-        talk.memory.state_fact("user", "lives in", "Bellevue quarter", attribute="home", sources=paris)
-        talk.memory.state_fact("user", "runs", "daily", sources=[paris, run])
+        talk.memory.facts.state("user", "lives in", "Bellevue quarter", attribute="home", sources=paris)
+        talk.memory.facts.state("user", "runs", "daily", sources=[paris, run])
         assert whats(talk) == ["Bellevue quarter", "daily"]
         store.trust.erase(page=paris, in_session="talk")
         assert whats(talk) == ["daily"]
@@ -259,7 +262,7 @@ def test_a_fact_dies_with_its_last_source(tmp_path: Path) -> None:
         kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
         assert b"Bellevue quarter" not in kept
         store.trust.erase(user="ann")
-        assert store.memory.facts() == []
+        assert store.memory.facts.all() == []
 
 
 def test_a_rebuilt_store_knows_the_same(tmp_path: Path) -> None:
@@ -267,36 +270,36 @@ def test_a_rebuilt_store_knows_the_same(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "s.vms") as store:
         talk = store.session("talk", create=True)
         for city in ("Berlin", "Rome"):
-            talk.memory.state_fact("user", "lives in", city, attribute="home")
-        before = talk.memory.facts(ever=True)
+            talk.memory.facts.state("user", "lives in", city, attribute="home")
+        before = talk.memory.facts.all(ever=True)
         store.admin.rebuild()
-        assert talk.memory.facts(ever=True) == before
+        assert talk.memory.facts.all(ever=True) == before
     with vmstore.open(tmp_path / "s.vms") as again:
-        assert again.session("talk").memory.facts(ever=True) == before
+        assert again.session("talk").memory.facts.all(ever=True) == before
 
 
 def test_secrets_in_a_fact_are_masked_at_the_door(store: Store) -> None:
     """The words of a fact pass the door of a session that masks, as its sentence does."""
     talk = store.session("masked", create=True, redaction="mask")
-    talk.memory.state_fact("user", "has the key", "AKIAIOSFODNN7EXAMPLQ", attribute="key")
-    (fact,) = talk.memory.facts()
+    talk.memory.facts.state("user", "has the key", "AKIAIOSFODNN7EXAMPLQ", attribute="key")
+    (fact,) = talk.memory.facts.all()
     assert "AKIA" not in f"{fact.what} {fact.text}"
 
 
 def test_a_session_that_is_read_only_states_nothing(tmp_path: Path) -> None:
     """A handle for reading refuses to state a fact, and tells what is known."""
     with vmstore.open(tmp_path / "s.vms") as store:
-        store.session("talk", create=True).memory.state_fact("user", "is", "here")
+        store.session("talk", create=True).memory.facts.state("user", "is", "here")
     with vmstore.open(tmp_path / "s.vms", mode="r") as store:
         assert whats(store.session("talk")) == ["here"]
         with pytest.raises(ReadOnlyError):
-            store.session("talk").memory.state_fact("user", "is", "there")
+            store.session("talk").memory.facts.state("user", "is", "there")
 
 
 def test_the_last_fact_told_of_a_page_holds(talk: Session) -> None:
     """Two facts of one page are one: the later takes the place of the earlier."""
-    talk.memory.state_fact("user", "is", "here")
-    (fact,) = talk.memory.facts()
+    talk.memory.facts.state("user", "is", "here")
+    (fact,) = talk.memory.facts.all()
     with talk.batch() as batch:
         words = [batch.cell(word) for word in (b"user", b"is", b"there", b"hand@1")]
         page = int(fact.page[1:])

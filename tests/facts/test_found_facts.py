@@ -88,8 +88,8 @@ def test_a_time_is_seen_from_when_it_was_said() -> None:
 def test_found_facts_stand_in_the_session_with_their_pages(store: Store) -> None:
     """What a person says is found and stated with its source and its method; what a model says is not."""
     session = talk(store, "I live in Ghent", "what's up?", "I love rowing")
-    pages = session.memory.find_facts()
-    facts = session.memory.facts()
+    pages = session.memory.facts.extract()
+    facts = session.memory.facts.all()
     assert [(fact.what, fact.sources, fact.method) for fact in facts] == [
         ("Ghent", ["p4"], "patterns-en@3"), ("rowing", ["p14"], "patterns-en@3"),
     ]  # fmt: skip
@@ -99,40 +99,40 @@ def test_found_facts_stand_in_the_session_with_their_pages(store: Store) -> None
 def test_it_finds_nothing_twice(store: Store) -> None:
     """Asked again nothing is written; what was said since is found, and what was said again is a further source."""
     session = talk(store, "I live in Ghent", "I love rowing")
-    session.memory.find_facts()
+    session.memory.facts.extract()
     before = session.info().position
-    assert session.memory.find_facts() == [] and session.info().position == before
+    assert session.memory.facts.extract() == [] and session.info().position == before
     again = talk(store, "I love rowing", "By the way I live in Ghent", "I love rowing", name="nine")
-    again.memory.find_facts()
-    assert [(fact.what, len(fact.sources)) for fact in again.memory.facts()] == [("rowing", 2), ("Ghent", 1)]
+    again.memory.facts.extract()
+    assert [(fact.what, len(fact.sources)) for fact in again.memory.facts.all()] == [("rowing", 2), ("Ghent", 1)]
     before = again.info().position
-    assert again.memory.find_facts() == [] and again.info().position == before
+    assert again.memory.facts.extract() == [] and again.info().position == before
 
 
 def test_what_is_said_again_later_is_a_further_source(store: Store) -> None:
     """A fact that is known gains the page that says it again, and stays one."""
     session = store.live_session("live", l0_tokens_max=8_000)
     session.user("I love rowing")
-    session.memory.find_facts()
+    session.memory.facts.extract()
     (page,) = session.user("Did I say it? I love rowing.")
-    assert session.memory.find_facts() == []
-    (fact,) = session.memory.facts()
+    assert session.memory.facts.extract() == []
+    (fact,) = session.memory.facts.all()
     assert page in fact.sources and len(fact.sources) == 2
 
 
 def test_a_value_that_changes_ends_the_one_before(store: Store) -> None:
     """Where somebody lives is what was said last; a value that comes back is known again."""
     session = talk(store, "I live in Ghent", "I moved to Turin", "I moved to Ghent")
-    session.memory.find_facts()
-    assert [fact.what for fact in session.memory.facts()] == ["Ghent"]
-    assert [fact.what for fact in session.memory.facts(ever=True)] == ["Ghent", "Turin", "Ghent"]
+    session.memory.facts.extract()
+    assert [fact.what for fact in session.memory.facts.all()] == ["Ghent"]
+    assert [fact.what for fact in session.memory.facts.all(ever=True)] == ["Ghent", "Turin", "Ghent"]
 
 
 def test_what_is_taken_back_is_replaced(store: Store) -> None:
     """A sentence that takes something back replaces the fact it names, and no other."""
     session = talk(store, "I play the violin", "I love rowing", "I gave up the violin")
-    session.memory.find_facts()
-    known = {fact.verb: fact.superseded_by for fact in session.memory.facts(ever=True)}
+    session.memory.facts.extract()
+    known = {fact.verb: fact.superseded_by for fact in session.memory.facts.all(ever=True)}
     assert known["play"] is not None
     assert known["love"] is None
 
@@ -143,7 +143,7 @@ def test_a_live_session_notices_facts_where_it_is_told_to(store: Store) -> None:
     on.user("I'm allergic to walnuts.")
     off = store.live_session("off", l0_tokens_max=8_000)
     off.user("I'm allergic to walnuts.")
-    assert [fact.what for fact in on.memory.facts()] == ["walnuts"] and off.memory.facts() == []
+    assert [fact.what for fact in on.memory.facts.all()] == ["walnuts"] and off.memory.facts.all() == []
     assert on.debug.check().ok
 
 
@@ -155,13 +155,13 @@ def test_named_speakers_are_who_they_are() -> None:
 def test_a_language_without_patterns_is_refused(store: Store) -> None:
     """Of a language nobody wrote patterns for nothing is found, and the error says which there are."""
     with pytest.raises(InputError, match="en"):
-        talk(store, "I love rowing").memory.find_facts(language="xx")
+        talk(store, "I love rowing").memory.facts.extract(language="xx")
 
 
 def test_a_plan_says_when(store: Store) -> None:
     """A plan is known with the time that it names."""
     session = store.live_session("plan", l0_tokens_max=8_000, facts=True)
     session.user("I'm going to visit Oslo tomorrow")
-    (fact,) = session.memory.facts()
+    (fact,) = session.memory.facts.all()
     assert fact.status == "planned" and fact.valid_from_us is not None
     assert iso(fact.valid_from_us)[:10] == iso(AT + DAY)[:10]

@@ -107,9 +107,9 @@ def test_what_is_over_stands_with_its_end_in_the_session() -> None:
     live.user("I play the cello")
     before = live.info().position
     live.user("I gave up the cello")
-    (now,) = live.memory.facts()
+    (now,) = live.memory.facts.all()
     assert (now.verb, now.what) == ("gave up", "the cello")
-    assert [fact.what for fact in live.memory.facts(position=before)] == ["the cello"]
-    (old, _) = live.memory.facts(ever=True)
+    assert [fact.what for fact in live.memory.facts.all(position=before)] == ["the cello"]
+    (old, _) = live.memory.facts.all(ever=True)
     assert old.superseded_by == now.page and old.valid_to_us is not None
     assert live.debug.check().ok and store.verify().ok

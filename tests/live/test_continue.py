@@ -50,7 +50,7 @@ def test_a_session_begins_where_an_earlier_one_ended(store: Store, earlier: Live
     session.user("When do we leave?")
     request = json.dumps(session.pack().request)
     assert "ferry to Naxos at seven" in request and "1,100" in request and "900" not in request
-    assert [segment.session for segment in session.memory.ancestors()] == ["s1"]
+    assert [segment.session for segment in session.memory.segments.ancestors()] == ["s1"]
     assert session.debug.check().ok and store.verify().ok
     assert store.query("SESSIONS session, origin, parent WHERE origin = continue").to_dicts() == [
         {"session": "s2", "origin": "continue", "parent": "s1"}

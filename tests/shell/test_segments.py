@@ -17,7 +17,7 @@ def test_segments_are_listed(run: Run, store_path: Path) -> None:
             live.user(f"Tell me of {topic}. " * 20)
             live.assistant(f"About {topic} there is much to say. " * 20)
             live.segment(topic)
-        told = store.session("s").memory.segments()
+        told = store.session("s").memory.segments.all()
     listed = json.loads(run("segments", store_path, "s", "--json").out)["segments"]
     assert [row["number"] for row in listed] == [segment.number for segment in told]
     assert {row["title"] for row in listed} >= {"the archive", "the harbour"}

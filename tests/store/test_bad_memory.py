@@ -32,12 +32,12 @@ def test_a_tagger_that_is_too_late_loses_no_turn() -> None:
     live = talk([("Which primer does the garden fence need?", "Oil primer.")])
     late = threading.Event()
     try:
-        assert live.memory.tag_turns(lambda prompt: late.wait(30), timeout_s=0.05) == 1
+        assert live.memory.turns.tag(lambda prompt: late.wait(30), timeout_s=0.05) == 1
     finally:
         late.set()
     (page,) = live.pages(actor="facts-model")
     assert json.loads(live.content(page.page))["outcome"] == "hung"
-    assert [tag.tag for tag in live.memory.tags()] == ["primer"]
+    assert [tag.tag for tag in live.memory.tags.all()] == ["primer"]
 
 
 def test_a_turn_longer_than_the_window_keeps_its_question() -> None:
@@ -52,10 +52,10 @@ def test_hundreds_of_tags_leave_the_hint_its_size() -> None:
     """With 500 tags the topics of a prompt take at most 200 tokens, and each tag is still listed for who asks."""
     live = talk([(f"Matter {turn}.", "Noted.") for turn in range(50)])
     for number, message in enumerate(page for page in live.pages(role="user")):
-        live.memory.tag(message.page, *(f"topic-{number}-{place}" for place in range(10)))
+        live.memory.tags.give(message.page, *(f"topic-{number}-{place}" for place in range(10)))
     prompt = live.memory.assemble("And matter 3?", tokens=600)
     assert prompt.tokens <= 600 and prompt.breakdown["hint"] <= 200
-    assert len(live.memory.tags()) == 500
+    assert len(live.memory.tags.all()) == 500
 
 
 def test_topics_that_alternate_each_turn_make_segments_of_whole_turns() -> None:
@@ -65,7 +65,7 @@ def test_topics_that_alternate_each_turn_make_segments_of_whole_turns() -> None:
         ("When is the piano lesson, and who gives the lesson?", "The piano lesson is on Friday."),
     ] * 4
     live = talk(said, tags="keyword", compaction=True)
-    segments = live.memory.segments()
+    segments = live.memory.segments.all()
     turns = [turn for one in segments for turn in range(one.first_turn, one.last_turn + 1)]
     assert turns == list(range(1, 9)) and len(segments) > 1
 
@@ -79,7 +79,7 @@ def test_two_sessions_of_a_user_at_once_leave_one_value() -> None:
     def state(live: vmstore.Live, towns: list[str]) -> None:
         try:
             for town in towns:
-                live.memory.state_fact("user", "lives in", town, attribute="home")
+                live.memory.facts.state("user", "lives in", town, attribute="home")
         except BaseException as error:
             failed.append(error)
 
@@ -90,9 +90,9 @@ def test_two_sessions_of_a_user_at_once_leave_one_value() -> None:
     for thread in threads:
         thread.join()
     assert not failed
-    ever = sessions[0].memory.facts(whole_user=True, ever=True)
+    ever = sessions[0].memory.facts.all(whole_user=True, ever=True)
     assert {fact.what for fact in ever} == {*towns["phone"], *towns["desk"]}
-    (home,) = sessions[0].memory.facts(whole_user=True)
+    (home,) = sessions[0].memory.facts.all(whole_user=True)
     assert home.what in ("Oslo 7", "Rome 7") and store.verify().ok
 
 
@@ -100,11 +100,11 @@ def test_dates_that_contradict_each_other() -> None:
     """A fact that ends before it begins is refused; one stated late of an earlier time does not end the newer."""
     live = talk([("Hello.", "Hello.")])
     with pytest.raises(InputError):
-        live.memory.state_fact("user", "lives in", "Oslo", valid_from_us=NOW, valid_to_us=NOW - DAY)
-    live.memory.state_fact("user", "lives in", "Rome", attribute="home", valid_from_us=NOW - 10 * DAY)
-    live.memory.state_fact("user", "lives in", "Oslo", attribute="home", valid_from_us=NOW - 90 * DAY)
-    assert [fact.what for fact in live.memory.facts()] == ["Rome"]
-    assert [fact.what for fact in live.memory.facts(valid_at_us=NOW - 50 * DAY)] == ["Oslo"]
+        live.memory.facts.state("user", "lives in", "Oslo", valid_from_us=NOW, valid_to_us=NOW - DAY)
+    live.memory.facts.state("user", "lives in", "Rome", attribute="home", valid_from_us=NOW - 10 * DAY)
+    live.memory.facts.state("user", "lives in", "Oslo", attribute="home", valid_from_us=NOW - 90 * DAY)
+    assert [fact.what for fact in live.memory.facts.all()] == ["Rome"]
+    assert [fact.what for fact in live.memory.facts.all(valid_at_us=NOW - 50 * DAY)] == ["Oslo"]
 
 
 def test_session_dates_that_go_backwards_still_end_segments() -> None:
@@ -114,4 +114,4 @@ def test_session_dates_that_go_backwards_still_end_segments() -> None:
         ("[Session from 2025/01/02] What does the garden fence cost?", "90 EUR."),
     ]
     live = talk(said, tags="keyword", compaction=True)
-    assert [segment.first_turn for segment in live.memory.segments()] == [1, 2]
+    assert [segment.first_turn for segment in live.memory.segments.all()] == [1, 2]

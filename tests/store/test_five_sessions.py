@@ -40,7 +40,7 @@ def talked(path: Path) -> None:
         session = store.session(name, create=True, user="ilse")
         for text in texts:
             session.record({"model": "m", "messages": [{"role": "user", "content": text}]})
-        session.memory.find_facts()
+        session.memory.facts.extract()
         store.record("another", {"model": "m", "messages": [{"role": "user", "content": "I live in Oslo."}]})
 
 
@@ -64,7 +64,7 @@ def test_what_is_known_of_a_person_over_five_sessions(tmp_path: Path) -> None:
         assert store.session(now["session"]).content(now["sources"][0]) == b"I moved to Castelbranco."
         (before,) = (row for row in ever if row["what"] == "Lübeckhafen")
         assert before["valid_to"] == now["valid_from"]
-        known = [fact.what for fact in store.memory.facts(user="ilse", valid_at_us=19_790 * DAY)]
+        known = [fact.what for fact in store.memory.facts.all(user="ilse", valid_at_us=19_790 * DAY)]
         assert known == [row["what"] for row in march]
         assert "Lübeckhafen" in known and not {"Castelbranco", "hazelnuts", "a Fjordpony called Rasmus"} & {*known}
         prompt = store.session("May").memory.assemble("Am I allergic?", across=True, tokens=900, position=40)

@@ -23,7 +23,7 @@ def test_what_was_silent_for_a_day_is_closed_and_nothing_else() -> None:
     store.record("new", {"messages": [{"role": "user", "content": "Hello"}]})
     assert store.admin.close_idle() == ["old"] and store.admin.close_idle() == []
     (row,) = store.query("SESSIONS status WHERE session = 'old'").to_dicts()
-    assert row == {"status": "completed"} and [one.state for one in old.memory.segments()] == ["ended"]
+    assert row == {"status": "completed"} and [one.state for one in old.memory.segments.all()] == ["ended"]
     assert store.session("new").info().status == "active"
     old.user("And now?")
     assert old.info().status == "active" and old.debug.check().ok

@@ -21,11 +21,11 @@ SECRET = "sk-ant-api03-" + "Zq8xW3vT" * 11 + "AA"
 def remembered(session: Any) -> str:
     """Gives a session tags, an alias, a depth, a fact, and a prompt that was assembled; a page that lost in it."""
     loser, _ = lost(session.memory.assemble(QUESTION, tokens=900)).losers[0]
-    session.memory.tag_turns()
-    session.memory.tag(loser, "trains")
-    session.memory.alias("rail", "trains")
-    session.memory.expand("trains")
-    session.memory.state_fact("user", "lives in", "Oslo", attribute="home")
+    session.memory.turns.tag()
+    session.memory.tags.give(loser, "trains")
+    session.memory.tags.alias("rail", "trains")
+    session.memory.tags.expand("trains")
+    session.memory.facts.state("user", "lives in", "Oslo", attribute="home")
     return loser
 
 
@@ -33,9 +33,9 @@ def memory_of(store: vmstore.Store, name: str, loser: str, **moment: Any) -> Any
     """All that a session remembers, as of a moment."""
     memory = store.session(name).memory
     return (
-        memory.tags(**moment),
-        [(fact.what, fact.valid_from_us) for fact in memory.facts(**moment)],
-        memory.segments(**moment),
+        memory.tags.all(**moment),
+        [(fact.what, fact.valid_from_us) for fact in memory.facts.all(**moment)],
+        memory.segments.all(**moment),
         searches(store, loser, f"IN SESSION {name}") if not moment else None,
     )
 
@@ -56,9 +56,9 @@ def test_a_masked_export_hides_a_secret_in_tag_and_fact(tmp_path: Path) -> None:
     """A secret that somebody made a tag or a fact of leaves in no masked export."""
     with vmstore.open(tmp_path / "a.vms", clock=ManualClock(NOW, 1)) as store:
         session = recorded(store, 2)
-        session.memory.tag("p4", f"key {SECRET}")
-        session.memory.alias(f"name {SECRET}", f"key {SECRET}")
-        session.memory.state_fact("user", "has the key", SECRET)
+        session.memory.tags.give("p4", f"key {SECRET}")
+        session.memory.tags.alias(f"name {SECRET}", f"key {SECRET}")
+        session.memory.facts.state("user", "has the key", SECRET)
         session.memory.assemble(f"What of {SECRET}?", tokens=900)
         for format in ("jsonl", "parquet", "sqlite", "markdown", "chat"):
             out = tmp_path / f"out-{format}"
@@ -75,10 +75,10 @@ def test_a_fork_has_it_and_goes_its_own_way() -> None:
     child = session.fork("child")
     before = memory_of(store, "trip", loser)
     assert memory_of(store, "child", loser)[0] == before[0]
-    child.memory.collapse("trains", "none")
-    child.memory.tag(loser, "ferries")
+    child.memory.tags.collapse("trains", "none")
+    child.memory.tags.give(loser, "ferries")
     assert memory_of(store, "trip", loser) == before
-    assert "ferries" in {tag.tag for tag in child.memory.tags()}
+    assert "ferries" in {tag.tag for tag in child.memory.tags.all()}
 
 
 def test_the_past_stays_as_it_was_known() -> None:
@@ -88,9 +88,9 @@ def test_the_past_stays_as_it_was_known() -> None:
     loser = remembered(session)
     then = session.info().position
     before = memory_of(store, "trip", loser, position=then)
-    session.memory.tag(loser, remove=["trains"])
-    session.memory.alias("rail", None)
-    session.memory.state_fact("user", "lives in", "Rome", attribute="home")
+    session.memory.tags.give(loser, remove=["trains"])
+    session.memory.tags.alias("rail", None)
+    session.memory.facts.state("user", "lives in", "Rome", attribute="home")
     assert memory_of(store, "trip", loser, position=then) == before
     assert memory_of(store, "trip", loser)[:2] != before[:2]
 
@@ -101,12 +101,12 @@ def test_rewind_restores_tags_names_and_depths() -> None:
     session = live(store)
     loser = remembered(session)
     then = session.info().position
-    before = {(tag.tag, tag.canonical, tuple(tag.aliases), tag.pages, tag.depth) for tag in session.memory.tags()}
-    session.memory.collapse("trains", "none")
-    session.memory.alias("rail", None)
-    session.memory.tag(loser, "ferries", remove=["trains"])
+    before = {(tag.tag, tag.canonical, tuple(tag.aliases), tag.pages, tag.depth) for tag in session.memory.tags.all()}
+    session.memory.tags.collapse("trains", "none")
+    session.memory.tags.alias("rail", None)
+    session.memory.tags.give(loser, "ferries", remove=["trains"])
     session.rewind(Position(then))
-    after = {(tag.tag, tag.canonical, tuple(tag.aliases), tag.pages, tag.depth) for tag in session.memory.tags()}
+    after = {(tag.tag, tag.canonical, tuple(tag.aliases), tag.pages, tag.depth) for tag in session.memory.tags.all()}
     assert after == before and store.verify().ok
 
 
@@ -117,10 +117,10 @@ def test_an_erased_user_leaves_nothing_that_was_remembered(tmp_path: Path) -> No
         session.user("The zymurgist brews at Quillfeather.")
         session.pack()
         session.assistant("Noted.")
-        session.memory.tag(
+        session.memory.tags.give(
             "p4" if "p4" in {one.page for one in session.pages()} else session.pages()[0].page, "xylotomy"
         )
-        session.memory.state_fact("user", "brews at", "Quillfeather")
+        session.memory.facts.state("user", "brews at", "Quillfeather")
         session.memory.assemble("Where does the zymurgist brew, and what of vexillology?", tokens=900)
         erase(store, user="ada")
     text = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()).lower()

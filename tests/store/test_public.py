@@ -25,6 +25,7 @@ from vmstore.aio.debug import Debug as AsyncDebug
 from vmstore.aio.lineage import Lineage as AsyncLineage
 from vmstore.aio.live import Live as AsyncLive
 from vmstore.aio.memory import SessionMemory as AsyncMemory
+from vmstore.aio.memory_parts import FactMemory, SegmentMemory, StoreFacts, TagMemory, TurnMemory
 from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.result import Result as AsyncResult
 from vmstore.aio.trust import Trust as AsyncTrust
@@ -44,11 +45,13 @@ from vmstore.vm.kernel.keywords import LiveSettings, WhatIf
 
 PARTS = (
     vmstore.Store, vmstore.Session, vmstore.Admin, vmstore.Trust, vmstore.Sharing, vmstore.Lineage,
-    vmstore.SessionMemory, vmstore.Wire, vmstore.Debug, vmstore.Context, vmstore.Result,
+    vmstore.SessionMemory, vmstore.FactMemory, vmstore.TagMemory, vmstore.SegmentMemory, vmstore.TurnMemory,
+    vmstore.StoreFacts, vmstore.Wire, vmstore.Debug, vmstore.Context, vmstore.Result,
     vmstore.SessionWork, vmstore.StoreWork, Plans, Digests, VBriefTools,
 )  # fmt: skip
 TWINS = (
     vmstore.aio.Store, vmstore.aio.Session, AsyncAdmin, AsyncTrust, AsyncSharing, AsyncLineage, AsyncMemory,
+    FactMemory, TagMemory, SegmentMemory, TurnMemory, StoreFacts,
     AsyncWire, AsyncDebug, vmstore.aio.Context, AsyncResult,
     AsyncSessionWork, AsyncStoreWork, AsyncPlans, AsyncDigests, AsyncVBriefTools,
 )  # fmt: skip
@@ -56,6 +59,7 @@ LIMITED = tuple(one for one in (*PARTS, *TWINS) if one not in (vmstore.Context, 
 TYPES_MIN = 70  # so that a walk that finds nothing fails
 REQUEST = {"model": "m-1", "messages": [{"role": "user", "content": "The train leaves at nine."}]}
 BUDGET = 4_000
+MEMORY, FACTS = vmstore.SessionMemory._aliases, vmstore.StoreMemory._aliases
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +135,7 @@ def test_an_import_loads_nothing_but_the_door() -> None:
 # Over fifteen, with the reasons in decision 33 for a live session's acts; Store lists and finds sessions for people,
 # and Admin closes those that were silent.
 # A number here may only fall.
-MANY = {"Admin": 18, "SessionMemory": 27, "Store": 18, "Live": 28}
+MANY = {"Admin": 18, "Store": 18, "Live": 28}
 
 
 @pytest.mark.parametrize(
@@ -172,13 +176,51 @@ def test_an_old_name_works_and_warns_once() -> None:
                 store.rebuilt  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.parametrize("part", ["facts", "tags", "segments"])
+def test_a_part_that_was_a_method_can_be_called(part: str) -> None:
+    """Called as the method it was, a part of the memory gives all it holds, and the warning says `all`."""
+    with vmstore.memory_store() as store:
+        store.record("trip", REQUEST)
+        memory = store.session("trip").memory
+        memory.tags.give("p4", "rail")
+        memory.facts.state("ada", "takes", "the train", sources="p4")
+        whole = getattr(memory, part)
+        with pytest.warns(
+            DeprecationWarning, match=rf"SessionMemory\.{part}\(\) is now SessionMemory\.{part}\.all\(\)"
+        ):
+            listed = whole()
+        assert listed == whole.all() and len(listed) >= 1
+
+
+def test_a_part_of_the_twin_can_be_called() -> None:
+    """The twin's parts are awaited under their old names too."""
+
+    async def work() -> None:
+        async with vmstore.aio.memory_store() as store:
+            session = await store.session("trip", create=True)
+            await session.memory.facts.state("ada", "takes", "the train")
+            with pytest.warns(DeprecationWarning, match=r"SessionMemory\.facts\(\) is now"):
+                listed = await session.memory.facts()  # type: ignore[operator]
+            assert [fact.subject for fact in listed] == ["ada"]
+            with pytest.warns(DeprecationWarning, match=r"StoreMemory\.facts\(\) is now"):
+                assert await store.memory.facts() == await store.memory.facts.all()  # type: ignore[operator]
+
+    asyncio.run(work())
+
+
 def test_every_old_name_leads_to_a_new_one() -> None:
     """Each name in the tables is there on the object and on its twin, and nowhere twice."""
     with vmstore.memory_store() as store:
         session = store.session("trip", create=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            for one, table in ((store, ALIASES), (session, vmstore.Session._aliases)):
+            tables = (
+                (store, ALIASES),
+                (session, vmstore.Session._aliases),
+                (session.memory, MEMORY),
+                (store.memory, FACTS),
+            )
+            for one, table in tables:
                 for old in table:
                     assert old not in vars(type(one))
                     getattr(one, old)
@@ -186,7 +228,13 @@ def test_every_old_name_leads_to_a_new_one() -> None:
     async def twins() -> None:
         async with vmstore.aio.memory_store() as store:
             session = await store.session("trip", create=True)
-            for one, table in ((store, ALIASES), (session, vmstore.aio.Session._aliases)):
+            tables = (
+                (store, ALIASES),
+                (session, vmstore.aio.Session._aliases),
+                (session.memory, MEMORY),
+                (store.memory, FACTS),
+            )
+            for one, table in tables:
                 for old in table.keys() - {"log", "views"}:  # which no twin ever had
                     assert inspect.iscoroutinefunction(inspect.unwrap(getattr(one, old))), old
 

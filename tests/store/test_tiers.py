@@ -34,59 +34,59 @@ def numbers(turns: list[vmstore.NearTurn]) -> list[int]:
 def test_the_last_five_turns_are_hot() -> None:
     """Five turns, newest first, with their words and tokens; as of an earlier turn those before it."""
     memory = told(9).memory
-    assert numbers(memory.hot()) == [9, 8, 7, 6, 5]
-    first = memory.hot()[0]
+    assert numbers(memory.turns.hot()) == [9, 8, 7, 6, 5]
+    first = memory.turns.hot()[0]
     assert first.user.startswith("Carriage 9:") and first.reply == "Noted 9." and first.tier == "hot"
     assert first.total_tokens == first.user_tokens + first.reply_tokens
-    assert numbers(memory.hot(turn=4)) == [4, 3, 2, 1]
+    assert numbers(memory.turns.hot(turn=4)) == [4, 3, 2, 1]
 
 
 def test_hot_keeps_its_tokens() -> None:
     """No more than 1,500 tokens are hot, and with the current message no more than 2,000."""
     memory = told(9, words=300).memory
-    kept = memory.hot()
+    kept = memory.turns.hot()
     assert (
         sum(turn.total_tokens for turn in kept)
         <= 1_500
-        < sum(turn.total_tokens for turn in told(9, 300).memory.hot()) * 2
+        < sum(turn.total_tokens for turn in told(9, 300).memory.turns.hot()) * 2
     )
     assert len(kept) == 3
-    assert len(memory.hot(current="word " * 1_000)) == 1
+    assert len(memory.turns.hot(current="word " * 1_000)) == 1
 
 
 def test_nothing_of_a_session_over_is_hot() -> None:
     """A day after its last turn, and once it was closed, a session has warm turns alone."""
     store = vmstore.memory_store(clock=ManualClock(NOW, 0))
     session = filled("old", "ada", store)
-    assert session.memory.hot() == [] and len(session.memory.warm()) == 5
+    assert session.memory.turns.hot() == [] and len(session.memory.turns.warm()) == 5
     closed = told(3)
-    assert len(closed.memory.hot()) == 3
+    assert len(closed.memory.turns.hot()) == 3
     closed.close()
-    assert closed.memory.hot() == [] and numbers(closed.memory.warm()) == [3, 2, 1]
+    assert closed.memory.turns.hot() == [] and numbers(closed.memory.turns.warm()) == [3, 2, 1]
 
 
 def test_the_fifty_turns_before_are_warm() -> None:
     """Fifty turns before the hot ones, less where they take over 15,000 tokens; those with a word of a query first."""
     memory = told(70).memory
-    assert numbers(memory.warm()) == [*range(65, 15, -1)]
-    assert numbers(memory.warm("carriage 30"))[0] == 65  # each has the word
-    assert numbers(memory.warm("and what of 30?"))[0] == 30
+    assert numbers(memory.turns.warm()) == [*range(65, 15, -1)]
+    assert numbers(memory.turns.warm("carriage 30"))[0] == 65  # each has the word
+    assert numbers(memory.turns.warm("and what of 30?"))[0] == 30
     long = told(70, words=500).memory
-    assert sum(turn.total_tokens for turn in long.warm()) <= 15_000
-    assert len(long.warm()) == len(numbers(long.warm())) < 50
+    assert sum(turn.total_tokens for turn in long.turns.warm()) <= 15_000
+    assert len(long.turns.warm()) == len(numbers(long.turns.warm())) < 50
 
 
 def test_a_reference_brings_an_older_turn_near() -> None:
     """A turn that was searched for is warm, as promoted, for three turns, and then far again."""
     session = told(70)
     session.memory.recall("Noted 4")
-    (found, *_) = [turn for turn in session.memory.warm() if turn.promoted]
+    (found, *_) = [turn for turn in session.memory.turns.warm() if turn.promoted]
     assert found.turn < 16
     for turn in range(71, 75):
         session.user(f"Carriage {turn}.", at_us=NOW)
         session.pack(at_us=NOW)
         session.assistant("Noted.", at_us=NOW)
-    assert [turn for turn in session.memory.warm() if turn.promoted] == []
+    assert [turn for turn in session.memory.turns.warm() if turn.promoted] == []
 
 
 def test_vmql_has_the_same_tiers() -> None:
@@ -95,10 +95,10 @@ def test_vmql_has_the_same_tiers() -> None:
     session = told(90, store=store)
     session.memory.recall("Noted 4", tokens=60)
     (page,) = session.user("My name is Alex.", at_us=NOW)
-    session.memory.state_fact("user", "is called", "Alex", attribute="name", strength=1.0, sources=[page])
+    session.memory.facts.state("user", "is called", "Alex", attribute="name", strength=1.0, sources=[page])
 
     def agree(at: str = "", **moment: Any) -> set[str]:
-        near = [*session.memory.hot(**moment), *session.memory.warm(**moment)]
+        near = [*session.memory.turns.hot(**moment), *session.memory.turns.warm(**moment)]
         wanted = {turn.turn: (turn.total_tokens, turn.tier, turn.is_identity_critical) for turn in near}
         rows = store.query(f"TURNS turn, total_tokens, memory_tier, is_identity_critical IN SESSION s {at}").to_dicts()
         got = {row.pop("turn"): tuple(row.values()) for row in rows}
@@ -113,7 +113,7 @@ def test_vmql_has_the_same_tiers() -> None:
     session.close()
     assert agree() == {"warm", "cold"}
     fork = store.session("s").fork("f", turn=3)
-    assert [turn.tier for turn in fork.memory.warm()] + [turn.tier for turn in fork.memory.hot()]
+    assert [turn.tier for turn in fork.memory.turns.warm()] + [turn.tier for turn in fork.memory.turns.hot()]
     same = "turn, total_tokens, memory_tier"
     assert list(store.query(f"TURNS {same} IN SESSION f")) == list(
         store.query(f"TURNS {same} IN SESSION f AS OF TURN 3")
@@ -127,7 +127,7 @@ def test_cold_is_scored_by_age_likeness_and_anchor() -> None:
     store = vmstore.memory_store(clock=ManualClock(NOW, 0))
     filled("old", "ada", store)
     new = filled("new", "ada", store)
-    pages = new.memory.cold("the deploy failed with a timeout", limit=4)
+    pages = new.memory.turns.cold("the deploy failed with a timeout", limit=4)
     assert {page.session for page in pages} == {"old", "new"}
     for page in pages:
         score = 0.5 * page.recency + 0.3 * page.similarity + 0.2 * page.anchor
@@ -141,6 +141,6 @@ def test_critical_turns_are_marked() -> None:
     session = told(8)
     memory: Any = session.memory
     (page,) = session.user("My name is Alex.", at_us=NOW)
-    memory.state_fact("user", "is called", "Alex", attribute="name", strength=1.0, sources=[page])
-    critical = {turn.turn for turn in [*memory.hot(), *memory.warm()] if turn.is_identity_critical}
+    memory.facts.state("user", "is called", "Alex", attribute="name", strength=1.0, sources=[page])
+    critical = {turn.turn for turn in [*memory.turns.hot(), *memory.turns.warm()] if turn.is_identity_critical}
     assert critical == {1, 9}

@@ -58,15 +58,15 @@ def test_a_model_is_asked_once_and_what_it_says_is_kept(store: Store) -> None:
         return GOOD
 
     memory = store.session("s").memory
-    made = memory.summarize_turns(model)
+    made = memory.turns.summarize(model)
     assert len(asked) == 1 and "turn 2\nUSER: What does part 2 cost?" in asked[0] and "turn 1\n" not in asked[0]
     assert (len(made.summaries), made.critical, made.by_words) == (4, [3], 3)
     found = summaries(store)
     assert found["turn 2"] == NOTES[0]["summary"] and found["turn 5"] == "What does part 5 cost? Part 5 costs 50 EUR."
     assert sorted(found) == ["turn 2", "turn 4", "turn 5", "turn 6"]
     critical = [row["turn"] for row in store.query("TURNS turn WHERE is_identity_critical", session="s").to_dicts()]
-    assert critical == [1, 3] and [fact.what for fact in store.memory.facts(user="ann")] == ["Oslo"]
-    assert memory.summarize_turns(model).summaries == [] and len(asked) == 1
+    assert critical == [1, 3] and [fact.what for fact in store.memory.facts.all(user="ann")] == ["Oslo"]
+    assert memory.turns.summarize(model).summaries == [] and len(asked) == 1
     store.admin.rebuild()
     assert store.verify().ok and summaries(store) == found
 
@@ -86,7 +86,7 @@ def test_a_model_is_asked_once_and_what_it_says_is_kept(store: Store) -> None:
 )
 def test_where_a_model_fails_the_first_sentences_stand(store: Store, model: Callable[[str], Any] | None) -> None:
     """Whatever comes back, each turn has a sentence of its own words, and how it ended is logged."""
-    made = store.session("s").memory.summarize_turns(model, timeout_s=0.2)
+    made = store.session("s").memory.turns.summarize(model, timeout_s=0.2)
     assert made.by_words == len(made.summaries) == 5 and made.critical == []
     assert summaries(store)["turn 6"] == "What does part 6 cost? Part 6 costs 60 EUR."
     logged = [json.loads(row[0]) for row in store.query("PAGES text WHERE type = value", session="s")]
@@ -101,7 +101,7 @@ def test_a_live_session_keeps_its_hot_turns_and_its_prompt(store: Store) -> None
         live.pack()
         live.assistant(f"It is {n}.")
     before = live.pack().pages
-    made = live.memory.summarize_turns()
+    made = live.memory.turns.summarize()
     hints = [live.page(page).hint for page in made.summaries]
     assert hints == ["turn 2", "turn 3"] and live.pack().pages == before and live.debug.check().ok
     found = store.session("s").memory.recall_user("say 1")
@@ -111,11 +111,11 @@ def test_a_live_session_keeps_its_hot_turns_and_its_prompt(store: Store) -> None
 def test_a_sentence_goes_with_its_turn(store: Store) -> None:
     """Erased, a message takes the anchor it gave along, and the model's answer that named it, and no other sentence."""
     memory = store.session("s").memory
-    memory.summarize_turns(lambda prompt: GOOD)
+    memory.turns.summarize(lambda prompt: GOOD)
     for page in list(store.query("PAGES page WHERE text LIKE 'What does part 3 cost%'", session="s")):
         vmstore.erase(store, page=page[0], in_session="s", derived=True)
     everything = str(store.query("PAGES text ACROSS SESSIONS").to_dicts()) + str(store.query("FACTS what").to_dicts())
     assert "Oslo" not in everything and "That is all." not in everything
     assert summaries(store)["turn 2"] == NOTES[0]["summary"], "of another turn"
     with pytest.raises(InputError):
-        memory.summarize_turns(7)  # type: ignore[arg-type]
+        memory.turns.summarize(7)  # type: ignore[arg-type]

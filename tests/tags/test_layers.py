@@ -56,7 +56,7 @@ def test_tags_cover_every_turn_and_no_more_than_needed() -> None:
 def test_a_tag_with_several_segments_is_summed_up_once_and_again_when_stale(store: vmstore.Store) -> None:
     """Layer 2 has a page for a covering tag with two segments; it is written again only after a further segment."""
     live = layered(store)
-    rows = [(row.layer, row.tags, row.state) for row in live.memory.segments() if row.layer == 2]
+    rows = [(row.layer, row.tags, row.state) for row in live.memory.segments.all() if row.layer == 2]
     assert [tags[0] for _, tags, _ in rows] and {state for *_, state in rows} == {"fresh"}
     written = len(live.pages(type="summary"))
     live.compact()
@@ -76,11 +76,11 @@ def test_another_sitting_begins_another_segment(store: vmstore.Store, clock: Man
     clock.advance(SITTING_US if how == "pause" else 1)
     head = "[Session from 2026/03/17] " if how == "date" else ""
     live.user(f"{head}And the garden fence, is the garden fence done?")
-    assert [segment.number for segment in live.memory.segments()] == [1, 2]
+    assert [segment.number for segment in live.memory.segments.all()] == [1, 2]
     live.pack()
     live.assistant("The garden fence is done.")
     live.user(f"{head}And the garden fence, how high is the garden fence?")
-    assert [segment.number for segment in live.memory.segments()] == [1, 2], "the sitting goes on"
+    assert [segment.number for segment in live.memory.segments.all()] == [1, 2], "the sitting goes on"
     assert session_date(head) == ("2026/03/17" if head else "")
     assert live.debug.check().ok
 
@@ -88,22 +88,22 @@ def test_another_sitting_begins_another_segment(store: vmstore.Store, clock: Man
 def test_a_prompt_shows_a_tag_as_deep_as_it_was_expanded(store: vmstore.Store) -> None:
     """Full brings all that was said, segments their summaries, summary one for all, none nothing; it stays so."""
     live = layered(store)
-    tag = next(row.tags[0] for row in live.memory.segments() if row.layer == 2)
+    tag = next(row.tags[0] for row in live.memory.segments.all() if row.layer == 2)
 
     def shown() -> tuple[str, dict[str, int]]:
         prompt = live.memory.assemble("Hello?", tokens=3_000, rules=[])
         return prompt.prepend, prompt.breakdown
 
-    live.memory.expand(tag)
+    live.memory.tags.expand(tag)
     full, parts = shown()
     assert "user: What about" in full and parts["expanded"] > 0
-    live.memory.expand(tag, "segments")
+    live.memory.tags.expand(tag, "segments")
     segments, parts = shown()
     assert "user: What about" not in segments and segments.count("[Session: ") >= 2 and parts["expanded"] > 0
-    live.memory.collapse(tag)
+    live.memory.tags.collapse(tag)
     summary, parts = shown()
     assert parts["expanded"] == 0 and summary.count("[Session: ") < segments.count("[Session: ")
-    live.memory.collapse(tag, "none")
+    live.memory.tags.collapse(tag, "none")
     assert len(shown()[0]) < len(summary)
     assert live.debug.check().ok
 
@@ -148,7 +148,9 @@ def test_a_rewound_session_counts_as_it_did(store: vmstore.Store) -> None:
     talk(live, [TOPICS[1]], 1)
     live.rewind("here")
     talk(live, [TOPICS[1]], 2)
-    assert [(tag.tag, tag.turns) for tag in live.memory.tags() if tag.turns and "fence" in tag.tag] == [("fence", 1)]
+    assert [(tag.tag, tag.turns) for tag in live.memory.tags.all() if tag.turns and "fence" in tag.tag] == [
+        ("fence", 1)
+    ]
     assert live.debug.check().ok
 
 
@@ -167,8 +169,8 @@ def test_the_tags_of_turns_that_are_kept_are_those_that_stand_in_the_views(store
         talk(live, [TOPICS[number % 2]], number)
         moments.append(live.info().position)
         same(moments[-1])
-    live.memory.alias("piano", "keyboard")
-    live.memory.tag(live.pages(type="transcript")[0].page, "roof", remove=["fence"])
+    live.memory.tags.alias("piano", "keyboard")
+    live.memory.tags.give(live.pages(type="transcript")[0].page, "roof", remove=["fence"])
     same(live.info().position)
     for position in moments[::-1]:
         same(position)

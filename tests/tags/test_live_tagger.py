@@ -61,7 +61,7 @@ def test_an_answer_of_a_provider_is_tagged_too() -> None:
 def test_segments_end_by_the_tags_that_were_asked_for() -> None:
     """With compaction a segment ends where the words of a message are about none of its tags."""
     live = talk(vmstore.memory_store(), tagger=lambda prompt: '{"tags": ["fence"]}', compaction=True)
-    assert [segment.first_turn for segment in live.memory.segments()] == [1, 3]
+    assert [segment.first_turn for segment in live.memory.segments.all()] == [1, 3]
 
 
 def test_replay_and_a_new_process_ask_nobody(tmp_path: Any) -> None:

@@ -38,14 +38,14 @@ def test_segments_are_rows_as_of_any_moment() -> None:
     assert rows(store, said) == [(1, 0, 1, 2, "ended"), (2, 0, 3, 4, "ended"), (3, 0, 5, 6, "open")]
     summaries = session.compact()
     assert rows(store, said) == [(1, 1, 1, 2, "fresh"), (2, 1, 3, 4, "fresh"), (3, 1, 5, 6, "stale")]
-    found = session.memory.segments()
+    found = session.memory.segments.all()
     assert [segment.summary for segment in found] == summaries
     assert all(segment.tokens_after < segment.tokens_before for segment in found)
     assert found[0].tags == ["fence", "garden"] and found[0].title == "garden, fence" and found[0].pages == 4
     at_turn_3 = [(1, 0, 1, 2, "ended"), (2, 0, 3, 3, "open")]
     assert rows(store, f"SEGMENTS {STANDING} AS OF TURN 3 WHERE session = 's'") == at_turn_3
     child = session.fork("child", turn=3)
-    assert [segment.last_turn for segment in child.memory.segments()] == [2, 3]
+    assert [segment.last_turn for segment in child.memory.segments.all()] == [2, 3]
 
 
 def test_what_is_said_after_a_summary_makes_its_segment_stale_until_the_next() -> None:
@@ -54,10 +54,10 @@ def test_what_is_said_after_a_summary_makes_its_segment_stale_until_the_next() -
     session = store.live_session("s", **ON)
     talk(session, 4)
     session.compact()
-    assert [segment.state for segment in session.memory.segments()] == ["fresh", "stale"]
+    assert [segment.state for segment in session.memory.segments.all()] == ["fresh", "stale"]
     talk(session, 1, 4)
     (further,) = session.compact()
-    second = session.memory.segments()[1]
+    second = session.memory.segments.all()[1]
     assert (second.state, second.summary) == ("fresh", further)
     assert second.tokens_after < second.tokens_before
 
@@ -68,11 +68,11 @@ def test_a_rebuild_gives_the_same_segments(tmp_path: Path) -> None:
         session = store.live_session("s", **ON)
         talk(session, 6)
         session.compact()
-        before = session.memory.segments()
+        before = session.memory.segments.all()
     for views in (tmp_path / "a.vms").rglob("views-*"):
         views.unlink()
     with vmstore.open(tmp_path / "a.vms") as store:
-        assert store.session("s").memory.segments() == before
+        assert store.session("s").memory.segments.all() == before
         assert store.verify().ok
 
 
@@ -81,13 +81,13 @@ def test_what_was_undone_is_in_no_segment() -> None:
     store = vmstore.memory_store()
     session = store.live_session("s", **ON)
     talk(session, 2)
-    before = session.memory.segments()
+    before = session.memory.segments.all()
     session.mark("here")
     talk(session, 3, 2)
     session.rewind("here")
-    assert session.memory.segments() == before
+    assert session.memory.segments.all() == before
     talk(session, 2, 2)
-    assert [segment.number for segment in session.memory.segments()] == [1, 2]
+    assert [segment.number for segment in session.memory.segments.all()] == [1, 2]
 
 
 def test_segments_before_and_after_one_cross_sessions() -> None:
@@ -96,13 +96,13 @@ def test_segments_before_and_after_one_cross_sessions() -> None:
     session = store.live_session("s", **ON)
     talk(session, 6)
     memory = session.memory
-    assert [segment.number for segment in memory.ancestors()] == [1, 2]
-    assert [segment.number for segment in memory.ancestors(2)] == [1]
-    assert [segment.number for segment in memory.descendants(1)] == [2, 3]
+    assert [segment.number for segment in memory.segments.ancestors()] == [1, 2]
+    assert [segment.number for segment in memory.segments.ancestors(2)] == [1]
+    assert [segment.number for segment in memory.segments.descendants(1)] == [2, 3]
     child = session.fork("child", turn=4)
-    assert [segment.number for segment in child.memory.ancestors(2)] == [1]
+    assert [segment.number for segment in child.memory.segments.ancestors(2)] == [1]
     with refused("unknown", UnknownError):
-        memory.ancestors(9)
+        memory.segments.ancestors(9)
 
 
 def test_a_tag_is_expanded_and_collapsed() -> None:
@@ -111,19 +111,19 @@ def test_a_tag_is_expanded_and_collapsed() -> None:
     session = store.live_session("s", **ON)
     talk(session, 2)
     memory, before = session.memory, session.info().mutations
-    memory.alias("paling", "fence")
-    memory.expand("paling")
-    memory.expand("fence")
-    depth = {tag.tag: tag.depth for tag in memory.tags()}
+    memory.tags.alias("paling", "fence")
+    memory.tags.expand("paling")
+    memory.tags.expand("fence")
+    depth = {tag.tag: tag.depth for tag in memory.tags.all()}
     assert depth["fence"] == "full" and depth["garden"] == "summary"
     assert session.info().mutations == before + 2, "the second expand changes nothing"
-    memory.collapse("fence", "none")
-    assert {tag.tag: tag.depth for tag in memory.tags()}["fence"] == "none"
-    assert {tag.tag: tag.depth for tag in memory.tags(position=session.info().position - 1)}["fence"] == "full"
+    memory.tags.collapse("fence", "none")
+    assert {tag.tag: tag.depth for tag in memory.tags.all()}["fence"] == "none"
+    assert {tag.tag: tag.depth for tag in memory.tags.all(position=session.info().position - 1)}["fence"] == "full"
     with refused("input", InputError):
-        memory.expand("fence", "wide")
+        memory.tags.expand("fence", "wide")
     with refused("unknown", UnknownError):
-        memory.expand("opera")
+        memory.tags.expand("opera")
 
 
 def test_a_rewind_restores_tags_names_and_depths() -> None:
@@ -132,19 +132,19 @@ def test_a_rewind_restores_tags_names_and_depths() -> None:
     session = store.live_session("s", **ON)
     talk(session, 2)
     memory = session.memory
-    memory.alias("paling", "fence")
-    memory.expand("fence", "segments")
+    memory.tags.alias("paling", "fence")
+    memory.tags.expand("fence", "segments")
     session.mark("here")
-    before = memory.tags()
-    memory.alias("paling", "garden")
-    memory.alias("plot", "garden")
-    memory.expand("fence")
-    memory.collapse("garden", "none")
+    before = memory.tags.all()
+    memory.tags.alias("paling", "garden")
+    memory.tags.alias("plot", "garden")
+    memory.tags.expand("fence")
+    memory.tags.collapse("garden", "none")
     page = next(page.page for page in session.pages() if page.type == "transcript")
-    memory.tag(page, "barn", remove=["fence"])
-    assert memory.tags() != before
+    memory.tags.give(page, "barn", remove=["fence"])
+    assert memory.tags.all() != before
     session.rewind("here")
-    after = [tag for tag in memory.tags() if tag.pages]
+    after = [tag for tag in memory.tags.all() if tag.pages]
     assert after == [tag for tag in before if tag.pages]
     spoken = session.runtime().spoken
     assert spoken.aliases["paling"] == "fence" and spoken.aliases["plot"] is None
@@ -158,10 +158,10 @@ def test_closing_ends_the_segment_under_way() -> None:
     session = store.live_session("s", **ON)
     talk(session, 4)
     assert session.close().status == "completed"
-    assert [segment.state for segment in session.memory.segments()] == ["fresh", "stale"]
+    assert [segment.state for segment in session.memory.segments.all()] == ["fresh", "stale"]
     assert session.info().status == "completed"
     session.user("One more thing about the piano lesson?")
-    assert [segment.number for segment in session.memory.segments()] == [1, 2, 3]
+    assert [segment.number for segment in session.memory.segments.all()] == [1, 2, 3]
     without = store.live_session("plain", l0_tokens_max=100_000)
     talk(without, 1)
     written = without.info().mutations

@@ -35,7 +35,7 @@ def talk() -> Session:
 
 def tags(session: Session) -> dict[str, tuple[int, list[str]]]:
     """The tags of a session with their turns and how they were found."""
-    return {tag.tag: (tag.turns, tag.methods) for tag in session.memory.tags()}
+    return {tag.tag: (tag.turns, tag.methods) for tag in session.memory.tags.all()}
 
 
 def test_a_model_gives_the_tags_and_is_shown_those_there_are(talk: Session) -> None:
@@ -48,11 +48,11 @@ def test_a_model_gives_the_tags_and_is_shown_those_there_are(talk: Session) -> N
             return 'Sure! ```json\n{"tags": ["Travel Plans"]}\n```'
         return '<think>["no"]</think>{"tags": ["House Repairs", "house-repair"]}'
 
-    assert talk.memory.tag_turns(model) == 3
+    assert talk.memory.turns.tag(model) == 3
     assert tags(talk) == {"house-repair": (2, ["model"]), "travel-plan": (1, ["model"])}
     assert "none yet" in prompts[0] and "house-repair" in prompts[1] and "garden fence" in prompts[1]
     assert "garden fence" not in prompts[2], "another topic is not shown the one before"
-    assert talk.memory.tag_turns(model) == 0 and len(prompts) == 3
+    assert talk.memory.turns.tag(model) == 0 and len(prompts) == 3
     logged = [json.loads(talk.content(page.page)) for page in talk.pages(actor="facts-model")]
     assert [one["outcome"] for one in logged] == ["answered"] * 3
 
@@ -70,7 +70,7 @@ def fails(prompt: str) -> str:
 )  # fmt: skip
 def test_where_a_model_fails_the_words_decide(talk: Session, model: Callable[[str], Any], outcome: str) -> None:
     """Every turn has the tags of the keyword rule, and how the model failed is logged."""
-    assert talk.memory.tag_turns(model) == 3
+    assert talk.memory.turns.tag(model) == 3
     found = tags(talk)
     assert found["fence"][0] == 2 and "lunch" in found
     logged = [json.loads(talk.content(page.page))["outcome"] for page in talk.pages(actor="facts-model")]
@@ -83,7 +83,7 @@ def test_an_embedder_takes_the_closest_of_the_tags_there_are(talk: Session) -> N
     def vectors(texts: list[str]) -> list[list[float]]:
         return [[1.0, float("fence" in text or "coats" in text), float("unch" in text)] for text in texts]
 
-    assert talk.memory.tag_turns(FunctionEmbedder("toy", vectors, 3)) == 3
+    assert talk.memory.turns.tag(FunctionEmbedder("toy", vectors, 3)) == 3
     found = tags(talk)
     assert "closest" in found["fence"][1] and found["fence"][0] >= 2
 
@@ -91,7 +91,7 @@ def test_an_embedder_takes_the_closest_of_the_tags_there_are(talk: Session) -> N
 def test_what_is_no_tagger_is_refused(talk: Session) -> None:
     """What cannot be asked is refused before anything is read."""
     with pytest.raises(InputError) as refused:
-        talk.memory.tag_turns(7)  # type: ignore[arg-type]
+        talk.memory.turns.tag(7)  # type: ignore[arg-type]
     assert refused.value.code == "not-a-tagger"
 
 

@@ -53,9 +53,9 @@ def test_a_tag_is_counted_with_its_turns_and_what_stands_beside_it(store: vmstor
     pages = pages_of(session)
     for page, tags in zip(pages, (["db"], ["db", "backup"], ["fence"], ["database"], [], ["database"]), strict=True):
         if tags:
-            session.memory.tag(page, *tags)
-    session.memory.alias("db", "database")
-    found = {tag.tag: tag for tag in session.memory.tags()}
+            session.memory.tags.give(page, *tags)
+    session.memory.tags.alias("db", "database")
+    found = {tag.tag: tag for tag in session.memory.tags.all()}
     assert list(found) == ["backup", "database", "db", "fence"]
     whole, part = found["database"], found["db"]
     assert (whole.pages, whole.turns, whole.first_turn, whole.last_turn) == (4, 3, 1, 3)
@@ -72,13 +72,13 @@ def test_what_was_said_later_is_not_known_before(store: vmstore.Store) -> None:
     session = talk(store)
     page = pages_of(session)[0]
     before = session.info().position
-    session.memory.tag(page, "db")
+    session.memory.tags.give(page, "db")
     between = session.info().position
-    session.memory.alias("db", "database")
-    session.memory.tag(page, remove=["db"])
-    assert session.memory.tags(position=before) == []
-    assert [(tag.tag, tag.canonical) for tag in session.memory.tags(position=between)] == [("db", "db")]
-    assert [(tag.tag, tag.pages) for tag in session.memory.tags()] == [("database", 0), ("db", 0)]
+    session.memory.tags.alias("db", "database")
+    session.memory.tags.give(page, remove=["db"])
+    assert session.memory.tags.all(position=before) == []
+    assert [(tag.tag, tag.canonical) for tag in session.memory.tags.all(position=between)] == [("db", "db")]
+    assert [(tag.tag, tag.pages) for tag in session.memory.tags.all()] == [("database", 0), ("db", 0)]
     assert rows(store, f"TAGS tag IN SESSION s AS OF POSITION {between}") == [{"tag": "db"}]
 
 
@@ -86,14 +86,14 @@ def test_saying_it_twice_writes_once(store: vmstore.Store) -> None:
     """A tag that a page has, one that it lacks and is to lose, and an alias that holds, write nothing."""
     session = talk(store)
     page = pages_of(session)[0]
-    session.memory.tag(page, "db", remove=["other"])
-    session.memory.alias("db", "database")
+    session.memory.tags.give(page, "db", remove=["other"])
+    session.memory.tags.alias("db", "database")
     written = session.info().position
-    session.memory.tag(page, "db", remove=["other"])
-    session.memory.alias("db", "database")
+    session.memory.tags.give(page, "db", remove=["other"])
+    session.memory.tags.alias("db", "database")
     assert session.info().position == written
-    session.memory.alias("db", None)
-    assert [(tag.tag, tag.canonical) for tag in session.memory.tags()] == [("db", "db")]
+    session.memory.tags.alias("db", None)
+    assert [(tag.tag, tag.canonical) for tag in session.memory.tags.all()] == [("db", "db")]
 
 
 def test_a_message_is_tagged_by_its_pages(store: vmstore.Store) -> None:
@@ -103,23 +103,23 @@ def test_a_message_is_tagged_by_its_pages(store: vmstore.Store) -> None:
     session = store.session("s")
     message = session.pages()[0].message
     assert message is not None
-    assert session.memory.tag(message, "pair") == pages_of(session)
-    assert [tag.pages for tag in session.memory.tags()] == [2]
+    assert session.memory.tags.give(message, "pair") == pages_of(session)
+    assert [tag.pages for tag in session.memory.tags.all()] == [2]
     with pytest.raises(UnknownError, match="no message m99"):
-        session.memory.tag("m99", "pair")
+        session.memory.tags.give("m99", "pair")
 
 
 def test_a_fork_goes_on_from_the_tags_of_its_parent(store: vmstore.Store) -> None:
     """A fork has the tags said before it and says its own; its parent never sees them."""
     session = talk(store)
     pages = pages_of(session)
-    session.memory.tag(pages[0], "db")
-    session.memory.alias("db", "database")
+    session.memory.tags.give(pages[0], "db")
+    session.memory.tags.alias("db", "database")
     fork = session.fork("try")
-    fork.memory.tag(pages[0], remove=["db"])
-    fork.memory.tag(pages[2], "fence")
-    assert {tag.tag: tag.pages for tag in fork.memory.tags()} == {"database": 0, "db": 0, "fence": 1}
-    assert {tag.tag: tag.pages for tag in session.memory.tags()} == {"database": 1, "db": 1}
+    fork.memory.tags.give(pages[0], remove=["db"])
+    fork.memory.tags.give(pages[2], "fence")
+    assert {tag.tag: tag.pages for tag in fork.memory.tags.all()} == {"database": 0, "db": 0, "fence": 1}
+    assert {tag.tag: tag.pages for tag in session.memory.tags.all()} == {"database": 1, "db": 1}
     across = rows(store, "TAGS session, tag, pages ACROSS SESSIONS WHERE tag = 'database' ORDER BY session")
     assert [(row["session"], row["pages"]) for row in across] == [("s", 1), ("try", 0)]
 
@@ -127,15 +127,15 @@ def test_a_fork_goes_on_from_the_tags_of_its_parent(store: vmstore.Store) -> Non
 def test_names_in_a_circle_count_as_themselves(store: vmstore.Store) -> None:
     """A circle is refused where it is said in words, and harms nothing where somebody writes it by hand."""
     session = talk(store)
-    session.memory.alias("a", "b")
+    session.memory.tags.alias("a", "b")
     with pytest.raises(InputError, match="'a' counts as 'b' already"):
-        session.memory.alias("b", "a")
+        session.memory.tags.alias("b", "a")
     with session.batch() as batch:
         batch.add(Alias(batch.cell(b"b"), batch.cell(b"c")))
         batch.add(Alias(batch.cell(b"c"), batch.cell(b"a")))
         batch.add(Alias(batch.cell(b"d"), batch.cell(b"a")))
-    session.memory.tag(pages_of(session)[0], *"abcd")
-    assert {tag.tag: tag.canonical for tag in session.memory.tags()} == {name: name for name in "abcd"}
+    session.memory.tags.give(pages_of(session)[0], *"abcd")
+    assert {tag.tag: tag.canonical for tag in session.memory.tags.all()} == {name: name for name in "abcd"}
 
 
 @pytest.mark.parametrize("wrong", ["", "two\nlines", "x" * 201, 5])
@@ -144,9 +144,9 @@ def test_what_cannot_be_a_tag_is_refused(store: vmstore.Store, wrong: Any) -> No
     session = talk(store)
     before = session.info().position
     with refused("not-a-tag", InputError):
-        session.memory.tag(pages_of(session)[0], wrong)
+        session.memory.tags.give(pages_of(session)[0], wrong)
     with refused("not-a-tag", InputError):
-        session.memory.alias("a", wrong)
+        session.memory.tags.alias("a", wrong)
     assert session.info().position == before
 
 
@@ -156,12 +156,12 @@ def test_an_erased_page_takes_its_tags_with_it(tmp_path: Path) -> None:
     with vmstore.open(path) as store:
         session = talk(store)
         pages = pages_of(session)
-        session.memory.tag(pages[0], "zanzibarsecret")
-        session.memory.tag(pages[1], "kept")
+        session.memory.tags.give(pages[0], "zanzibarsecret")
+        session.memory.tags.give(pages[1], "kept")
         store.trust.erase(page=f"s/{pages[0]}")
-        assert [tag.tag for tag in session.memory.tags()] == ["kept"]
+        assert [tag.tag for tag in session.memory.tags.all()] == ["kept"]
         store.admin.rebuild()
-        assert [tag.tag for tag in session.memory.tags()] == ["kept"]
+        assert [tag.tag for tag in session.memory.tags.all()] == ["kept"]
         store.verify()
     assert not any(b"zanzibarsecret" in file.read_bytes() for file in path.rglob("*") if file.is_file())
 
@@ -172,7 +172,7 @@ def test_a_history_says_how_a_tag_was_found(store: vmstore.Store) -> None:
     page = pages_of(session)[0]
     with session.batch() as batch:
         batch.add(Tag(int(page[1:]), batch.cell(b"db"), 1))
-    session.memory.tag(page, remove=["db"])
+    session.memory.tags.give(page, remove=["db"])
     told = [event.detail for event in session.lineage.history(page) if event.event == "tag"]
     assert told == ["+db, keyword", "-db, hand"]
     reasons = rows(store, "MUTATIONS page, reason IN SESSION s WHERE kind = tag")
@@ -183,14 +183,14 @@ def test_names_that_may_mean_the_same_are_suggested(store: vmstore.Store) -> Non
     """Plurals, slips and short forms are suggested with the name that more pages have, and no longer once said."""
     session = talk(store)
     first, second, *_ = pages_of(session)
-    session.memory.tag(first, "database", "kubernetes", "index", "billing")
-    session.memory.tag(second, "db", "kuberentes", "indexes", "k8s", "billing", "database", "kubernetes", "index")
-    found = {one.alias: (one.canonical, one.why) for one in session.memory.suggest_aliases()}
+    session.memory.tags.give(first, "database", "kubernetes", "index", "billing")
+    session.memory.tags.give(second, "db", "kuberentes", "indexes", "k8s", "billing", "database", "kubernetes", "index")
+    found = {one.alias: (one.canonical, one.why) for one in session.memory.tags.suggest_aliases()}
     assert found == {
         "db": ("database", "short form"),
         "indexes": ("index", "plural"),
         "k8s": ("kubernetes", "short form"),
         "kuberentes": ("kubernetes", "slip"),
     }
-    session.memory.alias("db", "database")
-    assert "db" not in {one.alias for one in session.memory.suggest_aliases()}
+    session.memory.tags.alias("db", "database")
+    assert "db" not in {one.alias for one in session.memory.tags.suggest_aliases()}

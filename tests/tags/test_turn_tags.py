@@ -47,7 +47,7 @@ def by_turn(session: vmstore.Session) -> list[tuple[str, int | None, int | None,
     """The tags with where they stand and how they were found."""
     return [
         (tag.canonical, tag.first_turn, tag.last_turn, tag.turns, tag.methods)
-        for tag in session.memory.tags()
+        for tag in session.memory.tags.all()
         if tag.tag == tag.canonical
     ]
 
@@ -57,7 +57,7 @@ def test_live_recorded_and_redriven_sessions_are_tagged_alike() -> None:
     with vmstore.memory_store() as store:
         talk = live(store, "live", tags="keyword")
         other = recorded(store, "recorded")
-        assert other.memory.tag_turns() == len(TURNS)
+        assert other.memory.turns.tag() == len(TURNS)
         again = store.admin.redrive("recorded", "again", l0_tokens_max=8_000, tags="keyword")
         assert by_turn(talk) == by_turn(other) == by_turn(store.session("again")), again
         assert by_turn(talk)[0] == ("database", 1, 2, 2, ["inherited", "keyword"])
@@ -68,13 +68,13 @@ def test_tagging_twice_tags_nothing_more() -> None:
     """Turns that have tags keep them: a second run writes nothing, and a later one tags the new turns alone."""
     with vmstore.memory_store() as store:
         session = recorded(store, "s", TURNS[:3])
-        assert session.memory.tag_turns() == 3
+        assert session.memory.turns.tag() == 3
         written = session.info().position
-        assert session.memory.tag_turns() == 0 and session.info().position == written
+        assert session.memory.turns.tag() == 0 and session.info().position == written
         recorded(store, "s", since=3)
-        assert session.memory.tag_turns() == 2
+        assert session.memory.turns.tag() == 2
         whole = recorded(store, "whole")
-        whole.memory.tag_turns()
+        whole.memory.turns.tag()
         assert by_turn(session) == by_turn(whole)
 
 
@@ -82,9 +82,9 @@ def test_what_somebody_said_goes_before_the_rule() -> None:
     """A turn that was tagged by hand is not tagged again, and its tag is known from then on."""
     with vmstore.memory_store() as store:
         session = recorded(store, "s")
-        session.memory.tag(session.pages()[0].page, "fence")
-        assert session.memory.tag_turns() == len(TURNS) - 1
-        tags = {tag.tag: tag for tag in session.memory.tags()}
+        session.memory.tags.give(session.pages()[0].page, "fence")
+        assert session.memory.turns.tag() == len(TURNS) - 1
+        tags = {tag.tag: tag for tag in session.memory.tags.all()}
         assert "database" not in tags and tags["fence"].first_turn == 1
 
 
@@ -92,12 +92,12 @@ def test_a_session_without_the_setting_has_no_tags() -> None:
     """Tags are off where nobody turned them on, and on from the turn on in which somebody did."""
     with vmstore.memory_store() as store:
         session = live(store, "s", TURNS[:2])
-        assert session.memory.tags() == []
+        assert session.memory.tags.all() == []
         session.configure(tags="keyword")
         session.user(TURNS[2][0])
         session.pack()
         session.assistant(TURNS[2][1])
-        assert [tag.tag for tag in session.memory.tags()] == ["fence", "paint"]
+        assert [tag.tag for tag in session.memory.tags.all()] == ["fence", "paint"]
         with refused("not-a-setting", vmstore.InputError):
             session.configure(tags="magic")  # type: ignore[arg-type]
 
@@ -108,9 +108,9 @@ def test_a_broad_tag_is_split_as_the_talk_goes_on() -> None:
     turns = [(f"The database {parts[at % 3]} of the database is slow, host {at}", "ok") for at in range(15)]
     with vmstore.memory_store() as store:
         talk, other = live(store, "live", turns, tags="keyword"), recorded(store, "recorded", turns)
-        assert other.memory.tag_turns() == 15
+        assert other.memory.turns.tag() == 15
         assert by_turn(talk) == by_turn(other)
-        tags = {tag.tag: tag for tag in talk.memory.tags()}
+        tags = {tag.tag: tag for tag in talk.memory.tags.all()}
         assert {"database-index", "database-backup", "database-replica"} <= tags.keys()
         assert tags["database"].canonical.startswith("database-") and tags["database"].pages == 0
         assert tags["database-index"].methods == ["split"]
@@ -122,7 +122,7 @@ def test_the_laws_hold_with_tags() -> None:
     run = LiveRun(calm=True, tags="keyword")
     for step in steps:
         run.play(step)
-    assert run.session.memory.tags()
+    assert run.session.memory.tags.all()
     live_is_replayed(run)
     assert run.session.debug.check().difference is None
     run.close()
@@ -153,10 +153,10 @@ def test_what_is_kept_of_topics_follows_from_the_session() -> None:
         narrow = kept[2][0]
         talk.checkpoint("split")
         for page in [page.page for page in talk.pages() if narrow in page.tags]:
-            talk.memory.tag(page, remove=[narrow])
+            talk.memory.tags.give(page, remove=[narrow])
         kept, fresh = ledgers(talk)
         assert kept == fresh and narrow not in kept[2]
-        talk.memory.alias("host", "server")
+        talk.memory.tags.alias("host", "server")
         talk.rewind("split")
         kept, fresh = ledgers(talk)
         assert kept == fresh and narrow in kept[2]

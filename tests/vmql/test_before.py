@@ -31,7 +31,7 @@ def test_a_fact_has_the_value_before() -> None:
     with vmstore.memory_store() as store:
         live = store.live_session("s", l0_tokens_max=4_000)
         for home in ("Nara", "Kyoto", "Kyoto", "Uji"):
-            live.memory.state_fact("user", "lives in", home, attribute="home", one=True)
+            live.memory.facts.state("user", "lives in", home, attribute="home", one=True)
         told = dict(store.query("FACTS what, was ALL WHERE was IS NOT NULL"))
         assert told == {"Kyoto": "Nara", "Uji": "Kyoto"}
 
@@ -42,8 +42,8 @@ def test_derivation_is_the_longest_way_down() -> None:
         live = store.live_session("s", l0_tokens_max=4_000)
         live.user("One.")
         (base,) = (row[0] for row in store.query("PAGES page WHERE text = 'One.'"))
-        middle = live.memory.state_fact("user", "has", "a cat", sources=[base])
-        top = live.memory.state_fact("user", "feeds", "a cat", sources=[base, middle])
+        middle = live.memory.facts.state("user", "has", "a cat", sources=[base])
+        top = live.memory.facts.state("user", "feeds", "a cat", sources=[base, middle])
         told = {page: row for page, *row in store.query("PAGES page, derivation, uses")}
         assert [told[page] for page in (base, middle, top)] == [[0, 2], [1, 1], [2, 0]]
         ends = "LINKS source_type, source_tool, target_role WHERE kind = derives AND source = $top"

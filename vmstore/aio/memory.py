@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 from vmstore.aio.docs import described_by
+from vmstore.aio.memory_parts import FactMemory, SegmentMemory, StoreFacts, TagMemory, TurnMemory
 from vmstore.aio.worker import Worker
+from vmstore.core.aliases import Aliased
 from vmstore.core.asof import Moment, When
 from vmstore.store.recall import memory as sync_memory
 from vmstore.store.recall import store_memory
 from vmstore.store.recall.assembly.results import AssembledPrompt
-from vmstore.store.recall.fact_model import FactModel
-from vmstore.store.recall.fact_reads import FOUND_MAX
 from vmstore.store.recall.memory import OVERVIEW_TOKENS, TOKENS
 from vmstore.store.recall.periods import Bound
-from vmstore.store.recall.results import (
-    FactGraph,
-    FactsFound,
-    FoundPages,
-    FoundQuotes,
-    KnownFact,
-    Overview,
-    RecallAnswer,
-    RecallWorth,
-)
-from vmstore.store.recall.segments import SegmentInfo
-from vmstore.store.recall.tag_model import TagModel
-from vmstore.store.recall.tags import AliasSuggestion, TagInfo
-from vmstore.store.recall.tiers import COLD_FOUND, ColdPage, NearTurn
-from vmstore.store.recall.turns.turn_summary import TurnModel, TurnSummaries
+from vmstore.store.recall.results import FoundPages, FoundQuotes, Overview, RecallAnswer, RecallWorth
 from vmstore.vm.assembly.selector import PROTECTED_TURNS
 from vmstore.vm.assembly.selector import TOKENS as PROMPT_TOKENS
 from vmstore.vm.assembly.tag_rules import TagRule
-from vmstore.vm.compressors.callback import TIMEOUT_S
 
 
 @described_by(sync_memory.SessionMemory)
-class SessionMemory:
+class SessionMemory(Aliased):
     """See `vmstore.SessionMemory`."""
+
+    _aliases: ClassVar[Mapping[str, str]] = sync_memory.SessionMemory._aliases
 
     def __init__(self, sync: sync_memory.SessionMemory, worker: Worker) -> None:
         self._sync = sync
         self._worker = worker
+
+    @property
+    def facts(self) -> FactMemory:
+        """See `vmstore.SessionMemory.facts`."""
+        return FactMemory(self._sync.facts, self._worker)
+
+    @property
+    def tags(self) -> TagMemory:
+        """See `vmstore.SessionMemory.tags`."""
+        return TagMemory(self._sync.tags, self._worker)
+
+    @property
+    def segments(self) -> SegmentMemory:
+        """See `vmstore.SessionMemory.segments`."""
+        return SegmentMemory(self._sync.segments, self._worker)
+
+    @property
+    def turns(self) -> TurnMemory:
+        """See `vmstore.SessionMemory.turns`."""
+        return TurnMemory(self._sync.turns, self._worker)
 
     async def recall(
         self, query: str, at: When | None = None, *, tokens: int = TOKENS, **moment: Unpack[Moment]
@@ -96,141 +103,22 @@ class SessionMemory:
             )
         )  # fmt: skip
 
-    async def tags(self, at: When | None = None, **moment: Unpack[Moment]) -> list[TagInfo]:
-        """See `vmstore.SessionMemory.tags`."""
-        return await self._worker.do(partial(self._sync.tags, at, **moment))
-
-    async def segments(self, at: When | None = None, **moment: Unpack[Moment]) -> list[SegmentInfo]:
-        """See `vmstore.SessionMemory.segments`."""
-        return await self._worker.do(partial(self._sync.segments, at, **moment))
-
-    async def ancestors(
-        self, segment: int | None = None, at: When | None = None, **moment: Unpack[Moment]
-    ) -> list[SegmentInfo]:
-        """See `vmstore.SessionMemory.ancestors`."""
-        return await self._worker.do(partial(self._sync.ancestors, segment, at, **moment))
-
-    async def descendants(
-        self, segment: int | None = None, at: When | None = None, **moment: Unpack[Moment]
-    ) -> list[SegmentInfo]:
-        """See `vmstore.SessionMemory.descendants`."""
-        return await self._worker.do(partial(self._sync.descendants, segment, at, **moment))
-
-    async def expand(self, tag: str, depth: str = "full") -> None:
-        """See `vmstore.SessionMemory.expand`."""
-        await self._worker.do(partial(self._sync.expand, tag, depth))
-
-    async def collapse(self, tag: str, depth: str = "summary") -> None:
-        """See `vmstore.SessionMemory.collapse`."""
-        await self._worker.do(partial(self._sync.collapse, tag, depth))
-
-    async def tag(self, page: str | int, *tags: str, remove: Iterable[str] = ()) -> list[str]:
-        """See `vmstore.SessionMemory.tag`."""
-        return await self._worker.do(partial(self._sync.tag, page, *tags, remove=remove))
-
-    async def tag_turns(self, tagger: TagModel | None = None, *, timeout_s: float = TIMEOUT_S) -> int:
-        """See `vmstore.SessionMemory.tag_turns`."""
-        return await self._worker.do(partial(self._sync.tag_turns, tagger, timeout_s=timeout_s))
-
-    async def summarize_turns(self, model: TurnModel | None = None, *, timeout_s: float = TIMEOUT_S) -> TurnSummaries:
-        """See `vmstore.SessionMemory.summarize_turns`."""
-        return await self._worker.do(partial(self._sync.summarize_turns, model, timeout_s=timeout_s))
-
-    async def alias(self, name: str, canonical: str | None) -> None:
-        """See `vmstore.SessionMemory.alias`."""
-        await self._worker.do(partial(self._sync.alias, name, canonical))
-
-    async def suggest_aliases(self, at: When | None = None, **moment: Unpack[Moment]) -> list[AliasSuggestion]:
-        """See `vmstore.SessionMemory.suggest_aliases`."""
-        return await self._worker.do(partial(self._sync.suggest_aliases, at, **moment))
-
-    async def state_fact(
-        self, subject: str, verb: str, what: str, *, attribute: str | None = None, text: str = "",
-        fact_type: str = "general", status: str = "active", one: bool | None = None, valid_from_us: int | None = None,
-        valid_to_us: int | None = None, precision: str = "unknown", confidence: float = 1.0, strength: float = 0.0,
-        sources: str | int | Iterable[str | int] = (), supersedes: str | int | None = None,
-        links: Iterable[tuple[str, str | int]] = (), tags: Iterable[str] = (), at_us: int | None = None,
-    ) -> str:  # fmt: skip
-        """See `vmstore.SessionMemory.state_fact`."""
-        asked = partial(
-            self._sync.state_fact, subject, verb, what, attribute=attribute, text=text, fact_type=fact_type,
-            status=status, one=one, valid_from_us=valid_from_us, valid_to_us=valid_to_us, precision=precision,
-            confidence=confidence, strength=strength, sources=sources, supersedes=supersedes, links=links, tags=tags,
-            at_us=at_us,
-        )  # fmt: skip
-        return await self._worker.do(asked)
-
-    async def find_facts(
-        self, model: FactModel | None = None, *, language: str | None = None, consolidate: bool = True,
-        timeout_s: float = TIMEOUT_S,
-    ) -> list[str]:  # fmt: skip
-        """See `vmstore.SessionMemory.find_facts`."""
-        asked = partial(self._sync.find_facts, model, language=language, consolidate=consolidate, timeout_s=timeout_s)
-        return await self._worker.do(asked)
-
-    async def facts(
-        self, at: When | None = None, *, valid_at_us: int | None = None, ever: bool = False, whole_user: bool = False,
-        **moment: Unpack[Moment],
-    ) -> list[KnownFact]:  # fmt: skip
-        """See `vmstore.SessionMemory.facts`."""
-        asked = partial(self._sync.facts, at, valid_at_us=valid_at_us, ever=ever, whole_user=whole_user, **moment)
-        return await self._worker.do(asked)
-
-    async def query_facts(
-        self, subject: str | None = None, verb: str | None = None, object_contains: str | None = None,
-        status: str | None = None, fact_type: str | None = None, at: When | None = None, *,
-        ever: bool = False, whole_user: bool = False, limit: int = FOUND_MAX, **moment: Unpack[Moment],
-    ) -> FactsFound:  # fmt: skip
-        """See `vmstore.SessionMemory.query_facts`."""
-        words = (subject, verb, object_contains, status, fact_type, at)
-        asked = partial(self._sync.query_facts, *words, ever=ever, whole_user=whole_user, limit=limit, **moment)
-        return await self._worker.do(asked)
-
-    async def fact_graph(
-        self, page: str | int, at: When | None = None, *, depth: int = 2, kinds: Iterable[str] | None = None,
-        **moment: Unpack[Moment],
-    ) -> FactGraph:  # fmt: skip
-        """See `vmstore.SessionMemory.fact_graph`."""
-        return await self._worker.do(partial(self._sync.fact_graph, page, at, depth=depth, kinds=kinds, **moment))
-
-    async def hot(self, at: When | None = None, *, current: str = "", **moment: Unpack[Moment]) -> list[NearTurn]:
-        """See `vmstore.SessionMemory.hot`."""
-        return await self._worker.do(partial(self._sync.hot, at, current=current, **moment))
-
-    async def warm(self, query: str = "", at: When | None = None, **moment: Unpack[Moment]) -> list[NearTurn]:
-        """See `vmstore.SessionMemory.warm`."""
-        return await self._worker.do(partial(self._sync.warm, query, at, **moment))
-
-    async def cold(self, query: str, *, limit: int = COLD_FOUND) -> list[ColdPage]:
-        """See `vmstore.SessionMemory.cold`."""
-        return await self._worker.do(partial(self._sync.cold, query, limit=limit))
-
     async def worth(self, at: When | None = None, **moment: Unpack[Moment]) -> list[RecallWorth]:
         """See `vmstore.SessionMemory.worth`."""
         return await self._worker.do(partial(self._sync.worth, at, **moment))
 
 
 @described_by(store_memory.StoreMemory)
-class StoreMemory:
+class StoreMemory(Aliased):
     """See `vmstore.StoreMemory`."""
+
+    _aliases: ClassVar[Mapping[str, str]] = store_memory.StoreMemory._aliases
 
     def __init__(self, sync: store_memory.StoreMemory, worker: Worker) -> None:
         self._sync = sync
         self._worker = worker
 
-    async def facts(
-        self, at: When | None = None, *, user: str | None = None, valid_at_us: int | None = None, ever: bool = False,
-        **moment: Unpack[Moment],
-    ) -> list[KnownFact]:  # fmt: skip
+    @property
+    def facts(self) -> StoreFacts:
         """See `vmstore.StoreMemory.facts`."""
-        asked = partial(self._sync.facts, at, user=user, valid_at_us=valid_at_us, ever=ever, **moment)
-        return await self._worker.do(asked)
-
-    async def query_facts(
-        self, subject: str | None = None, verb: str | None = None, object_contains: str | None = None,
-        status: str | None = None, fact_type: str | None = None, *, user: str | None = None, ever: bool = False,
-        limit: int = FOUND_MAX,
-    ) -> FactsFound:  # fmt: skip
-        """See `vmstore.StoreMemory.query_facts`."""
-        words = (subject, verb, object_contains, status, fact_type)
-        return await self._worker.do(partial(self._sync.query_facts, *words, user=user, ever=ever, limit=limit))
+        return StoreFacts(self._sync.facts, self._worker)

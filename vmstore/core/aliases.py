@@ -46,6 +46,19 @@ class Aliased:
             return attrgetter(path)(self)
 
 
+class FormerMethod:
+    """A part that was a method of its owner's: `memory.facts()` is `memory.facts.all()` for one release."""
+
+    _former: ClassVar[str] = ""
+
+    if not TYPE_CHECKING:  # a checker is to say that a part is not called
+
+        def __call__(self, *arguments: Any, **named: Any) -> Any:
+            """All that the part holds, as the method gave it."""
+            warn_once(f"{self._former}()", f"{self._former}.all()")
+            return self.all(*arguments, **named)
+
+
 def old_keywords(**table: str) -> Callable[[F], F]:
     """Lets a function be called by the old names of its keywords: `old_keywords(at="at_us")`."""
 

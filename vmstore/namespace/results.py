@@ -279,7 +279,7 @@ class TurnInfo(msgspec.Struct, frozen=True):
 
     Without a kernel `faults` counts the pages that came back. `searches` are the agent's, `load` is the
     fullest class the prompt came to in it, None where it stayed in the one it had. `total_tokens`, `memory_tier`
-    and `is_identity_critical` are those of `session.memory.hot` and `warm`; no tier where nothing was said in it.
+    and `is_identity_critical` are those of `session.memory.turns.hot` and `warm`; no tier where nothing was said in it.
     """
 
     turn: int

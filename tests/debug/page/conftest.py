@@ -58,10 +58,10 @@ def acquainted(store: vmstore.Store) -> None:
         said.append({"role": "user", "content": f"I live in {home}."})
         store.record("acquainted", {"model": "m-1", "messages": list(said)})
         memory = store.session("acquainted").memory
-        if home not in [fact.what for fact in memory.facts()]:
+        if home not in [fact.what for fact in memory.facts.all()]:
             page = store.session("acquainted").pages()[-1].page
-            memory.state_fact("user", "lives in", home, attribute="home", sources=[page])
-            memory.tag(page, home.lower())
+            memory.facts.state("user", "lives in", home, attribute="home", sources=[page])
+            memory.tags.give(page, home.lower())
 
 
 def hostile(store: vmstore.Store) -> None:

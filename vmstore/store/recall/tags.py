@@ -142,7 +142,7 @@ def show(session: SessionHost, tag: str, depth: str) -> None:
             named[:] = [ends.get(name, name)]
             if not known.keys() & {name, *named} and named[0] not in ends.values():
                 raise UnknownError(
-                    f"no page of {session.name!r} has the tag {name!r}; session.memory.tags() lists them"
+                    f"no page of {session.name!r} has the tag {name!r}; session.memory.tags.all() lists them"
                 )
             if depths(lane, position).get(named[0]) == wanted:
                 named.clear()

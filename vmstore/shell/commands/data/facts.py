@@ -20,15 +20,15 @@ def facts(arguments: argparse.Namespace, screen: Screen) -> int:
     added: list[str] = []
     with (open_to_change if arguments.find else open_to_ask)(arguments) as store:
         if whose:
-            found = store.memory.query_facts(*words, user=arguments.user, ever=arguments.ever, limit=arguments.limit)
+            found = store.memory.facts.query(*words, user=arguments.user, ever=arguments.ever, limit=arguments.limit)
             name = arguments.user or "all sessions"
         else:
             session = session_of(store, arguments)
             name = session.name
             if arguments.find:
-                added = session.memory.find_facts(language=arguments.language)
+                added = session.memory.facts.extract(language=arguments.language)
             bounds = {"ever": arguments.ever, "limit": arguments.limit}
-            found = session.memory.query_facts(*words, moment_of(arguments), **bounds)
+            found = session.memory.facts.query(*words, moment_of(arguments), **bounds)
     if arguments.json:
         answer = {"of": name, "facts": found.facts, "total": found.total, "note": found.note}
         screen.json({**answer, **({"found": added} if arguments.find else {})})

@@ -22,15 +22,15 @@ def tags(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         memory = session.memory
         if arguments.page is not None:
-            memory.tag(arguments.page, *arguments.add, remove=arguments.remove)
+            memory.tags.give(arguments.page, *arguments.add, remove=arguments.remove)
         if arguments.keyword:
-            turns = memory.tag_turns()
+            turns = memory.turns.tag()
             screen.note(f"{turns} turn{'s' * (turns != 1)} tagged by words")
         for name, canonical in map(_alias, arguments.alias):
-            memory.alias(name, canonical)
+            memory.tags.alias(name, canonical)
         when = moment_of(arguments)
-        suggested = memory.suggest_aliases(when) if arguments.suggest else []
-        found = [] if arguments.suggest else memory.tags(when)
+        suggested = memory.tags.suggest_aliases(when) if arguments.suggest else []
+        found = [] if arguments.suggest else memory.tags.all(when)
     if arguments.json:
         screen.json({"session": session.name, **({"suggestions": suggested} if arguments.suggest else {"tags": found})})
     elif suggested or found:
@@ -47,11 +47,11 @@ def segments(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         memory, when = session.memory, moment_of(arguments)
         if arguments.before is not None:
-            found = memory.ancestors(arguments.before, when)
+            found = memory.segments.ancestors(arguments.before, when)
         elif arguments.after is not None:
-            found = memory.descendants(arguments.after, when)
+            found = memory.segments.descendants(arguments.after, when)
         else:
-            found = memory.segments(when)
+            found = memory.segments.all(when)
     if arguments.json:
         screen.json({"session": session.name, "segments": found})
     elif found:
