@@ -23,10 +23,11 @@ from tests.store.kept import CALLS, tell
 from vmstore.aio.admin import Admin as AsyncAdmin
 from vmstore.aio.debug import Debug as AsyncDebug
 from vmstore.aio.lineage import Lineage as AsyncLineage
+from vmstore.aio.memory import FactMemory, SegmentMemory, StoreFacts, TagMemory, TurnMemory
 from vmstore.aio.memory import SessionMemory as AsyncMemory
 from vmstore.aio.memory import StoreMemory as AsyncStoreMemory
-from vmstore.aio.memory_parts import FactMemory, SegmentMemory, StoreFacts, TagMemory, TurnMemory
 from vmstore.aio.regions import Sharing as AsyncSharing
+from vmstore.aio.store_parts import Catalog, SearchIndex
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
 from vmstore.aio.work.digests import Digests as AsyncDigests
@@ -52,6 +53,8 @@ TWINS = [
     (Context, vmstore.aio.Context),
     (Live, vmstore.aio.Live),
     (vmstore.Admin, AsyncAdmin),
+    (vmstore.Catalog, Catalog),
+    (vmstore.SearchIndex, SearchIndex),
     (vmstore.Trust, AsyncTrust),
     (vmstore.Sharing, AsyncSharing),
     (vmstore.Lineage, AsyncLineage),
@@ -208,7 +211,7 @@ async def _compare(store: vmstore.aio.Store, other: Store) -> None:
     assert [entry async for entry in store.tail(cursor, limit=5)] == list(other.tail(cursor, limit=5))
     twin, sync = await store.session("s"), other.session("s")
     assert (
-        (await store.admin.find("s/p4"))[1] == other.admin.find("s/p4")[1]
+        (await store.catalog.find_page("s/p4"))[1] == other.catalog.find_page("s/p4")[1]
         and twin.name == "s"
         and repr(twin) == repr(sync)
     )

@@ -113,7 +113,6 @@ if TYPE_CHECKING:
     from vmstore.seals.seal import Seal
     from vmstore.seals.seals import read_seal, seal
     from vmstore.shares.regions import GrantInfo, Region, grants, regions, revoke, share
-    from vmstore.store.admin import Admin
     from vmstore.store.approvals import ApprovalInfo, approvals, approve
     from vmstore.store.breakpoints import Breakpoint
     from vmstore.store.debug import Debug
@@ -126,6 +125,11 @@ if TYPE_CHECKING:
     from vmstore.store.live.options import LiveOptions
     from vmstore.store.live.prompt import Prompt
     from vmstore.store.live.tool_memory import MemoryPage, ToolMemory
+    from vmstore.store.parts.admin import Admin
+    from vmstore.store.parts.catalog import Catalog
+    from vmstore.store.parts.regions import Sharing
+    from vmstore.store.parts.search_index import SearchIndex
+    from vmstore.store.parts.trust import Trust
     from vmstore.store.reads.context import Context
     from vmstore.store.reads.evidence import SourceEvidence
     from vmstore.store.reads.proofs import Proof
@@ -159,11 +163,9 @@ if TYPE_CHECKING:
     from vmstore.store.recall.tags import AliasSuggestion, TagInfo
     from vmstore.store.recall.tiers import ColdPage, NearTurn
     from vmstore.store.recall.turns.turn_summary import TurnSummaries
-    from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
-    from vmstore.store.trust import Trust
     from vmstore.store.virtual_context.chat_message import ClientMessage
     from vmstore.store.virtual_context.engine import InboundContext, TurnReport, VirtualContextEngine
     from vmstore.store.wire import Wire
@@ -226,7 +228,8 @@ __all__ = [
     # what deciding a session again answers
     "Run", "Divergence", "SavedReplay", "Optimum", "ReplayCheck", "Difference",
     # the care of a store
-    "Admin", "backup", "restore", "archive", "unarchive", "merge", "doctor", "ArchiveReport", "ArchivedSession",
+    "Admin", "Catalog", "SearchIndex",
+    "backup", "restore", "archive", "unarchive", "merge", "doctor", "ArchiveReport", "ArchivedSession",
     "SkippedSession", "Backup", "BackupPart", "RestoreReport", "Columns", "ColumnSegment", "CompactionReport",
     "EmbeddedShare", "VectorCoverage", "EmbeddingReport", "SweepReport", "ExportReport", "ImportReport",
     "ImportedSession", "LineProblem", "Info", "MergeReport", "MergedSession", "Usage", "DiskShare", "StoredContents",
@@ -290,7 +293,9 @@ _HOMES = {
     "vmstore.vm.metrics.report": "Measures FaultCounts=FaultShare",
     "vmstore.replay.whatif": "Run Divergence SavedReplay Optimum",
     "vmstore.replay.check": "ReplayCheck Difference",
-    "vmstore.store.admin": "Admin",
+    "vmstore.store.parts.admin": "Admin",
+    "vmstore.store.parts.catalog": "Catalog",
+    "vmstore.store.parts.search_index": "SearchIndex",
     "vmstore.maintenance.backup": "backup restore",
     "vmstore.maintenance.archive": "archive unarchive",
     "vmstore.transfer.merge": "merge",
@@ -303,7 +308,7 @@ _HOMES = {
         "Verdict Problem Health Symptom NamespaceHealth LockedFile ErasureReport ErasurePlan "
         "PlannedPage PlannedSession LeftContent SealInfo"
     ),
-    "vmstore.store.trust": "Trust",
+    "vmstore.store.parts.trust": "Trust",
     "vmstore.erasure.erase": "erase plan_erasure",
     "vmstore.retraction.retract": "retract",
     "vmstore.seals.seals": "seal read_seal",
@@ -317,7 +322,7 @@ _HOMES = {
     "vmstore.seals.seal": "Seal",
     "vmstore.engine.verify.history_tree": "SessionHead",
     "vmstore.store.reads.proofs": "Proof",
-    "vmstore.store.regions": "Sharing",
+    "vmstore.store.parts.regions": "Sharing",
     "vmstore.shares.regions": "share revoke grants regions GrantInfo Region",
     "vmstore.store.live.copy_page": "bring origin",
     "vmstore.store.lineage": "Lineage",

@@ -24,7 +24,7 @@ def filled(path: Path) -> None:
     with vmstore.open(path, embedder=embedder("first@1")) as store:
         for text in SAID:
             page(store, "s", text)
-        store.embed()
+        store.index.embed()
         store.sessions()  # the doctor reads views as they are
 
 
@@ -48,7 +48,7 @@ def test_another_model_has_the_texts_embedded_anew(tmp_path: Path, capsys: pytes
     path = tmp_path / "a.vms"
     filled(path)
     with vmstore.open(path, embedder=embedder("second@1")) as store:
-        store.embed(limit=1)
+        store.index.embed(limit=1)
         store.sessions()
     found = vmstore.doctor(path)
     (symptom,) = found.symptoms
@@ -59,7 +59,7 @@ def test_another_model_has_the_texts_embedded_anew(tmp_path: Path, capsys: pytes
     coverage = json.loads(capsys.readouterr().out)["coverage"]
     assert (coverage["due"], coverage["others"]) == (due, {"first@1": 4})
     with vmstore.open(path, embedder=embedder("second@1")) as store:
-        store.embed()
+        store.index.embed()
         store.sessions()
     assert vmstore.doctor(path).ok
 
@@ -74,7 +74,7 @@ def test_few_texts_without_a_vector_are_nothing_to_do(
     store = vmstore.memory_store(embedder=embedder("first@1"))
     for text in SAID:
         page(store, "s", text)
-    store.embed()
+    store.index.embed()
     page(store, "s", "a fifth text")
     with store._ns.asking():
         found = vector_coverage(store.admin.views)

@@ -71,13 +71,13 @@ def test_every_text_is_embedded_once() -> None:
     embedder = Recorder()
     store = filled(embedder)
     told: list[tuple[int, int]] = []
-    report = store.embed(batch=2, progress=lambda done, total: told.append((done, total)))
+    report = store.index.embed(batch=2, progress=lambda done, total: told.append((done, total)))
     assert (report.contents, report.vectors, report.copied, report.left, report.stopped) == (4, 4, 1, 0, None)
     assert embedder.asked == SAID[:3] and told[-1] == (4, 4)
     assert [row[:4] for row in sorted(rows(store))] == [(f"p{at}", "recorder", 1, 8) for at in (2, 3, 4, 5)]
-    assert store.embed().contents == 0 and embedder.calls == 2
+    assert store.index.embed().contents == 0 and embedder.calls == 2
     page(store, "s", "something new")
-    assert store.embed().contents == 1 and embedder.asked[3:] == ["something new"]
+    assert store.index.embed().contents == 1 and embedder.asked[3:] == ["something new"]
     assert store.verify().ok
 
 
@@ -86,7 +86,7 @@ def test_a_long_text_is_embedded_in_chunks() -> None:
     store = vmstore.memory_store(embedder=Recorder())
     text = " ".join(f"word{at}" for at in range(400))
     page(store, "s", text)
-    store.embed()
+    store.index.embed()
     asked = [text[begins:ends] for begins, ends in rows(store, "VECTORS begins, ends")]
     assert len(asked) > 3 and asked == store.embedder.asked  # type: ignore[union-attr]
     assert "".join(asked).startswith("word0 word1") and asked[-1].endswith("word399")
@@ -95,28 +95,28 @@ def test_a_long_text_is_embedded_in_chunks() -> None:
 def test_a_rebuild_asks_nobody() -> None:
     """Views are folded again and the log is verified without an embedder, and vectors are as they were."""
     store = filled(Recorder())
-    store.embed()
+    store.index.embed()
     before = rows(store)
     store.embedder = None
     store.admin.rebuild()
     assert rows(store) == before and store.verify().ok
     with refused("no-embedder", InputError):
-        store.embed()
+        store.index.embed()
 
 
 def test_a_past_moment_has_the_vectors_it_had() -> None:
     """VECTORS as of a position has what was embedded by then, of a fork what its past had and what is its own."""
     store = filled(Recorder())
-    store.embed(limit=2)
+    store.index.embed(limit=2)
     end = store.session("s").info().position
-    store.embed()
+    store.index.embed()
     assert len(rows(store, f"VECTORS AS OF POSITION {end}")) == 2 and len(rows(store)) == 4
     fork = store.session("s").fork("f", position=end)
     assert len(rows(store, "VECTORS", "f")) == 2
     page(store, fork.name, "said in the fork")
-    assert store.embed("f").contents == 1
+    assert store.index.embed("f").contents == 1
     asked = store.embedder.asked.copy()  # type: ignore[union-attr]
-    report = store.embed("f", inherited=True)
+    report = store.index.embed("f", inherited=True)
     assert (report.contents, report.copied) == (2, 2)
     assert store.embedder.asked == asked, "its parent's were copied"  # type: ignore[union-attr]
     assert len(rows(store, "VECTORS", "f")) == 5 and len(rows(store)) == 4
@@ -126,10 +126,10 @@ def test_a_past_moment_has_the_vectors_it_had() -> None:
 def test_an_update_is_embedded_anew() -> None:
     """A page that changes has a vector of its new text, and keeps the one of what it said before."""
     store = filled(Recorder())
-    store.embed()
+    store.index.embed()
     with store.session("s").batch() as batch:
         batch.add(Update(2, 2, batch.cell(b"the dog"), 7, 2))
-    assert store.embed().contents == 1
+    assert store.index.embed().contents == 1
     assert [row[0] for row in rows(store)].count("p2") == 2
     assert [(one.embedded, one.texts) for one in vmstore.embedded(store)] == [(4, 4)]
 
@@ -140,7 +140,7 @@ def test_secrets_go_to_no_embedder() -> None:
     store = vmstore.memory_store(embedder=embedder)
     page(store, "s", f"the key is {SECRET} keep it")
     page(store, "s", "x " * 395 + SECRET + " y" * 300)
-    store.embed()
+    store.index.embed()
     assert not any(SECRET[:6] in text or SECRET[-6:] in text for text in embedder.asked)
     assert "the key is [secret] keep it" in embedder.asked
 
@@ -154,7 +154,7 @@ def test_what_is_no_text_is_not_embedded() -> None:
     page(store, "s", " \n ")
     with store.session("s").batch() as batch:
         batch.add(Create(PageType.CLAIM, Modality.TEXT, Role.USER, 0, 0, None, 0, 9))
-    report = store.embed()
+    report = store.index.embed()
     assert (report.contents, report.empty, embedder.asked) == (0, 1, [])
     with refused("embeds_a_content"), store.session("s").batch() as batch:
         batch.add(Embed(5, 5, batch.cell(b"m"), 1, 2, ((0, 1),), batch.cell(b"\0\0\0\0\0")))
@@ -173,7 +173,7 @@ def test_a_wrong_answer_writes_nothing(wrong: Callable[[Sequence[str], list[list
     """An embedder that fails or answers with what are no vectors stops the run, and nothing is written."""
     store = filled(Recorder(wrong))
     before = store.session("s").info().position
-    report = store.embed()
+    report = store.index.embed()
     assert report.stopped and "recorder" in report.stopped
     assert (report.contents, report.left) == (0, 4)
     assert store.session("s").info().position == before and not rows(store)
@@ -190,23 +190,23 @@ def test_one_bad_text_holds_up_no_other() -> None:
     store = filled(Recorder(refuses))
     page(store, "s", " \n ")
     told: list[tuple[int, int]] = []
-    report = store.embed(progress=lambda done, total: told.append((done, total)))
+    report = store.index.embed(progress=lambda done, total: told.append((done, total)))
     assert told == sorted(set(told)) and told[-1] == (5, 5), "what was refused and what is empty is done with too"
     assert (report.contents, report.left, report.stopped) == (3, 0, None)
     assert [(times, "too many tokens" in why) for why, times in report.failed.items()] == [(1, True)]
-    assert "too many tokens" in (store.embed().stopped or ""), "and is asked about again"
+    assert "too many tokens" in (store.index.embed().stopped or ""), "and is asked about again"
 
 
 def test_a_model_keeps_its_dimension() -> None:
     """A model that changes its dimension is refused before it is asked, or as it answers, and writes nothing."""
     store = filled(HashGrams(8))
-    store.embed()
+    store.index.embed()
     page(store, "s", "more")
     store.embedder = FunctionEmbedder("hash-4grams@1/8", HashGrams(9).embed, 9)
     with refused("other-dimension", InputError):
-        store.embed()
+        store.index.embed()
     store.embedder = FunctionEmbedder("hash-4grams@1/8", HashGrams(9).embed)
-    assert "8 and 9 numbers" in (store.embed().stopped or "")
+    assert "8 and 9 numbers" in (store.index.embed().stopped or "")
     assert len(rows(store)) == 4
 
 
@@ -219,25 +219,25 @@ def test_who_hangs_ends_the_run() -> None:
 
     embedder = Recorder(hangs)
     store = filled(embedder)
-    report = store.embed(batch=1, timeout_s=0.1)
+    report = store.index.embed(batch=1, timeout_s=0.1)
     gate.set()
     assert report.contents == 1 and "hung" in (report.stopped or "") and embedder.calls == 2
     embedder.wrong = None
-    assert store.embed().left == 0 and len(rows(store)) == 4
+    assert store.index.embed().left == 0 and len(rows(store)) == 4
 
 
 def test_erasing_a_page_destroys_its_vectors(store_path: Path) -> None:
     """After an erasure no cell, view or answer holds a vector of what was erased, of a fork's neither."""
     store = filled(HashGrams(16), store_path)
     store.session("s").fork("f", position=store.session("s").info().position)
-    store.embed()
-    store.embed("f", inherited=True)
+    store.index.embed()
+    store.index.embed("f", inherited=True)
     packed = [cell.content for _, cell in _vectors_of(store, "p2")]
     assert len(packed) == 2 and len(set(packed)) == 1
     store.trust.erase(page="s/p2")
     assert _vectors_of(store, "p2") == [] and [row[0] for row in rows(store)] == ["p3", "p4", "p5"]
     assert all("p2" not in row for row in rows(store, "VECTORS page", "f"))
-    assert store.embed().contents == 0, "nor is it embedded again"
+    assert store.index.embed().contents == 0, "nor is it embedded again"
     assert store.verify().ok
     store.close()
     for file in store_path.rglob("*"):
@@ -264,7 +264,7 @@ def test_what_is_erased_while_it_is_embedded_gets_no_vector() -> None:
         return found
 
     store.embedder = Recorder(erases)
-    report = store.embed()
+    report = store.index.embed()
     assert (report.contents, report.empty, report.stopped) == (3, 1, None)
     assert [row[0] for row in rows(store)] == ["p3", "p4", "p5"]
 
@@ -272,7 +272,7 @@ def test_what_is_erased_while_it_is_embedded_gets_no_vector() -> None:
 def test_a_redacted_export_has_no_vectors(tmp_path: Path) -> None:
     """A bundle that masks leaves vectors out and keeps positions, an exact one has them, tables have none."""
     store = filled(HashGrams(16))
-    store.embed()
+    store.index.embed()
     packed = _vectors_of(store, "p2")[0][1].content
     store.export(tmp_path / "masked.jsonl")
     store.export(tmp_path / "exact.jsonl", exact=True)
@@ -284,7 +284,7 @@ def test_a_redacted_export_has_no_vectors(tmp_path: Path) -> None:
         assert len(rows(other)) == count and other.verify().ok
         assert other.session("s").info().position == store.session("s").info().position
     other.embedder = HashGrams(16)
-    assert other.embed().contents == 0
+    assert other.index.embed().contents == 0
 
 
 def test_an_encrypted_store_keeps_vectors_under_its_keys(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_an_encrypted_store_keeps_vectors_under_its_keys(tmp_path: Path) -> None
     path = tmp_path / "locked.vms"
     with vmstore.open(path, key=key, embedder=HashGrams(16)) as store:
         page(store, "s", SAID[0])
-        store.embed()
+        store.index.embed()
         packed = _vectors_of(store, "p2")[0][1].content
     for file in path.rglob("*"):
         assert not file.is_file() or packed not in file.read_bytes()
@@ -326,10 +326,10 @@ def test_a_what_if_keeps_what_was_embedded() -> None:
         live.user(f"question {turn} about the harbour and its ships")
         live.pack()
         live.assistant(f"answer {turn}: there are {turn} ships")
-        store.embed()
+        store.index.embed()
     live.debug.replay(policy="lru", keep="other")
     assert len(rows(store, "VECTORS", "other")) == len(rows(store, "VECTORS", "live"))
-    assert store.embed("other", inherited=True).contents == 0
+    assert store.index.embed("other", inherited=True).contents == 0
     assert store.verify().ok
 
 
@@ -385,7 +385,7 @@ def test_a_stopped_worker_leaves_the_rest() -> None:
     done, total = worker.done
     assert embedder.calls == 1 and 0 < done < total == 204
     assert any(f"{done} of {total}" in note for note in store.session("s").search("text 7").notes)
-    assert store.embed().left == 0 and store.verify().ok
+    assert store.index.embed().left == 0 and store.verify().ok
 
 
 def test_wrong_arguments_are_named(store_path: Path) -> None:
@@ -393,20 +393,20 @@ def test_wrong_arguments_are_named(store_path: Path) -> None:
     filled(path=store_path).close()
     with vmstore.open(store_path, embedder=HashGrams()) as store:
         with refused("no-session", UnknownError, "'nope'"):
-            store.embed("nope")
+            store.index.embed("nope")
         with refused("no-quantisation", InputError):
-            store.embed(quantisation="int4")
+            store.index.embed(quantisation="int4")
         with refused("not-a-limit", InputError):
-            store.embed(batch=0)
+            store.index.embed(batch=0)
     with vmstore.open(store_path, "r", embedder=HashGrams()) as store, pytest.raises(ReadOnlyError):
-        store.embed()
+        store.index.embed()
 
 
 def test_vectors_are_kept_as_asked() -> None:
     """Vectors of float16 take two bytes a number, those of int8 one and a scale, and both verify."""
     for form, size in (("float16", 16), ("int8", 12)):
         store = filled(Recorder())
-        store.embed(quantisation=form)
+        store.index.embed(quantisation=form)
         assert len(_vectors_of(store, "p2")[0][1].content) == size
         assert rows(store, "VECTORS quantisation LIMIT 1") == [(form,)] and store.verify().ok
 

@@ -54,7 +54,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     tell(path)
     decide(path)
     with vmstore.open(path, embedder=vmstore.HashGrams()) as store:
-        store.embed()
+        store.index.embed()
         (path.parent / "runs.json").write_text(json.dumps([RATED_RUN]))
         store.import_file(path.parent / "runs.json")
         session, page = next(iter(store.query("TOOLS session, page ACROSS SESSIONS LIMIT 1")))

@@ -46,7 +46,7 @@ def test_no_cache_holds_what_was_erased(tmp_path: Path, monkeypatch: pytest.Monk
     with vmstore.open(tmp_path / "a.vms", embedder=vmstore.FunctionEmbedder("l@1", lengths)) as store:
         messages = [{"role": "user", "content": f"line {n} {WORD if n == 5 else 'fence'}"} for n in range(40)]
         store.record("s", {"model": "m", "messages": messages}, {"choices": [{"message": {"content": "So."}}]})
-        store.embed()
+        store.index.embed()
         session = store.session("s")
         page = session.search(WORD)[0].page
         assert session.memory.find_quote(WORD).quotes[0].page == page

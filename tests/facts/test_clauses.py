@@ -119,7 +119,7 @@ def test_the_language_of_a_namespace_is_that_of_its_facts() -> None:
     store.record(
         "talk", {"messages": [{"role": "user", "content": "Ich trinke Kaffee. Ich trinke keinen Kaffee mehr."}]}
     )
-    store.admin.set_language("de")
+    store.index.set_language("de")
     memory = store.session("talk").memory
     memory.facts.extract()
     (fact,) = memory.facts.all()

@@ -74,7 +74,7 @@ def test_a_result_comes_back_as_a_page(store: Store) -> None:
     assert session.content(page) == b"It is 5432."
     origin = vmstore.origin(session, page)
     assert origin is not None and origin.startswith("vm://default/r1/p")
-    found, name = store.admin.find(origin.partition("@")[0])
+    found, name = store.catalog.find_page(origin.partition("@")[0])
     assert found.name == "r1" and b"It is 5432" in found.content(name)
     assert session.page(page).actor == "r1"
     messages = json.dumps(session.pack().request["messages"][1:])

@@ -85,7 +85,7 @@ def test_estimates_and_records_are_never_mixed() -> None:
     calls = film(store, session).calls
     assert list(zip(calls.cost, calls.cost_estimated, strict=True)) == wanted
     (total,) = store.query("SESSIONS cost, cost_estimated").to_dicts()
-    (one,) = store.overview()
+    (one,) = store.catalog.overview()
     assert total == {"cost": 0.25, "cost_estimated": 0.0035} == {"cost": one.cost, "cost_estimated": one.cost_estimated}
     turns = store.query("TURNS turn, cost, cost_estimated").to_dicts()
     assert [(row["cost"], row["cost_estimated"]) for row in turns] == wanted
@@ -97,7 +97,7 @@ def test_estimates_and_records_are_never_mixed() -> None:
     session.fork("late", call=2)
     asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "later"}]}
     store.record("late", asked, answer)
-    spent = {one.session: (one.cost, one.cost_estimated) for one in store.overview()}
+    spent = {one.session: (one.cost, one.cost_estimated) for one in store.catalog.overview()}
     assert spent["late"] == (None, 0.0035), "what its parent spent is the parent's"
     assert store.query("SESSIONS cost_estimated IN SESSION late").to_dicts() == [{"cost_estimated": 0.0035}]
     with refused("unknown-order", InputError):

@@ -39,7 +39,7 @@ def filled(embedder: object = EMBEDDER, embed: bool = True) -> vmstore.Store:
     for text in TEXTS:
         page(store, "s", text)
     if embed:
-        store.embed()
+        store.index.embed()
     return store
 
 
@@ -95,18 +95,18 @@ def test_how_much_is_embedded_is_told() -> None:
     store = filled(embed=False)
     found = store.session("s").search("cat")
     assert found.notes == ["no text here has a vector of meanings@1 yet (`vmstore embed`): answered by words alone"]
-    store.embed(limit=2)
+    store.index.embed(limit=2)
     found = store.session("s").search("postgres deploy")
     assert [hit.page for hit in found] == ["p4", "p3"]
     assert found.notes == ["2 of 5 texts have a vector of meanings@1"]
-    store.embed()
+    store.index.embed()
     assert store.session("s").search("cat").notes == []
 
 
 def test_the_tools_of_a_memory_recall_by_closeness() -> None:
     """What a session's memory recalls for a prompt is found by closeness too, with its note."""
     store = filled(embed=False)
-    store.embed(limit=4)
+    store.index.embed(limit=4)
     answer = store.session("s").memory.recall("rollout", tokens=200)
     shown = {text.page for passage in answer.passages for text in passage.texts}
     assert {"p3", "p5"} <= shown and answer.note == "4 of 5 texts have a vector of meanings@1"
@@ -123,7 +123,7 @@ def test_explain_says_how_much_is_embedded() -> None:
         return [row["detail"] for row in store.query(text, session="s").to_dicts() if row["step"] == "vectors"]
 
     assert steps() == ["no text here has a vector of meanings@1 yet (`vmstore embed`): answered by words alone"]
-    store.embed()
+    store.index.embed()
     assert steps() == ["5 of 5 texts have a vector of meanings@1"]
     store.embedder = None
     assert steps() == []
@@ -166,11 +166,11 @@ def test_a_past_moment_is_searched_as_it_was() -> None:
     """A search as of a position has the vectors logged by then, whatever is embedded later."""
     store = filled(embed=False)
     end = store.session("s").info().position
-    store.embed()
+    store.index.embed()
     assert pages(store, "deploy", position=end) == []
     fork = store.session("s").fork("f", position=end)
     assert fork.search("deploy") == []
-    store.embed("f", inherited=True)
+    store.index.embed("f", inherited=True)
     assert [hit.page for hit in fork.search("deploy")] == ["p3", "p5"]
 
 

@@ -35,7 +35,7 @@ def filled(embedder: Any = None) -> vmstore.Store:
     for text in TEXTS:
         page(store, "s", text)
     if embedder is not None:
-        store.embed()
+        store.index.embed()
     return store
 
 
@@ -176,7 +176,7 @@ def test_no_question_holds_the_views_while_it_waits_for_an_embedder() -> None:
     live.user("The museum closes at six.")
     live.pack()
     live.assistant("Noted.")
-    store.embed()
+    store.index.embed()
 
     def free() -> bool:
         found: list[bool] = []

@@ -37,36 +37,36 @@ def test_a_stated_language_holds_for_every_moment(
     if not indexed:
         monkeypatch.setattr("vmstore.search.place.installed", lambda: False)
     with told(tmp_path / "a.vms") as store:
-        assert store.admin.language() == "en"
+        assert store.index.language() == "en"
         assert not finds(store, "Haus")
-        store.admin.set_language("de")
-        assert store.admin.language() == "de"
+        store.index.set_language("de")
+        assert store.index.language() == "de"
         assert finds(store, "Haus")
         assert store.search("Haus")[0].text == "Die Häuser am Fluss sind alt."
         assert store.verify().ok
     with vmstore.open(tmp_path / "a.vms", "r") as store:
-        assert store.admin.language() == "de"
+        assert store.index.language() == "de"
         assert finds(store, "Haus")
         with pytest.raises(ReadOnlyError):
-            store.admin.set_language("en")
+            store.index.set_language("en")
 
 
 def test_another_handle_hears_of_it(tmp_path: Path) -> None:
     """What one handle states holds for the next question of another."""
     with told(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
         assert not finds(other, "Haus")
-        store.admin.set_language("de")
+        store.index.set_language("de")
         assert finds(other, "Haus")
-        other.admin.set_language("en")
+        other.index.set_language("en")
         assert not finds(store, "Haus")
 
 
 def test_stating_it_again_writes_nothing(tmp_path: Path) -> None:
     """The language that holds is not logged a second time."""
     with told(tmp_path / "a.vms") as store:
-        store.admin.set_language("de")
+        store.index.set_language("de")
         before = len(store.admin.log.tail(0, 100))
-        store.admin.set_language("de")
+        store.index.set_language("de")
         assert len(store.admin.log.tail(0, 100)) == before
 
 
@@ -74,5 +74,5 @@ def test_a_language_without_rules_is_refused(tmp_path: Path) -> None:
     """Who names no language there are rules for is told which there are, and nothing is logged."""
     with told(tmp_path / "a.vms") as store:
         with refused("no-language", InputError):
-            store.admin.set_language("klingon")
-        assert store.admin.language() == "en"
+            store.index.set_language("klingon")
+        assert store.index.language() == "en"

@@ -40,7 +40,7 @@ def filled(texts: list[str] = TEXTS, dimension: int = 64) -> vmstore.Store:
     store = vmstore.memory_store(embedder=vmstore.HashGrams(dimension))
     for text in texts:
         page(store, "s", text)
-    store.embed(quantisation="float16")
+    store.index.embed(quantisation="float16")
     return store
 
 
@@ -104,7 +104,7 @@ def test_vectors_of_both_forms_are_compared() -> None:
     """Where some texts were embedded as int8 and some as float16 all are compared."""
     store = filled()
     page(store, "s", "deployment plans")
-    store.embed(quantisation="int8")
+    store.index.embed(quantisation="int8")
     found, _ = close(store, "s", "deployment plans")
     assert found is not None and list(found.nearest(1)) == [4] and found.vectors.embedded == 5
 
@@ -120,7 +120,7 @@ def test_a_past_moment_is_not_moved(deeds: list[str]) -> None:
         if deed == "say":
             page(store, "s", "deploy deploy deploy")
         elif deed == "embed":
-            store.embed()
+            store.index.embed()
         elif deed == "fork" and not [one for one in store.sessions() if one.session == "f"]:
             store.session("s").fork("f", position=end)
     after = close(store, "s", "deploy", end)[0]
@@ -136,7 +136,7 @@ def test_a_fork_sees_what_it_saw() -> None:
     page(store, "s", "deploy twice")
     found, note = close(store, "f", "deploy")
     assert found is not None and note == "4 of 5 texts have a vector of hash-4grams@1/64"
-    store.embed()
+    store.index.embed()
     found, note = close(store, "f", "deploy")
     assert note is None and found is not None and list(found.nearest(1)) == [4]
     mine = close(store, "s", "deploy")[0]
@@ -161,7 +161,7 @@ def test_new_vectors_are_taken_in() -> None:
     assert close(store, "s", "deploy")[0] is not None
     page(store, "s", "deploy it")
     page(store, "other", "deploy that")
-    store.embed()
+    store.index.embed()
     found, _ = close(store, "s", "deploy it")
     other, _ = close(store, "other", "deploy that")
     assert found is not None and list(found.nearest(1)) == [4]
@@ -184,7 +184,7 @@ def test_an_embedder_that_fails_is_told_and_left_alone(wrong: Any, said: str) ->
     embedder = Recorder()
     store = vmstore.memory_store(embedder=embedder)
     page(store, "s", TEXTS[0])
-    store.embed()
+    store.index.embed()
     embedder.wrong, before = wrong, embedder.calls
     for _ in range(3):
         found, note = close(store, "s", "cat")

@@ -234,7 +234,7 @@ def test_an_address_elsewhere_names_nothing(store_path: Path) -> None:
     with vmstore.open(store_path, namespace="a") as mine:
         mine.record("s", chat("mine"), None)
         for ask in (
-            mine.admin.find,
+            mine.catalog.find_page,
             mine.session("s").page,
             mine.session("s").content,
             mine.session("s").lineage.history,

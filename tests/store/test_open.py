@@ -212,7 +212,7 @@ AFTER: dict[str, Callable[[Store, Any, Any, Path], Any]] = {
     "record_gap": lambda store, session, context, path: store.admin.record_gap("s", "why"),
     "import_file": lambda store, session, context, path: store.import_file(path),
     "tail": lambda store, session, context, path: list(store.tail()),
-    "find": lambda store, session, context, path: store.admin.find("p4"),
+    "find": lambda store, session, context, path: store.catalog.find_page("p4"),
     "info": lambda store, session, context, path: store.info(),
     "verify": lambda store, session, context, path: store.verify(),
     "rebuild": lambda store, session, context, path: store.admin.rebuild(),

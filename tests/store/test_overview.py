@@ -36,8 +36,8 @@ def store(tmp_path: Path) -> Store:
 
 def test_the_newest_stand_first_and_unknown_times_last(store: Store) -> None:
     """A time of an import is not a session's: where the source held none it is unknown, in Python and in VMQL."""
-    assert [one.session for one in store.overview()] == ["trip-1", "meal", "trip-2", "untimed"]
-    assert [one.session for one in store.overview(order_by="oldest")] == ["trip-2", "meal", "trip-1", "untimed"]
+    assert [one.session for one in store.catalog.overview()] == ["trip-1", "meal", "trip-2", "untimed"]
+    assert [one.session for one in store.catalog.overview(order_by="oldest")] == ["trip-2", "meal", "trip-1", "untimed"]
     untimed = store.session("untimed").info()
     assert (untimed.began_at, untimed.last_at) == (None, None) and untimed.opened_at > 5_000_000
     rows = store.query("SESSIONS session, began_at, last_at WHERE last_at IS NULL").to_dicts()
@@ -47,26 +47,29 @@ def test_the_newest_stand_first_and_unknown_times_last(store: Store) -> None:
 
 def test_sessions_are_chosen_by_words_model_time_and_number(store: Store) -> None:
     """Each choice leaves the sessions that have it, and what is no choice is refused with those there are."""
-    assert [one.session for one in store.overview(matching="where NARA")] == ["trip-1"]
-    assert [one.session for one in store.overview(since="1970-01-01T00:00:04Z")] == ["trip-1", "meal"]
-    assert [one.session for one in store.overview(model="4o", limit=1)] == ["trip-1"]
-    assert store.overview(model="claude") == []
-    assert [one.first_line for one in store.overview(order_by="name")][:2] == ["What is tofu?", "Where is Nara?"]
+    assert [one.session for one in store.catalog.overview(matching="where NARA")] == ["trip-1"]
+    assert [one.session for one in store.catalog.overview(since="1970-01-01T00:00:04Z")] == ["trip-1", "meal"]
+    assert [one.session for one in store.catalog.overview(model="4o", limit=1)] == ["trip-1"]
+    assert store.catalog.overview(model="claude") == []
+    assert [one.first_line for one in store.catalog.overview(order_by="name")][:2] == [
+        "What is tofu?",
+        "Where is Nara?",
+    ]
     (row,) = store.query("SESSIONS first_line IN SESSION meal").to_dicts()
     assert row == {"first_line": "What is tofu?"}
     store.session("meal").fork("dinner")
     said(store, "dinner", "And soup?", 6_000_000)
-    (first,) = store.overview(matching="tofu", limit=1)
+    (first,) = store.catalog.overview(matching="tofu", limit=1)
     assert (first.session, first.first_line) == ("dinner", "What is tofu?"), "a fork begins where its parent does"
     for wrong, code in (({"order_by": "size"}, "unknown-order"), ({"limit": -1}, "not-a-limit")):
         with refused(code, InputError):
-            store.overview(**wrong)
+            store.catalog.overview(**wrong)
 
 
 def test_a_fork_begins_with_what_was_said_first_before_it(store: Store) -> None:
     """A fork is shown with the first line of the session it shares its past with."""
     store.session("meal").fork("meal-b", call=1)
-    assert {one.session: one.first_line for one in store.overview()}["meal-b"] == "What is tofu?"
+    assert {one.session: one.first_line for one in store.catalog.overview()}["meal-b"] == "What is tofu?"
 
 
 def test_one_gap_makes_no_session_derived(store: Store) -> None:
@@ -80,11 +83,11 @@ def test_one_gap_makes_no_session_derived(store: Store) -> None:
 
 def test_the_beginning_of_a_name_is_enough_where_a_person_asks(store: Store) -> None:
     """`find_session` and a name written in VMQL take a beginning or `-`; a program's names are whole."""
-    assert store.find_session("me").name == "meal" and store.find_session("-").name == "trip-1"
+    assert store.catalog.find_session("me").name == "meal" and store.catalog.find_session("-").name == "trip-1"
     assert store.query("CALLS call IN SESSION 'me'").to_dicts() == [{"call": 1}]
     assert store.query("SESSIONS session IN SESSION '-'").to_dicts() == [{"session": "trip-1"}]
     with refused("which-session", UnknownError):
-        store.find_session("trip")
+        store.catalog.find_session("trip")
     with refused("which-session", QueryError):
         store.query("CALLS call IN SESSION 'trip'")
     with refused("no-session", UnknownError):
@@ -92,13 +95,13 @@ def test_the_beginning_of_a_name_is_enough_where_a_person_asks(store: Store) -> 
     with refused("unknown-session", QueryError):
         store.query("CALLS call IN SESSION $s", s="me")
     said(store, "me", "I am short.", 1)
-    assert store.find_session("me").name == "me", "a whole name goes before a beginning"
+    assert store.catalog.find_session("me").name == "me", "a whole name goes before a beginning"
 
 
 def test_the_first_line_of_an_erased_page_is_told_as_erased(store: Store) -> None:
     """What was erased stands in no overview."""
     page = store.session("meal").pages()[0].page
     store.trust.erase(page=page, in_session="meal")
-    found = {one.session: one.first_line for one in store.overview()}
+    found = {one.session: one.first_line for one in store.catalog.overview()}
     assert "tofu" not in str(found) and "erased" in str(found["meal"])
     assert "tofu" not in str(store.query("SESSIONS first_line").to_dicts())

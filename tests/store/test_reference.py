@@ -165,28 +165,28 @@ def test_an_unknown_hint_names_the_nearest(named: Session) -> None:
 
 def test_a_store_finds_a_page_by_an_unambiguous_tail(store: Store, named: Session) -> None:
     """`find` answers session and page; what could be several is refused with each in full."""
-    found, page = store.admin.find("ask_db")
+    found, page = store.catalog.find_page("ask_db")
     assert (found.name, found.page(page)) == ("named", named.page("ask_db"))
-    found, page = store.admin.find("vm://default/s/p4")
+    found, page = store.catalog.find_page("vm://default/s/p4")
     assert (found.name, page) == ("s", "p4")
     store.record("t", request(HEAD))
     with refused("no-such-name", UnknownError, "p4"):
-        store.admin.find("p4")
-    assert store.admin.find("t/p4")[0].name == "t"
+        store.catalog.find_page("p4")
+    assert store.catalog.find_page("t/p4")[0].name == "t"
 
 
 @pytest.mark.parametrize("wrong", ["p99999", "s/p99999", "nothing", "none/p4", "vm://none/s/p4"])
 def test_a_store_finds_no_page_that_is_not_there(store: Store, wrong: str) -> None:
     """What no session holds is an error that names the nearest."""
     with refused("no-such-name", UnknownError):
-        store.admin.find(wrong)
+        store.catalog.find_page(wrong)
 
 
 def test_an_empty_store_says_so() -> None:
     """Looking for a page where there is none is told apart from looking for the wrong one."""
     with memory_store() as store:
         with refused("no-such-name", UnknownError):
-            store.admin.find("p4")
+            store.catalog.find_page("p4")
         store.session("s", create=True)
         with refused("no-page", UnknownError):
             store.session("s").page("p4")
@@ -198,4 +198,4 @@ def test_sessions_with_strange_names_have_references(store: Store) -> None:
     session = store.session("a/b@c")
     page = session.pages()[0].page
     assert session.page(f"vm://default/a%2Fb%40c/{page}").page == page
-    assert store.admin.find(f"a%2Fb%40c/{page}")[0].name == "a/b@c"
+    assert store.catalog.find_page(f"a%2Fb%40c/{page}")[0].name == "a/b@c"

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, ClassVar
 
 from vmstore.aio.docs import described_by
 from vmstore.aio.session import Session
-from vmstore.aio.twin import twin
 from vmstore.aio.worker import Worker
-from vmstore.core.aliases import old_keywords_of_methods
+from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.namespace.effects import Agree
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
 from vmstore.namespace.results import RecordedCall
-from vmstore.store import admin as sync_admin
+from vmstore.store.parts import admin as sync_admin
 from vmstore.views.projection import Progress
 
 GRACE_S = sync_admin.GRACE_S
@@ -32,12 +31,15 @@ if TYPE_CHECKING:
 
 @described_by(sync_admin.Admin)
 @old_keywords_of_methods(grace="grace_s", older_than="older_than_s", at="at_us")
-class Admin:
+class Admin(Aliased):
     """See `vmstore.Admin`."""
 
-    def __init__(self, sync: sync_admin.Admin, worker: Worker) -> None:
+    _aliases: ClassVar[Mapping[str, str]] = sync_admin.Admin._aliases
+
+    def __init__(self, sync: sync_admin.Admin, worker: Worker, store: Aliased) -> None:
         self._sync = sync
         self._worker = worker
+        self._store = store
 
     async def follow(self) -> None:
         """See `vmstore.Admin.follow`."""
@@ -84,14 +86,6 @@ class Admin:
         """See `vmstore.Admin.close_idle`."""
         return await self._worker.do(partial(self._sync.close_idle, hours))
 
-    async def language(self) -> str:
-        """See `vmstore.Admin.language`."""
-        return await self._worker.do(self._sync.language)
-
-    async def set_language(self, language: str) -> None:
-        """See `vmstore.Admin.set_language`."""
-        await self._worker.do(partial(self._sync.set_language, language))
-
     async def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
         """See `vmstore.Admin.rebuild`."""
         return await self._worker.do(partial(self._sync.rebuild, view, progress))
@@ -121,11 +115,6 @@ class Admin:
     async def doctor(self, *, full: bool = False, key: Key | None = None, progress: Progress | None = None) -> Health:
         """See `vmstore.Admin.doctor`."""
         return await self._worker.do(partial(self._sync.doctor, full=full, key=key, progress=progress))
-
-    async def find(self, reference: str) -> tuple[Session, str]:
-        """See `vmstore.Admin.find`."""
-        session, page = await self._worker.do(self._sync.find, reference)
-        return twin(session, self._worker), page
 
     async def redrive(
         self, source: str, name: str, *, progress: Progress | None = None, **settings: Unpack[LiveSettings]

@@ -11,7 +11,7 @@ from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.asof import Moment, When
 from vmstore.shares.regions import GrantInfo, Region
-from vmstore.store import regions as sync_shared
+from vmstore.store.parts import regions as sync_shared
 
 if TYPE_CHECKING:
     from vmstore.aio.session import Session

@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -19,6 +18,7 @@ from vmstore.aio.memory import StoreMemory
 from vmstore.aio.regions import Sharing
 from vmstore.aio.result import Result
 from vmstore.aio.session import Session
+from vmstore.aio.store_parts import Catalog, SearchIndex
 from vmstore.aio.trust import Trust
 from vmstore.aio.twin import twin
 from vmstore.aio.worker import Worker
@@ -27,8 +27,8 @@ from vmstore.core.asof import AsOf, Moment, When
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
-from vmstore.namespace.reports import Backup, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
-from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo, SessionOverview
+from vmstore.namespace.reports import Backup, ExportReport, ImportReport, Info, Verdict
+from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
 from vmstore.prices.price_list import PriceList
 from vmstore.views.projection import Progress
 from vmstore.vmql.syntax.nodes import Statement
@@ -119,7 +119,7 @@ class Store(Aliased):
     @property
     def admin(self) -> Admin:
         """See `vmstore.Store.admin`."""
-        return Admin(self._store.admin, self._worker)
+        return Admin(self._store.admin, self._worker, self)
 
     @property
     def trust(self) -> Trust:
@@ -137,6 +137,16 @@ class Store(Aliased):
         from vmstore.aio.work.work import StoreWork
 
         return StoreWork(self._store.work, self._worker)
+
+    @property
+    def catalog(self) -> Catalog:
+        """See `vmstore.Store.catalog`."""
+        return Catalog(self._store.catalog, self._worker)
+
+    @property
+    def index(self) -> SearchIndex:
+        """See `vmstore.Store.index`."""
+        return SearchIndex(self._store.index, self._worker)
 
     @property
     def memory(self) -> StoreMemory:
@@ -157,28 +167,6 @@ class Store(Aliased):
     ) -> list[SessionInfo]:
         """See `vmstore.Store.sessions`."""
         return await self._worker.do(self._store.sessions, user=user, agent=agent, hidden=hidden)
-
-    async def overview(
-        self,
-        *,
-        order_by: str = "newest",
-        limit: int | None = None,
-        matching: str | None = None,
-        model: str | None = None,
-        outcome: str | None = None,
-        since: str | int | datetime | None = None,
-        user: str | None = None,
-        agent: str | None = None,
-    ) -> list[SessionOverview]:
-        """See `vmstore.Store.overview`."""
-        call_it = partial(self._store.overview, order_by=order_by, limit=limit, matching=matching)
-        return await self._worker.do(
-            partial(call_it, model=model, outcome=outcome, since=since, user=user, agent=agent)
-        )
-
-    async def find_session(self, name: str) -> Session:
-        """See `vmstore.Store.find_session`."""
-        return twin(await self._worker.do(partial(self._store.find_session, name)), self._worker)
 
     @property
     def prices(self) -> PriceList:
@@ -339,22 +327,6 @@ class Store(Aliased):
     @embedder.setter
     def embedder(self, given: object) -> None:
         self._store.embedder = given
-
-    async def embed(
-        self, sessions: str | Iterable[str] | None = None, *, inherited: bool = False, batch: int = 64,
-        quantisation: str = "int8", limit: int | None = None, timeout_s: float = 120.0,
-        progress: Progress | None = None,
-    ) -> EmbeddingReport:  # fmt: skip
-        """See `vmstore.Store.embed`."""
-        run_options: dict[str, Any] = {
-            "inherited": inherited,
-            "batch": batch,
-            "quantisation": quantisation,
-            "limit": limit,
-            "timeout_s": timeout_s,
-            "progress": progress,
-        }
-        return await self._worker.do(partial(self._store.embed, **run_options), sessions)
 
     async def info(self) -> Info:
         """See `vmstore.Store.info`."""

@@ -12,7 +12,7 @@ from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.clock import Clock
 from vmstore.namespace.reports import ErasurePlan, ErasureReport, SealInfo
-from vmstore.store import trust as sync_trust
+from vmstore.store.parts import trust as sync_trust
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:

@@ -14,13 +14,22 @@ from vmstore.namespace.reports import EmbeddingReport
 PAUSES_MAX = 60  # intervals between two tries of an embedder that fails
 
 
+class EmbeddingIndex(Protocol):
+    """The index of a store as far as the worker asks it."""
+
+    def embed(self, *, progress: Progress | None = None) -> EmbeddingReport:
+        """Embeds what has no vector yet."""
+        ...
+
+
 class EmbeddingStore(Protocol):
     """A store as far as the worker asks it."""
 
     _ns: Namespace
 
-    def embed(self, *, progress: Progress | None = None) -> EmbeddingReport:
-        """Embeds what has no vector yet."""
+    @property
+    def index(self) -> EmbeddingIndex:
+        """The index its search looks in."""
         ...
 
 
@@ -88,7 +97,7 @@ class EmbeddingWorker:
     def _look(self) -> bool:
         """Embeds what is new; whether the embedder did its part."""
         try:
-            self.last = self._store.embed(progress=self._tell)
+            self.last = self._store.index.embed(progress=self._tell)
             self.error = self.last.stopped
         except StopRequestedError:
             return True

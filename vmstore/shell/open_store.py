@@ -114,7 +114,7 @@ def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.S
     if name is None and getattr(arguments, "page", None):
         name = parse(arguments.page).session
     if name is not None:
-        return store.find_session(name)
+        return store.catalog.find_session(name)
     names = [info.session for info in store.sessions()]
     if len(names) == 1:
         return store.session(names[0])
@@ -124,8 +124,8 @@ def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.S
     if page in names:
         raise InputError(f"{page!r} is a session; name one of its pages after it")
     if page:
-        return store.admin.find(page)[0]
-    newest = [info.session for info in store.overview(limit=5)]
+        return store.catalog.find_page(page)[0]
+    newest = [info.session for info in store.catalog.overview(limit=5)]
     raise InputError(
         f"which session? {arguments.store} holds {len(names)}; give the beginning of a name, or - for the newest: "
         f"{', '.join(newest)}{' …' if len(names) > 5 else ''}; `vmstore sessions {arguments.store}` lists them",

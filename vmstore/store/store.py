@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
@@ -12,34 +11,35 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 import msgspec
 
 from vmstore.core.aliases import Aliased, old_keywords_of_methods, warn_once
-from vmstore.core.asof import AsOf, Moment, Time, When, as_of, one_moment
+from vmstore.core.asof import AsOf, Moment, When, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
 from vmstore.core.redaction import policy_of
 from vmstore.core.system.file_descriptors import named
 from vmstore.core.system.waits import WAIT_S
 from vmstore.erasure.resume import open_namespace
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import InputError
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.open import memory_namespace
-from vmstore.namespace.reports import Backup, EmbeddingReport, ExportReport, ImportReport, Info, Verdict
-from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo, SessionOverview
+from vmstore.namespace.reports import Backup, ExportReport, ImportReport, Info, Verdict
+from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
 from vmstore.prices.price_list import PriceList
 from vmstore.views.projection import Progress
-from vmstore.views.session_names import meant
 
 if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
     from vmstore.namespace.effects import Agree
     from vmstore.seals.seal import Seal
-    from vmstore.store.admin import Admin
     from vmstore.store.live.live_session import Live
     from vmstore.store.live.options import LiveOptions
+    from vmstore.store.parts.admin import Admin
+    from vmstore.store.parts.catalog import Catalog
+    from vmstore.store.parts.regions import Sharing
+    from vmstore.store.parts.search_index import SearchIndex
+    from vmstore.store.parts.trust import Trust
     from vmstore.store.recall.store_memory import StoreMemory
     from vmstore.store.recorder import CallRecorder
-    from vmstore.store.regions import Sharing
     from vmstore.store.session import Session
-    from vmstore.store.trust import Trust
     from vmstore.store.work.store_work import StoreWork
     from vmstore.vm.kernel.keywords import LiveSettings
     from vmstore.vm.kernel.settings import KernelSettings
@@ -52,7 +52,10 @@ ALIASES = {
     "log": "admin.log",
     "views": "admin.views",
     "follow": "admin.follow",
-    "find": "admin.find",
+    "find": "catalog.find_page",
+    "find_session": "catalog.find_session",
+    "overview": "catalog.overview",
+    "embed": "index.embed",
     "redrive": "admin.redrive",
     "record_gap": "admin.record_gap",
     "interrupt": "admin.interrupt",
@@ -97,23 +100,37 @@ class Store(Aliased):
     @property
     def admin(self) -> Admin:
         """Care: compact, collect_garbage, archive, merge, rebuild, doctor, usage, the log and the views."""
-        from vmstore.store.admin import Admin
+        from vmstore.store.parts.admin import Admin
 
         return Admin(self, self._sessions)
 
     @property
     def trust(self) -> Trust:
         """Erasure, retention, retraction, seals, proofs and approvals."""
-        from vmstore.store.trust import Trust
+        from vmstore.store.parts.trust import Trust
 
         return Trust(self)
 
     @property
     def sharing(self) -> Sharing[Store]:
         """Whom this namespace is shared with, and the regions others share with it."""
-        from vmstore.store.regions import Sharing
+        from vmstore.store.parts.regions import Sharing
 
         return Sharing(self, Store)
+
+    @property
+    def catalog(self) -> Catalog:
+        """Sessions as people look for them: an overview, and the one that the beginning of a name means."""
+        from vmstore.store.parts.catalog import Catalog
+
+        return Catalog(self)
+
+    @property
+    def index(self) -> SearchIndex:
+        """The index that a search looks in: the language of the texts, and their vectors."""
+        from vmstore.store.parts.search_index import SearchIndex
+
+        return SearchIndex(self)
 
     @property
     def memory(self) -> StoreMemory:
@@ -143,41 +160,6 @@ class Store(Aliased):
         with self._ns.asking():
             keys = sessions_of(self._ns, SessionFilter(user, agent), hidden=hidden)
             return [self._ns.session_info(key) for key, _ in keys]
-
-    def overview(
-        self, *, order_by: str = "newest", limit: int | None = None, matching: str | None = None,
-        model: str | None = None, outcome: str | None = None, since: str | int | datetime | None = None,
-        user: str | None = None, agent: str | None = None,
-    ) -> list[SessionOverview]:  # fmt: skip
-        """The sessions as one who looks for one wants them: newest first, with what was said first and what they cost.
-
-        `order_by` is newest, oldest, name, turns, calls, tokens, cost or outcome; unknown times stand last.
-        `matching` are words of name, title, first line or source, `model` a part of the model's name, `outcome` the
-        source's verdict, `since` the time something must have happened at or after.
-        """
-        from vmstore.namespace.session_rows import overviews
-        from vmstore.store.reads.pages_across import SessionFilter, sessions_of
-        from vmstore.store.reads.session_choice import SessionChoice
-
-        wanted = SessionChoice(order_by, limit, matching, model, None if since is None else _at(since), outcome)
-        with self._ns.asking():
-            keys = [key for key, _ in sessions_of(self._ns, SessionFilter(user, agent))]
-            return wanted.of(overviews(self._ns.views, self._ns.log, self._ns.price_list, keys))
-
-    def find_session(self, name: str) -> Session:
-        """The session that a name, the beginning that only its name has, or `-` for the newest means.
-
-        `session` takes whole names alone, so that a program never gets another's. Raises UnknownError naming those it
-        could be.
-        """
-        with self._ns.asking():
-            found = meant(self._ns.views, name)
-        if len(found) > 1:
-            raise UnknownError(
-                f"several sessions begin with {name!r}: {', '.join(found[:5])}; write more of the name",
-                code="which-session",
-            )
-        return self.session(found[0] if found else name)
 
     def pages(
         self, at: When | None = None, *, user: str | None = None, agent: str | None = None, type: str | None = None,
@@ -469,34 +451,13 @@ class Store(Aliased):
         """The embedder that gives texts vectors; None where none was passed in.
 
         Setting it takes an object with `name`, `dimension` and `embed(texts)`, or a function with the first two; from
-        then on `embed` asks it about texts, and a search about its words.
+        then on `index.embed` asks it about texts, and a search about its words.
         """
         return self._ns.embedder
 
     @embedder.setter
     def embedder(self, given: object) -> None:
         self._ns.embedder = _embedder(given)
-
-    def embed(
-        self, sessions: str | Iterable[str] | None = None, *, inherited: bool = False, batch: int = 64,
-        quantisation: str = "int8", limit: int | None = None, timeout_s: float = 120.0,
-        progress: Progress | None = None,
-    ) -> EmbeddingReport:  # fmt: skip
-        """Asks the embedder about every text that has no vector of it yet, `batch` chunks at a time, and logs them.
-
-        Of all sessions, or of those named; with `inherited` also what a fork has of its past. It can be stopped and
-        resumes where it was; each question may take `timeout_s`. Vectors are kept as `int8` or `float16`. What the
-        embedder does wrong is in the report. InputError where no embedder was handed in.
-        """
-        from vmstore.maintenance.embeddings import EmbeddingRun, sessions_to_embed
-
-        if (embedder := self._ns.embedder) is None:
-            raise InputError(
-                "no embedder was handed in: set `store.embedder`; see specs/embeddings.md", code="no-embedder"
-            )
-        run_options: dict[str, Any] = {"batch": batch, "quantisation": quantisation, "timeout_s": timeout_s}
-        run = EmbeddingRun(self._ns, embedder, progress=progress, **run_options)
-        return run.over(sessions_to_embed(self, sessions), inherited=inherited, limit=limit)
 
     # ---- keeping house
 
@@ -559,13 +520,6 @@ def _embedder(given: object) -> Embedder | None:
     from vmstore.embedders.embedder import embedder_of
 
     return embedder_of(given)
-
-
-def _at(since: str | int | datetime) -> int:
-    """A time as microseconds since 1970."""
-    moment = as_of(time=since)
-    assert isinstance(moment, Time), "a time is asked for"
-    return moment.at
 
 
 def _named(session: str | Session) -> str:

@@ -194,7 +194,7 @@ class Repl:
     def set(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
         """Sets something, as SET does; raises QueryError or InputError naming what can be set."""
         if name == "session" and value is not None:
-            value = self.store.find_session(str(value)).name
+            value = self.store.catalog.find_session(str(value)).name
         self.settings.put(name, value, span, text)
 
     def asked(self) -> str:

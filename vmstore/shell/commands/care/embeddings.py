@@ -33,7 +33,7 @@ def embed(arguments: argparse.Namespace, screen: Screen) -> int:
     embedder = _embedder(arguments)
     with open_to_change(arguments) as store, screen.progress("embedding") as tell:
         store.embedder = embedder
-        report = store.embed(
+        report = store.index.embed(
             arguments.session or None, inherited=arguments.inherited, batch=arguments.batch, progress=tell
         )
         shares = [one for one in vmstore.embedded(store) if one.model == report.model]

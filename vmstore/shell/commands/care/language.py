@@ -13,8 +13,8 @@ def language(arguments: argparse.Namespace, screen: Screen) -> int:
     """States the language, or says which it is."""
     with (open_to_ask if arguments.language is None else open_to_change)(arguments) as store:
         if arguments.language is not None:
-            store.admin.set_language(arguments.language)
-        stated = store.admin.language()
+            store.index.set_language(arguments.language)
+        stated = store.index.language()
     return screen.answer(arguments, {"language": stated}, stated)
 
 

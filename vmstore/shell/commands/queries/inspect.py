@@ -145,7 +145,7 @@ def rows_of(arguments: argparse.Namespace, screen: Screen) -> int | None:
 def _sessions_diff(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints two sessions side by side."""
     with open_to_ask(arguments) as store:
-        first, second = (store.find_session(name) for name in (arguments.session, arguments.other))
+        first, second = (store.catalog.find_session(name) for name in (arguments.session, arguments.other))
         difference = first.debug.compare(second.name)
     if arguments.json:
         screen.json(difference)

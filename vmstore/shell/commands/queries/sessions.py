@@ -34,7 +34,7 @@ def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
         "since": arguments.since,
     }
     with open_to_ask(arguments) as store:
-        found = store.overview(order_by=arguments.order_by, limit=arguments.limit, **owners, **chosen)
+        found = store.catalog.overview(order_by=arguments.order_by, limit=arguments.limit, **owners, **chosen)
         prices = store.prices.dated
     if arguments.json:
         screen.json({"sessions": found, "prices_dated": prices})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import apsw
 
-from vmstore.core.aliases import old_keywords_of_methods
+from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.page import Standing
 from vmstore.core.redaction import policy_of
 from vmstore.core.system.atomic_file import destroy_scratches
@@ -19,7 +19,6 @@ from vmstore.maintenance.usage import usage
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.folder import sizes
 from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
-from vmstore.namespace.resolve import page_named
 from vmstore.namespace.results import RecordedCall
 from vmstore.store.host import StoreHost
 from vmstore.views.projection import Progress
@@ -37,8 +36,14 @@ IDLE_HOURS = 24.0  # after which a session counts as over
 
 
 @old_keywords_of_methods(grace="grace_s", older_than="older_than_s", at="at_us")
-class Admin:
+class Admin(Aliased):
     """Maintenance of a store: `store.admin`."""
+
+    _aliases: ClassVar[Mapping[str, str]] = {
+        "find": "_store.catalog.find_page|Store.catalog.find_page",
+        "language": "_store.index.language|Store.index.language",
+        "set_language": "_store.index.set_language|Store.index.set_language",
+    }
 
     def __init__(self, store: StoreHost, sessions: Sessions) -> None:
         self._store = store
@@ -130,22 +135,6 @@ class Admin:
             session.close(reason=idle_reason(hours))
         return [session.name for session in idle]
 
-    # ---- search
-
-    def language(self) -> str:
-        """The code of the language by whose rules a search takes texts apart; `en` until another is stated."""
-        with self._ns.asking():
-            return self._ns.language
-
-    def set_language(self, language: str) -> None:
-        """States the language the texts are in, for every moment; the text index is rebuilt when it is next used.
-
-        InputError names the languages there are rules for.
-        """
-        from vmstore.namespace.language import state_language
-
-        state_language(self._ns, language)
-
     # ---- views and columns
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
@@ -215,15 +204,6 @@ class Admin:
         return folder.parent
 
     # ---- sessions
-
-    def find(self, reference: str) -> tuple[Session, str]:
-        """The session and page that a reference is an unambiguous tail of: `p17`, `s1/p17`, `vm://…`.
-
-        Raises UnknownError naming the nearest page, or the pages it could be.
-        """
-        with self._ns.asking():
-            session, page = page_named(self._ns, reference)
-            return self._store.session(session), page
 
     def redrive(
         self, source: str, name: str, *, progress: Progress | None = None, **settings: Unpack[LiveSettings]
