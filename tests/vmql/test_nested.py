@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import vmstore
 from vmstore.store.store import Store
 from vmstore.vmql.syntax import nodes as s
-from vmstore.vmql.syntax.printer import term
+from vmstore.vmql.syntax.printer import show
 
 COLUMNS = ("tokens", "bytes", "version", "position", "created_turn", "since_position")
 HOUR_US = 3_600_000_000
@@ -90,7 +90,7 @@ def test_operations_are_those_of_numbers(store: Store, expr: s.Expr, bound: int)
     """Any operation over columns gives what Python computes of the row, shown, compared, ordered by and summed."""
     plain = [dict(zip(COLUMNS, row, strict=True)) for row in rows(store, f"PAGES {', '.join(COLUMNS)}")]
     wanted = [computed(expr, row) for row in plain]
-    text = term(expr)
+    text = show(expr)
     assert [row[0] for row in rows(store, f"PAGES {text}")] == pytest.approx(wanted)
     held = rows(store, f"PAGES position WHERE {text} > $bound", bound=bound)
     near = [value is not None and abs(value - bound) < 1e-6 for value in wanted]

@@ -22,7 +22,8 @@ def test_every_statement_reads_back(statement: Statement) -> None:
 def test_a_printer_that_forgets_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A printer that leaves out a parenthesis does not read back."""
     statement = parse("PAGES WHERE (a = 1 OR b = 2) AND c = 3")
-    monkeypatch.setattr(printer, "_inner", lambda node, *wider: printer.condition(node))
+    whole = printer.show
+    monkeypatch.setattr(printer, "show", lambda node, within=0: whole(node))
     with pytest.raises(AssertionError, match="PAGES WHERE a = 1 OR b = 2 AND c = 3"):
         reads_back(statement)
 

@@ -10,7 +10,7 @@ from vmstore.shell.terminal.format import cut
 from vmstore.shell.vmql.completer import Completer
 from vmstore.shell.vmql.repl import Repl
 from vmstore.shell.vmql.script import is_whole, open_quote, pieces, stretches
-from vmstore.vmql.syntax.printer import moment as shown_moment
+from vmstore.vmql.syntax.printer import show as shown_moment
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

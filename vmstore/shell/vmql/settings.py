@@ -15,7 +15,7 @@ from vmstore.errors import InputError
 from vmstore.shell.vmql.output.formats import MODES
 from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.nodes import NOWHERE, MomentNode, Param, Set, SourceSpan, Subquery, Value, Word
-from vmstore.vmql.syntax.printer import moment as shown_moment
+from vmstore.vmql.syntax.printer import show as shown_moment
 
 LIMIT = 1000  # rows of one answer on a terminal
 AUTO = "auto"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from vmstore.vmql.syntax.build_expr import spelled
+from vmstore.vmql.syntax.build import spelled
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.grammar_tables import Tables, load
 from vmstore.vmql.syntax.lalr import ParseFailure, run

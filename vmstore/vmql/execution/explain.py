@@ -39,7 +39,7 @@ from vmstore.vmql.syntax.nodes import (
     Value,
     Word,
 )
-from vmstore.vmql.syntax.printer import condition, show, term
+from vmstore.vmql.syntax.printer import show
 
 WAYS = {
     "scan": "every row of the sessions asked",
@@ -145,7 +145,7 @@ def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row
     if found.relation.made and duckdb_executor.suits(found, scope) and query.world.columns() is not None:
         yield 1, "rows", f"{found.relation.name}: from the column segments, summed by DuckDB", expected, None, None
         for part in _parts(tail.where):
-            yield 2, "filter", f"{condition(part)}: in columns", None, None, None
+            yield 2, "filter", f"{show(part)}: in columns", None, None, None
         return
     if found.relation.made:
         how = "and handed on as they are" if found.plain is not None else "then chosen, summed and ordered by SQLite"
@@ -164,13 +164,13 @@ def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row
     for join in found.joins:
         yield 2, "join", f"{join}: {found.relation.joins[join].sql[found.shape].split(' ON ')[0]}", None, None, None
     for part in _parts(tail.where):
-        yield 2, "filter", f"{condition(part)}: {_by(found, part, details)}", None, None, None
+        yield 2, "filter", f"{show(part)}: {_by(found, part, details)}", None, None, None
     if tail.by:
-        yield 2, "group", "by " + ", ".join(map(term, tail.by)), None, None, None
+        yield 2, "group", "by " + ", ".join(map(show, tail.by)), None, None, None
     if tail.per is not None:
         yield 2, "series", f"every {tail.per}, also where no row is of it", None, None, None
     if tail.having is not None:
-        yield 2, "having", condition(tail.having), None, None, None
+        yield 2, "having", show(tail.having), None, None, None
     sorts = any("TEMP B-TREE FOR ORDER BY" in detail for _, detail in details)
     yield 2, "order", "sorted" if sorts else "as the rows come", None, None, None
     yield 1, "sqlite", "what SQLite does", None, None, None
@@ -259,4 +259,4 @@ def _column(part: Expr) -> str | None:
 def _pushed(where: Expr | None, depth: int) -> Iterator[Row]:
     for part in _parts(where):
         kind = _column(part) == "kind" and isinstance(part, Compare | In)
-        yield depth, "filter", f"{condition(part)}: {'while decoding' if kind else 'row by row'}", None, None, None
+        yield depth, "filter", f"{show(part)}: {'while decoding' if kind else 'row by row'}", None, None, None

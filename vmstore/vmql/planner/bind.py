@@ -38,7 +38,7 @@ from vmstore.vmql.syntax.nodes import (
     Value,
     Word,
 )
-from vmstore.vmql.syntax.printer import term as written
+from vmstore.vmql.syntax.printer import show as written
 
 VALUES_MAX = 32_766  # that SQLite takes in a statement
 OPS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}

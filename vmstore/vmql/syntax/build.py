@@ -1,46 +1,96 @@
-"""What is built of the rules of statements and their clauses."""
+"""What is built of the rules: a node as its rule declares it, and by a function where there is more to say."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, get_args
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from vmstore.vmql.syntax import nodes as s
-from vmstore.vmql.syntax.build_expr import MAKERS, Maker, makes, spelled
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import SourceSpan, Value
+from vmstore.vmql.syntax.nodes import Expr, SourceSpan, Value, Word
+from vmstore.vmql.syntax.rule import CLAUSES, RULES, SyntaxRule
 
-__all__ = ["MAKERS", "gathered"]
+INTEGER_MAX: Final = 2**63 - 1
+INTEGER_DIGITS_MAX: Final = len(str(INTEGER_MAX))
+REFERENCE_SIGNS: Final = frozenset("/@#%")
+
+Maker: TypeAlias = Callable[..., Any]
+AnyMaker = TypeVar("AnyMaker", bound=Maker)
+
+MAKERS: Final[dict[str, Maker]] = {}  # of each rule, `maker(span, *parts)`
 
 
 class Clause(NamedTuple):
-    """One clause of a statement: the field it fills, its value, how it is called, where it stands.
+    """One clause of a statement: the fields it fills, how it is called, where it stands."""
 
-    A clause that fills several has no field, and a dict for its value.
-    """
-
-    field: str
-    value: Any
+    fields: dict[str, Any]
     name: str
     span: SourceSpan
 
 
-TAIL: Final = frozenset(s.Tail.__struct_fields__)
+# ---- as declared
 
 
-def gathered(clauses: tuple[Clause, ...]) -> dict[str, Any]:
-    """The fields the clauses of a statement fill, those of its tail under `tail`."""
+def spelled(name: Word | Value | str) -> str:
+    """A name as it was written."""
+    return ".".join(name.path) if isinstance(name, Word) else str(name.value) if isinstance(name, Value) else name
+
+
+FORMS: Final[dict[str, Callable[[Any], str]]] = {
+    "a": spelled,
+    "l": lambda name: spelled(name).lower(),
+    "u": lambda name: spelled(name).upper(),
+}
+
+
+@functools.cache
+def _shape(rule: SyntaxRule) -> tuple[list[str], list[tuple[str, Callable[[Any], str]]], int, bool, str]:
+    """Its fields, those that are names and what makes them texts, where its list begins, whether clauses are
+    among its parts, and what it is called as a clause.
+    """
+    parts = rule.parts()
+    forms = [(part.field, FORMS[part.form]) for part in parts if part.form in FORMS]
+    listed = len(parts) - bool(parts and parts[-1].joint)
+    name = rule.text.partition("{")[0].partition("[")[0].strip()
+    return [part.field for part in parts], forms, listed, "…" in rule.text, name
+
+
+def _made(rule: SyntaxRule, span: SourceSpan, *given: Any) -> Any:
+    """The node of a rule, or the clause, of its parts in the order of its text."""
+    fields, forms, listed, gathers, name = _shape(rule)
+    clauses: list[Clause] = []
+    if gathers:
+        clauses = [part for part in given if type(part) is Clause]
+        given = tuple(part for part in given if type(part) is not Clause)
+    if len(given) > listed and type(given[listed]) is not tuple:
+        given = (*given[:listed], given[listed:])
+    values = dict(zip(fields, given, strict=False), **rule.constants)
+    for field, form in forms:
+        if field in values:
+            values[field] = form(values[field])
+    if rule.node is not None:
+        made = rule.node(span=span, **values, **(gathered(rule.node, clauses) if clauses else {}))
+        if not rule.fills:
+            return made
+        values = {rule.fills: made}
+    return Clause(values, name, span)
+
+
+def gathered(node: Any, clauses: Iterable[Clause]) -> dict[str, Any]:
+    """The fields the clauses of a statement fill, those it has not itself under `tail`."""
     fields: dict[str, Any] = {}
     tail: dict[str, Any] = {}
-    by: dict[str, str] = {}
+    names: dict[str, str] = {}
     spans: list[SourceSpan] = []
     for clause in clauses:
-        given = {clause.field: clause.value} if clause.field else clause.value
-        into = tail if TAIL.issuperset(given) else fields
-        if not by.keys().isdisjoint(given):
-            raise _twice(clause, next(by[field] for field in given if field in by))
-        by |= dict.fromkeys(given, clause.name)
-        into.update(given)
-        if into is tail:
+        if twice := names.keys() & clause.fields.keys():
+            raise _twice(clause, names[twice.pop()])
+        names |= dict.fromkeys(clause.fields, clause.name)
+        if next(iter(clause.fields)) in node.__struct_fields__:
+            fields |= clause.fields
+        else:
+            tail |= clause.fields
             spans.append(clause.span)
     if tail:
         fields["tail"] = s.Tail(**tail, span=SourceSpan(spans[0].start, spans[-1].end))
@@ -48,285 +98,100 @@ def gathered(clauses: tuple[Clause, ...]) -> dict[str, Any]:
 
 
 def _twice(clause: Clause, before: str) -> QueryError:
-    hint = "join conditions with AND" if clause.field == "where" else "keep one of them"
+    hint = "join conditions with AND" if "where" in clause.fields else "keep one of them"
     message = f"{before} and {clause.name} cannot stand together" if before != clause.name else f"{before} stands twice"
     return QueryError(message, code="clause-twice", span=clause.span, hint=hint)
 
 
-# ---- statements
+MAKERS.update({name: functools.partial(_made, rule) for rule in (*RULES, *CLAUSES) for name in rule.names.split()})
 
 
-@makes("start")
-def _start(span: SourceSpan, statement: s.Statement) -> s.Statement:
-    return statement
+# ---- by a function
 
 
-@makes("explain")
-def _explain(span: SourceSpan, statement: s.Statement) -> s.Explain:
-    return s.Explain(statement=statement, span=span)
+def makes(*names: str) -> Callable[[AnyMaker], AnyMaker]:
+    """Enters a function as the maker of some rules."""
+
+    def enter(maker: AnyMaker) -> AnyMaker:
+        MAKERS.update(dict.fromkeys(names, maker))
+        return maker
+
+    return enter
 
 
-@makes("explain_analyze")
-def _explain_analyze(span: SourceSpan, statement: s.Statement) -> s.Explain:
-    return s.Explain(statement=statement, analyze=True, span=span)
+MAKERS["start"] = lambda span, statement: statement
+MAKERS["columns"] = MAKERS["items"] = lambda span, *parts: parts
+MAKERS["items_of"] = lambda span, statement: (s.Subquery(statement=statement, span=span),)
+MAKERS["relation_name"] = MAKERS["comparison"] = lambda span, text: text.upper()
+MAKERS["relation_word"] = lambda span, text: Word(path=(text.lower(),), span=span)
+MAKERS["parameter"] = lambda span, text: s.Param(name=text[1:], span=span)
+MAKERS["text"] = lambda span, quoted: Value(value=quoted[1:-1].replace("''", "'"), span=span)
+MAKERS["true"] = lambda span: Value(value=True, span=span)
+MAKERS["false"] = lambda span: Value(value=False, span=span)
+MAKERS["null"] = lambda span: Value(value=None, span=span)
 
 
-@makes("relation_name", "comparison")
-def _keyword(span: SourceSpan, text: str) -> str:
-    return text.upper()
+@makes("compare")
+def _compare(span: SourceSpan, left: Expr, op: s.Comparison, right: Expr) -> Expr:
+    if any(type(side) is Value and side.value is None for side in (left, right)):
+        message = f"nothing is {op} NULL, which stands for what is not known"
+        raise QueryError(message, code="null-compared", span=span, hint="write IS NULL or IS NOT NULL")
+    return s.Compare(op=op, left=left, right=right, span=span)
 
 
-@makes("relation")
-def _relation(span: SourceSpan, name: str, *parts: Any) -> s.RelationQuery:
-    columns, clauses = _shown(parts)
-    return s.RelationQuery(name=name, columns=columns, span=span, **gathered(clauses))
+def _unlike(op: s.Comparison) -> Maker:
+    """`text NOT LIKE 'a%'` is the opposite of `text LIKE 'a%'`."""
 
-
-@makes("context")
-def _context(span: SourceSpan, *parts: Any) -> s.ContextAt:
-    columns, clauses = _shown(parts)
-    return s.ContextAt(columns=columns, span=span, **gathered(clauses))
-
-
-@makes("watch")
-def _watch(span: SourceSpan, *parts: Any) -> s.Watch:
-    columns, clauses = _shown(parts)
-    return s.Watch(columns=columns, span=span, **gathered(clauses))
-
-
-@makes("search")
-def _search(span: SourceSpan, query: Value | s.Param, *parts: Any) -> s.SearchQuery:
-    columns, clauses = _shown(parts)
-    return s.SearchQuery(query=query, columns=columns, span=span, **gathered(clauses))
-
-
-@makes("diff_context")
-def _diff_context(span: SourceSpan, before: s.MomentNode, after: s.MomentNode, *clauses: Clause) -> s.DiffContext:
-    return s.DiffContext(before=before, after=after, span=span, **gathered(clauses))
-
-
-@makes("diff_session")
-def _diff_session(span: SourceSpan, before: Any, after: Any, *clauses: Clause) -> s.DiffSession:
-    return s.DiffSession(before=before, after=after, span=span, **gathered(clauses))
-
-
-@makes("history")
-def _history(span: SourceSpan, page: s.PageName, *clauses: Clause) -> s.OfPage:
-    return s.OfPage(what="history", page=page, span=span, **gathered(clauses))
-
-
-@makes("residencies")
-def _residencies(span: SourceSpan, page: s.PageName, *clauses: Clause) -> s.OfPage:
-    return s.OfPage(what="residencies", page=page, span=span, **gathered(clauses))
-
-
-@makes("versions")
-def _versions(span: SourceSpan, page: s.PageName, *clauses: Clause) -> s.OfPage:
-    return s.OfPage(what="versions", page=page, span=span, **gathered(clauses))
-
-
-@makes("sources")
-def _sources(span: SourceSpan, page: s.PageName, *clauses: Clause) -> s.LineageQuery:
-    return s.LineageQuery(up=True, page=page, span=span, **gathered(clauses))
-
-
-@makes("derived")
-def _derived(span: SourceSpan, page: s.PageName, *clauses: Clause) -> s.LineageQuery:
-    return s.LineageQuery(up=False, page=page, span=span, **gathered(clauses))
-
-
-@makes("path")
-def _path(span: SourceSpan, source: s.PageName, target: s.PageName, *clauses: Clause) -> s.PathQuery:
-    return s.PathQuery(source=source, target=target, span=span, **gathered(clauses))
-
-
-@makes("why")
-def _why(span: SourceSpan, page: s.PageName, *clauses: Clause, negated: bool = False) -> s.WhyQuery:
-    fields = gathered(clauses)
-    tail = fields.pop("tail", s.Tail())
-    return s.WhyQuery(page=page, negated=negated, scope=tail.scope, span=span, **fields)
-
-
-@makes("why_not")
-def _why_not(span: SourceSpan, page: s.PageName, *clauses: Clause) -> s.WhyQuery:
-    return _why(span, page, *clauses, negated=True)
-
-
-@makes("verify")
-def _verify(span: SourceSpan, session: Any = None) -> s.Verify:
-    return s.Verify(session=session, span=span)
-
-
-@makes("fork")
-def _fork(span: SourceSpan, *parts: Any) -> s.Fork:
-    *clauses, name = parts
-    fields = {"session": None, "moment": None} | gathered(tuple(clauses))
-    return s.Fork(name=name, span=span, **fields)
-
-
-@makes("replay")
-def _replay(span: SourceSpan, *clauses: Clause) -> s.Replay:
-    fields = {"session": None} | gathered(clauses)
-    return s.Replay(span=span, **fields)
-
-
-@makes("given")
-def _given(span: SourceSpan, name: s.Word, value: Value | s.Param | s.Word) -> s.ReplaySetting:
-    return s.ReplaySetting(name=spelled(name).lower(), value=value, span=span)
-
-
-@makes("set")
-def _set(span: SourceSpan, name: s.Word, value: Any) -> s.Set:
-    return s.Set(name=spelled(name).lower(), value=value, span=span)
-
-
-@makes("show")
-def _show(span: SourceSpan, what: s.Word) -> s.Show:
-    return s.Show(what=spelled(what).lower(), span=span)
-
-
-@makes("describe")
-def _describe(span: SourceSpan, relation: s.Word) -> s.Describe:
-    return s.Describe(relation=spelled(relation).upper(), span=span)
-
-
-def _shown(parts: tuple[Any, ...]) -> tuple[tuple[s.SelectItem, ...], tuple[Any, ...]]:
-    """The columns, where the first of the parts are some, and the clauses."""
-    if parts and not isinstance(parts[0], Clause):
-        return parts[0], parts[1:]
-    return (), parts
-
-
-# ---- clauses
-
-
-def _clause(field: str, name: str) -> Maker:
-    """The maker of a clause that is a field and its one value."""
-
-    def make(span: SourceSpan, value: Any) -> Clause:
-        return Clause(field, value, name, span)
+    def make(span: SourceSpan, left: Expr, right: Expr) -> Expr:
+        return s.Not(operand=s.Compare(op=op, left=left, right=right, span=span), span=span)
 
     return make
 
 
-for rule, filled, called in (
-    ("as_of", "as_of", "AS OF"),
-    ("since", "since", "SINCE"),
-    ("until", "until", "UNTIL"),
-    ("valid_at", "valid_at", "VALID AT"),
-    ("where", "where", "WHERE"),
-    ("at", "moment", "AT"),
-    ("depth", "depth", "DEPTH"),
-    ("room", "within", "WITHIN"),
-    ("fork_from", "session", "SESSION"),
-    ("replay_from", "session", "SESSION"),
-    ("watch_from", "cursor", "FROM"),
-):
-    MAKERS[rule] = _clause(filled, called)
+MAKERS["not_like"], MAKERS["not_matches"] = _unlike("LIKE"), _unlike("MATCHES")
 
 
-@makes("between_moments")
-def _between_moments(span: SourceSpan, since: s.MomentNode, until: s.MomentNode) -> Clause:
-    return Clause("", {"since": since, "until": until, "between": True}, "BETWEEN", span)
+def _moving(before: s.Comparison, after: s.Comparison) -> Maker:
+    """`p17 LEAVES L0`: what happens to a page, by where it was before and is after."""
 
-
-@makes("ever")
-def _ever(span: SourceSpan) -> Clause:
-    return Clause("ever", True, "ALL", span)
-
-
-@makes("by")
-def _by(span: SourceSpan, *keys: s.Expr) -> Clause:
-    return Clause("by", keys, "BY", span)
-
-
-@makes("per_turn")
-def _per_turn(span: SourceSpan) -> Clause:
-    return Clause("per", "turn", "PER", span)
-
-
-@makes("per_call")
-def _per_call(span: SourceSpan) -> Clause:
-    return Clause("per", "call", "PER", span)
-
-
-@makes("having")
-def _having(span: SourceSpan, condition: s.Expr) -> Clause:
-    return Clause("having", condition, "HAVING", span)
-
-
-@makes("via")
-def _via(span: SourceSpan, *kinds: s.Word | Value) -> Clause:
-    return Clause("kinds", kinds, "VIA", span)
-
-
-@makes("replay_with")
-def _replay_with(span: SourceSpan, *given: s.ReplaySetting) -> Clause:
-    return Clause("given", given, "WITH", span)
-
-
-@makes("order_by")
-def _order_by(span: SourceSpan, *keys: s.Order) -> Clause:
-    return Clause("order", keys, "ORDER BY", span)
-
-
-@makes("limit")
-def _limit(span: SourceSpan, limit: Any, after: Any = None) -> Clause:
-    given = {"limit": limit} if after is None else {"limit": limit, "after": after}
-    return Clause("", given, "LIMIT", span)
-
-
-@makes("in_session")
-def _in_session(span: SourceSpan, name: Any) -> Clause:
-    return Clause("scope", s.InSession(name=name, span=span), "IN SESSION", span)
-
-
-@makes("across_sessions")
-def _across_sessions(span: SourceSpan, user: Any = None) -> Clause:
-    return Clause("scope", s.AcrossSessions(user=user, span=span), "ACROSS SESSIONS", span)
-
-
-@makes("render")
-def _render(span: SourceSpan) -> Clause:
-    return Clause("form", "render", "RENDER", span)
-
-
-@makes("messages")
-def _messages(span: SourceSpan) -> Clause:
-    return Clause("form", "messages", "MESSAGES", span)
-
-
-def _moment(unit: s.Unit) -> Maker:
-    def make(span: SourceSpan, value: Value | s.Param | None = None) -> s.MomentNode:
-        return s.MomentNode(unit=unit, value=value, span=span)
+    def make(span: SourceSpan, page: Expr, tier: Word) -> Expr:
+        tests: tuple[tuple[str, s.Comparison, Expr], ...] = (
+            ("page", "=", page),
+            ("tier_before", before, tier),
+            ("tier_after", after, tier),
+        )
+        parts = (s.Compare(op=op, left=Word(path=(name,), span=span), right=to, span=span) for name, op, to in tests)
+        return s.And(parts=tuple(parts), span=span)
 
     return make
 
 
-MAKERS.update({unit: _moment(unit) for unit in get_args(s.Unit)})
+MAKERS["enters"], MAKERS["leaves"] = _moving("!=", "="), _moving("=", "!=")
 
 
-@makes("every")
-def _every(span: SourceSpan) -> Clause:
-    return Clause("every", True, "*", span)
+@makes("integer")
+def _integer(span: SourceSpan, text: str) -> Value:
+    # int() refuses thousands of digits with an error of its own, and is slow before that.
+    value = int(text) if len(text.lstrip("-0")) <= INTEGER_DIGITS_MAX else INTEGER_MAX + 1
+    if not -INTEGER_MAX <= value <= INTEGER_MAX:
+        message = f"a whole number goes from -{INTEGER_MAX} to {INTEGER_MAX}; this one has no place in a store"
+        raise QueryError(message, code="number-too-large", span=span)
+    return Value(value=value, span=span)
 
 
-@makes("columns")
-def _columns(span: SourceSpan, *columns: s.SelectItem) -> tuple[s.SelectItem, ...]:
-    return columns
+@makes("real")
+def _real(span: SourceSpan, text: str) -> Value:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        message = "this number is larger than any that can be stored; the largest is about 1.8e308"
+        raise QueryError(message, code="number-too-large", span=span)
+    return Value(value=value, span=span)
 
 
-@makes("column")
-def _column(span: SourceSpan, expr: s.Expr, name: s.Word | Value | None = None) -> s.SelectItem:
-    given = None if name is None else spelled(name) if isinstance(name, s.Word) else str(name.value)
-    return s.SelectItem(expr=expr, name=given, span=span)
-
-
-@makes("ascending")
-def _ascending(span: SourceSpan, expr: s.Expr) -> s.Order:
-    return s.Order(expr=expr, span=span)
-
-
-@makes("descending")
-def _descending(span: SourceSpan, expr: s.Expr) -> s.Order:
-    return s.Order(expr=expr, descending=True, span=span)
+@makes(
+    *("word", "page_name", "session_name", "new_name", "user_name", "column_name", "kind_name"),
+    *("function", "setting", "choice", "subject", "described"),
+)
+def _word(span: SourceSpan, text: str) -> Word:
+    path = (text,) if not REFERENCE_SIGNS.isdisjoint(text) else tuple(text.split("."))
+    return Word(path=path, span=span)

@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from vmstore.vmql.syntax.rule import AND, ANYTHING, NOT, OR, PRODUCT, SUM, TEST, clause, rule
+
 
 class SourceSpan(NamedTuple):
     """A stretch of the text: from character `start` up to, not including, `end`."""
@@ -43,7 +45,7 @@ class Node(msgspec.Struct, frozen=True, eq=False, kw_only=True, gc=False):
 # ---- values
 
 
-class Value(Node, frozen=True, eq=False, gc=False):
+class Value(Node, frozen=True):
     """A literal: a number, a text in quotes, TRUE, FALSE or NULL."""
 
     value: int | float | str | bool | None
@@ -52,19 +54,22 @@ class Value(Node, frozen=True, eq=False, gc=False):
         return (type(self.value), self.value)
 
 
-class Param(Node, frozen=True, eq=False, gc=False):
+class Param(Node, frozen=True):
     """`$name`: a value handed in beside the text."""
 
     name: str
 
 
-class Word(Node, frozen=True, eq=False, gc=False):
+class Word(Node, frozen=True):
     """A bare word: a column, a word of an enumeration, a page or a session; with dots a path into metadata."""
 
     path: tuple[str, ...]
 
 
-class Apply(Node, frozen=True, eq=False, gc=False):
+@rule("apply", "{name!l}({args:, })")
+@rule("apply_distinct", "{name!l}(DISTINCT {args:, })", distinct=True)
+@rule("apply_star", "{name!l}(*)", star=True)
+class Apply(Node, frozen=True):
     """A function: `count(*)`, `sum(tokens)`, `length(text)`; `star` for `(*)`, `distinct` for `(DISTINCT x)`."""
 
     name: str
@@ -73,7 +78,11 @@ class Apply(Node, frozen=True, eq=False, gc=False):
     distinct: bool = False
 
 
-class Arithmetic(Node, frozen=True, eq=False, gc=False):
+@rule("plus", "{left!s} + {right}", SUM, op="+")
+@rule("minus", "{left!s} - {right}", SUM, op="-")
+@rule("times", "{left!s} * {right}", PRODUCT, op="*")
+@rule("over", "{left!s} / {right}", PRODUCT, op="/")
+class Arithmetic(Node, frozen=True):
     """`left op right` of numbers; of two times their difference in seconds."""
 
     op: OneOf["+", "-", "*", "/"]
@@ -81,25 +90,29 @@ class Arithmetic(Node, frozen=True, eq=False, gc=False):
     right: Expr
 
 
-class Subquery(Node, frozen=True, eq=False, gc=False):
+@rule("subquery", "({statement})")
+class Subquery(Node, frozen=True):
     """A statement in parentheses, for its one column: a value, or with IN a list of values."""
 
     statement: RelationQuery | SearchQuery
 
 
-class Not(Node, frozen=True, eq=False, gc=False):
+@rule("negated", "NOT {operand}", NOT)
+class Not(Node, frozen=True):
     """NOT of a condition."""
 
     operand: Expr
 
 
-class And(Node, frozen=True, eq=False, gc=False):
+@rule("all_of", "{parts: AND }", AND)
+class And(Node, frozen=True):
     """Conditions joined by AND, two or more."""
 
     parts: tuple[Expr, ...]
 
 
-class Or(Node, frozen=True, eq=False, gc=False):
+@rule("any_of", "{parts: OR }", OR)
+class Or(Node, frozen=True):
     """Conditions joined by OR, two or more."""
 
     parts: tuple[Expr, ...]
@@ -108,7 +121,10 @@ class Or(Node, frozen=True, eq=False, gc=False):
 Comparison: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "LIKE", "MATCHES"]
 
 
-class Compare(Node, frozen=True, eq=False, gc=False):
+@rule("compare", "{left} {op} {right}", TEST)
+@rule("like", "{left} LIKE {right}", TEST, op="LIKE")
+@rule("matches", "{left} MATCHES {right}", TEST, op="MATCHES")
+class Compare(Node, frozen=True):
     """`left op right`. LIKE takes `%` and `_`; MATCHES finds the words of a text, in any order."""
 
     op: Comparison
@@ -116,7 +132,9 @@ class Compare(Node, frozen=True, eq=False, gc=False):
     right: Expr
 
 
-class In(Node, frozen=True, eq=False, gc=False):
+@rule("within", "{operand} IN {items!p:, }", TEST)
+@rule("not_within", "{operand} NOT IN {items!p:, }", TEST, negated=True)
+class In(Node, frozen=True):
     """`operand [NOT] IN (a, b, …)`."""
 
     operand: Expr
@@ -124,7 +142,9 @@ class In(Node, frozen=True, eq=False, gc=False):
     negated: bool = False
 
 
-class Has(Node, frozen=True, eq=False, gc=False):
+@rule("has", "{item} IN {among}", TEST)
+@rule("has_not", "{item} NOT IN {among}", TEST, negated=True)
+class Has(Node, frozen=True):
     """`item [NOT] IN column`: a member of a list, as tags are."""
 
     item: Expr
@@ -132,7 +152,9 @@ class Has(Node, frozen=True, eq=False, gc=False):
     negated: bool = False
 
 
-class Between(Node, frozen=True, eq=False, gc=False):
+@rule("between", "{operand} BETWEEN {low} AND {high}", TEST)
+@rule("not_between", "{operand} NOT BETWEEN {low} AND {high}", TEST, negated=True)
+class Between(Node, frozen=True):
     """`operand [NOT] BETWEEN low AND high`, both included."""
 
     operand: Expr
@@ -141,14 +163,17 @@ class Between(Node, frozen=True, eq=False, gc=False):
     negated: bool = False
 
 
-class IsNull(Node, frozen=True, eq=False, gc=False):
+@rule("is_null", "{operand} IS NULL", TEST)
+@rule("is_not_null", "{operand} IS NOT NULL", TEST, negated=True)
+class IsNull(Node, frozen=True):
     """`operand IS [NOT] NULL`."""
 
     operand: Expr
     negated: bool = False
 
 
-class ContextMatches(Node, frozen=True, eq=False, gc=False):
+@rule("context_matches", "CONTEXT MATCHES {pattern}", TEST)
+class ContextMatches(Node, frozen=True):
     """`CONTEXT MATCHES 'words'`: of a call, whether one page of its context holds them."""
 
     pattern: Expr
@@ -177,20 +202,41 @@ Expr: TypeAlias = (
 Unit: TypeAlias = OneOf["turn", "call", "position", "time", "logged_time", "head"]
 
 
-class MomentNode(Node, frozen=True, eq=False, gc=False):
+@rule("turn", "TURN {value}", unit="turn")
+@rule("call", "CALL {value}", unit="call")
+@rule("position", "POSITION {value}", unit="position")
+@rule("time", "TIME {value}", unit="time")
+@rule("logged_time", "LOGGED TIME {value}", unit="logged_time")
+@rule("head", "HEAD", unit="head")
+class MomentNode(Node, frozen=True):
     """A turn, call, position or time, which a statement within may say; HEAD has no value."""
 
     unit: Unit
     value: Value | Param | Subquery | None = None
 
 
-class InSession(Node, frozen=True, eq=False, gc=False):
+# ---- clauses, in the order in which a statement is written
+
+clause("every", "*", every=True)
+clause("fork_from replay_from", "SESSION {session}")
+clause("at", "AT {moment}")
+clause("depth", "DEPTH {depth}")
+clause("via", "VIA {kinds:, }")
+clause("room", "WITHIN {within} TOKENS")
+clause("render", "RENDER", form="render")
+clause("messages", "MESSAGES", form="messages")
+clause("replay_with", "WITH {given:, }")
+
+
+@rule("in_session", "IN SESSION {name}", fills="scope")
+class InSession(Node, frozen=True):
     """IN SESSION: one by name, or those a LIKE pattern with `%` or `_` names."""
 
     name: Value | Param | Word
 
 
-class AcrossSessions(Node, frozen=True, eq=False, gc=False):
+@rule("across_sessions", "ACROSS SESSIONS[ OF USER {user}]", fills="scope")
+class AcrossSessions(Node, frozen=True):
     """ACROSS SESSIONS, of one user where it says so: every session, each page by the one that wrote it."""
 
     user: Value | Param | Word | None = None
@@ -199,21 +245,40 @@ class AcrossSessions(Node, frozen=True, eq=False, gc=False):
 Scope: TypeAlias = InSession | AcrossSessions
 
 
-class SelectItem(Node, frozen=True, eq=False, gc=False):
+@rule("column", "{expr}[ AS {name!a}]")
+class SelectItem(Node, frozen=True):
     """What is shown in one column, and the name it gets."""
 
     expr: Expr
     name: str | None = None
 
 
-class Order(Node, frozen=True, eq=False, gc=False):
+@rule("ascending", "{expr}")
+@rule("descending", "{expr} DESC", descending=True)
+class Order(Node, frozen=True):
     """One key to order by."""
 
     expr: Expr
     descending: bool = False
 
 
-class Tail(Node, frozen=True, eq=False, gc=False):
+clause("as_of", "AS OF {as_of}")
+clause("between_moments", "BETWEEN {since} AND {until}", between=True)
+clause("since", "SINCE {since}")
+clause("until", "UNTIL {until}")
+clause("valid_at", "VALID AT {valid_at}")
+clause("ever", "ALL", ever=True)
+clause("where", "WHERE {where}", within=ANYTHING)
+clause("by", "BY {by:, }")
+clause("per_turn", "PER TURN", per="turn")
+clause("per_call", "PER CALL", per="call")
+clause("having", "HAVING {having}", within=ANYTHING)
+clause("order_by", "ORDER BY {order:, }")
+clause("limit", "LIMIT {limit}[ AFTER {after}]")
+clause("watch_from", "FROM {cursor}")
+
+
+class Tail(Node, frozen=True):
     """What every relation can end in. `since` is exclusive, `until` and `as_of` are inclusive.
 
     `valid_at` is a time in the world; `ever` shows what holds at no such time or was replaced, too.
@@ -243,7 +308,8 @@ class Tail(Node, frozen=True, eq=False, gc=False):
 # ---- statements
 
 
-class RelationQuery(Node, frozen=True, eq=False, gc=False):
+@rule("relation", "{name!u}[ {columns:, }]…")
+class RelationQuery(Node, frozen=True):
     """PAGES, MUTATIONS and the others; no columns means all of them, and `every` that a reader asked for all."""
 
     name: str
@@ -252,7 +318,8 @@ class RelationQuery(Node, frozen=True, eq=False, gc=False):
     every: bool = False
 
 
-class ContextAt(Node, frozen=True, eq=False, gc=False):
+@rule("context", "CONTEXT[ {columns:, }]…")
+class ContextAt(Node, frozen=True):
     """CONTEXT [AT moment] [RENDER | MESSAGES]; without columns all of them, `tail` filters and orders pages."""
 
     moment: MomentNode | None = None
@@ -261,7 +328,8 @@ class ContextAt(Node, frozen=True, eq=False, gc=False):
     tail: Tail = Tail()
 
 
-class DiffContext(Node, frozen=True, eq=False, gc=False):
+@rule("diff_context", "DIFF CONTEXT {before} TO {after}…")
+class DiffContext(Node, frozen=True):
     """DIFF CONTEXT a TO b."""
 
     before: MomentNode
@@ -269,7 +337,8 @@ class DiffContext(Node, frozen=True, eq=False, gc=False):
     tail: Tail = Tail()
 
 
-class DiffSession(Node, frozen=True, eq=False, gc=False):
+@rule("diff_session", "DIFF SESSION {before} TO {after}…")
+class DiffSession(Node, frozen=True):
     """DIFF SESSION a TO b [AT moment]: two sessions' contexts at one moment, or at their heads."""
 
     before: Value | Param | Word
@@ -281,7 +350,10 @@ class DiffSession(Node, frozen=True, eq=False, gc=False):
 PageName: TypeAlias = Value | Param | Word
 
 
-class OfPage(Node, frozen=True, eq=False, gc=False):
+@rule("history", "HISTORY OF {page}…", what="history")
+@rule("residencies", "RESIDENCIES OF {page}…", what="residencies")
+@rule("versions", "VERSIONS OF {page}…", what="versions")
+class OfPage(Node, frozen=True):
     """HISTORY OF, RESIDENCIES OF, VERSIONS OF a page; the tail bounds and filters it."""
 
     what: OneOf["history", "residencies", "versions"]
@@ -289,7 +361,9 @@ class OfPage(Node, frozen=True, eq=False, gc=False):
     tail: Tail = Tail()
 
 
-class LineageQuery(Node, frozen=True, eq=False, gc=False):
+@rule("sources", "SOURCES OF {page}…", up=True)
+@rule("derived", "DERIVED FROM {page}…", up=False)
+class LineageQuery(Node, frozen=True):
     """SOURCES OF and DERIVED FROM a page: a walk over links, of some kinds, so many steps deep."""
 
     up: bool
@@ -299,7 +373,8 @@ class LineageQuery(Node, frozen=True, eq=False, gc=False):
     tail: Tail = Tail()
 
 
-class PathQuery(Node, frozen=True, eq=False, gc=False):
+@rule("path", "PATH FROM {source} TO {target}…")
+class PathQuery(Node, frozen=True):
     """PATH FROM a page TO another: the shortest walk over links, either way along each."""
 
     source: PageName
@@ -309,7 +384,9 @@ class PathQuery(Node, frozen=True, eq=False, gc=False):
     tail: Tail = Tail()
 
 
-class WhyQuery(Node, frozen=True, eq=False, gc=False):
+@rule("why", "WHY {page} IN CONTEXT…")
+@rule("why_not", "WHY NOT {page} IN CONTEXT…", negated=True)
+class WhyQuery(Node, frozen=True):
     """WHY [NOT] page IN CONTEXT [AT moment]."""
 
     page: PageName
@@ -318,7 +395,8 @@ class WhyQuery(Node, frozen=True, eq=False, gc=False):
     scope: Scope | None = None
 
 
-class SearchQuery(Node, frozen=True, eq=False, gc=False):
+@rule("search", "SEARCH {query}[ {columns:, }]…")
+class SearchQuery(Node, frozen=True):
     """SEARCH 'words': pages by BM25, best first; `within` so many tokens with what was said beside each."""
 
     query: Value | Param
@@ -328,42 +406,49 @@ class SearchQuery(Node, frozen=True, eq=False, gc=False):
     every: bool = False
 
 
-class Explain(Node, frozen=True, eq=False, gc=False):
+@rule("explain", "EXPLAIN {statement}")
+@rule("explain_analyze", "EXPLAIN ANALYZE {statement}", analyze=True)
+class Explain(Node, frozen=True):
     """EXPLAIN [ANALYZE]: how a statement is answered; with ANALYZE it is, and says how long each step took."""
 
     statement: Statement
     analyze: bool = False
 
 
-class Verify(Node, frozen=True, eq=False, gc=False):
+@rule("verify", "VERIFY[ SESSION {session}]")
+class Verify(Node, frozen=True):
     """VERIFY [SESSION s]."""
 
     session: Value | Param | Word | None = None
 
 
-class Fork(Node, frozen=True, eq=False, gc=False):
+@rule("fork", "FORK… AS {name}")
+class Fork(Node, frozen=True):
     """FORK SESSION s [AT moment] AS name: the one statement that writes."""
 
-    session: Value | Param | Word | None
-    moment: MomentNode | None
     name: Value | Param | Word
+    session: Value | Param | Word | None = None
+    moment: MomentNode | None = None
 
 
-class ReplaySetting(Node, frozen=True, eq=False, gc=False):
+@rule("given", "{name!l} = {value}")
+class ReplaySetting(Node, frozen=True):
     """`name = value` of a REPLAY."""
 
     name: str
     value: Value | Param | Word
 
 
-class Replay(Node, frozen=True, eq=False, gc=False):
+@rule("replay", "REPLAY…")
+class Replay(Node, frozen=True):
     """REPLAY [SESSION s] [WITH policy = lru, budget = 8000]: a session decided again, beside what was decided."""
 
-    session: Value | Param | Word | None
+    session: Value | Param | Word | None = None
     given: tuple[ReplaySetting, ...] = ()
 
 
-class Watch(Node, frozen=True, eq=False, gc=False):
+@rule("watch", "WATCH MUTATIONS[ {columns:, }]…")
+class Watch(Node, frozen=True):
     """WATCH MUTATIONS [WHERE …] [FROM cursor]: those there are and those to come, in the order of the log."""
 
     columns: tuple[SelectItem, ...] = ()
@@ -371,20 +456,23 @@ class Watch(Node, frozen=True, eq=False, gc=False):
     cursor: Value | Param | None = None
 
 
-class Set(Node, frozen=True, eq=False, gc=False):
+@rule("set", "SET {name!l} = {value}")
+class Set(Node, frozen=True):
     """SET name = value: session, limit, as_of …; NULL takes it back."""
 
     name: str
     value: Value | Param | Word | MomentNode
 
 
-class Show(Node, frozen=True, eq=False, gc=False):
+@rule("show", "SHOW {what!l}")
+class Show(Node, frozen=True):
     """SHOW RELATIONS, FUNCTIONS, SETTINGS, or one setting."""
 
     what: str
 
 
-class Describe(Node, frozen=True, eq=False, gc=False):
+@rule("describe", "DESCRIBE {relation!u}")
+class Describe(Node, frozen=True):
     """DESCRIBE a relation: its columns with types and what they mean."""
 
     relation: str
