@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vmstore.testing import queries
 from vmstore.vmql.diagnostics.complete import completions
-from vmstore.vmql.diagnostics.lookahead import RELATIONS
+from vmstore.vmql.diagnostics.lookahead import relations
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.lalr import ParseFailure, run
 from vmstore.vmql.syntax.nodes import Statement
@@ -32,7 +32,7 @@ TAIL = {
     "VALID AT",
     "WHERE",
 }
-SUBQUERIES = set(RELATIONS.split())
+SUBQUERIES = relations() | {"SEARCH"}
 MOMENTS = {"CALL", "HEAD", "LOGGED", "POSITION", "TIME", "TURN"}
 CASES = [
     ("PAGES ", TAIL, ("column", "function")),

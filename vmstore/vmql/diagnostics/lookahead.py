@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final, NamedTuple
 
 from vmstore.vmql.syntax.build import spelled
@@ -25,12 +26,8 @@ KINDS: Final = {
     "subject": "subject",
     "described": "relation",
 }
-SPOKEN: Final = {
-    "_IN_SESSION": "IN SESSION",
-    "_AS_OF": "AS OF",
-    "_VALID_AT": "VALID AT",
-    "_ORDER_BY": "ORDER BY",
-    "_CONTEXT_MATCHES": "CONTEXT MATCHES",
+SPOKEN: Final = {  # tokens that stand for words: _AS_OF for AS OF
+    **{name: name[1:].replace("_", " ") for name, _ in load().patterns if name[0] == "_"},
     "_BETWEEN_MOMENTS": "BETWEEN",
     "_MINUS": "-",
 }
@@ -58,7 +55,7 @@ class Continuations(NamedTuple):
         """The same for a message, which has room for few: words that come together go by one name."""
         left = dict.fromkeys(self.words)
         found = []
-        for name, group in GROUPS.items():
+        for name, group in groups().items():
             if group <= left.keys():
                 found.append(name)
                 left = {word: None for word in left if word not in group and word != "BETWEEN"}
@@ -69,42 +66,30 @@ class Continuations(NamedTuple):
         return (*named, *found, *plain, *(["the end"] if self.ends else []))
 
 
-STATEMENTS: Final = (
-    "CALLS COMPACTIONS CONTEXT DERIVED DESCRIBE DIFF FACTS FAULTS FORK GUARDS HISTORY LINKS MESSAGES METRICS"
-    " MOVES MUTATIONS PAGES PATH RECALLS REPLAY RESIDENCIES SEARCH SEGMENTS SESSIONS SET SHOW SKILLS SOURCES TAGS"
-    " TOOLS TURNS VECTORS VERIFY VERSIONS WATCH WHY"
-)
-RELATIONS: Final = (
-    "CALLS COMPACTIONS FACTS FAULTS GUARDS LINKS MESSAGES METRICS MOVES MUTATIONS PAGES RECALLS RESIDENCIES"
-    " SEARCH SEGMENTS SESSIONS SKILLS TAGS TOOLS TURNS VECTORS VERSIONS"
-)
 OPERATORS: Final = ("+", "-", "*", "/")
-GROUPS: Final = {
-    "a statement": frozenset(STATEMENTS.split()),
-    "a relation": frozenset(RELATIONS.split()),
-    "a value": frozenset(("a number", "a text in quotes", "$name", "TRUE", "FALSE", "NULL")),
-    "a comparison": frozenset(
-        ["=", "!=", "<", "<=", ">", ">=", "IN", "IS", "LIKE", "MATCHES", "NOT", "BETWEEN", "ENTERS", "LEAVES"]
-    ),
-    "a clause such as WHERE or LIMIT": frozenset(
-        (
-            "ACROSS",
-            "ALL",
-            "AS OF",
-            "BY",
-            "HAVING",
-            "IN SESSION",
-            "LIMIT",
-            "ORDER BY",
-            "PER",
-            "SINCE",
-            "UNTIL",
-            "VALID AT",
-            "WHERE",
-        )
-    ),
-    "a moment such as TURN 3": frozenset(("TURN", "CALL", "POSITION", "TIME", "LOGGED", "HEAD")),
-}
+
+
+@functools.cache
+def relations() -> frozenset[str]:
+    """The words that are relations: of those a statement can begin with, what the grammar calls their name."""
+    tables = load()
+    return frozenset(word for word, name in tables.fixed.items() if "relation_name" in _reduced_by(tables, [0], name))
+
+
+@functools.cache
+def groups() -> dict[str, frozenset[str]]:
+    """Words that come together, by the one name that a message has for them."""
+    return {
+        "a statement": frozenset(following("", 0, 0).keywords) - {"EXPLAIN"},
+        "a relation": relations() | {"SEARCH"},
+        "a value": frozenset(("a number", "a text in quotes", "$name", "TRUE", "FALSE", "NULL")),
+        "a comparison": COMPARING | {"IN", "IS", "NOT", "ENTERS", "LEAVES"},
+        "a clause such as WHERE or LIMIT": frozenset(following("PAGES * ", 0, 8).keywords) - {"BETWEEN"},
+        "a moment such as TURN 3": frozenset(following("PAGES SINCE ", 0, 12).keywords),
+    }
+
+
+COMPARING: Final = frozenset(("=", "!=", "<", "<=", ">", ">=", "LIKE", "MATCHES", "BETWEEN"))
 ARTICLES: Final = {
     "column": "a column",
     "value": "a word",
@@ -144,10 +129,12 @@ def at(states: list[int], values: list[Any]) -> Continuations:
     tables = load()
     signs_by_name = {name: text for text, name in tables.fixed.items()}
     taken = [symbol for symbol in tables.states[states[-1]] if symbol.isupper() and takes(tables, states, symbol)]
-    taken = [symbol for symbol in taken if not _is_word(tables, states, symbol)]
+    # A keyword that is here no more than a name spelled so is not offered.
+    taken = [symbol for symbol in taken if _reduced_by(tables, states, symbol) != {"relation_word"}]
     fixed = [SPOKEN.get(symbol) or signs_by_name.get(symbol) for symbol in taken]
     texts = [text for text in fixed if text is not None]
-    names = _names(tables, states) if "NAME" in taken else ()
+    takers = _reduced_by(tables, states, "NAME") if "NAME" in taken else set()
+    names = tuple(kind for rule, kind in KINDS.items() if rule in takers)
     if column_before(values) is not None:
         names = tuple("value" if name == "column" else name for name in names if name != "function")
     return Continuations(
@@ -161,47 +148,26 @@ def at(states: list[int], values: list[Any]) -> Continuations:
 
 def takes(tables: Tables, states: list[int], symbol: str) -> bool:
     """Whether a symbol can be the next: whether it is shifted once the reductions it calls for are done."""
+    return _shifted(tables, states, symbol) is not None
+
+
+def _shifted(tables: Tables, states: list[int], symbol: str) -> int | None:
+    """The state after a symbol is shifted, once the reductions it calls for are done; None where it cannot be."""
     stack = list(states)
     while (action := tables.states[stack[-1]].get(symbol)) is not None and action < 0:
         rule = tables.rules[~action]
         del stack[-rule.size :]
-        following = tables.states[stack[-1]][rule.name]
-        if following == tables.end:
-            return True
-        stack.append(following)
-    return action is not None
+        stack.append(tables.states[stack[-1]][rule.name])
+        if stack[-1] == tables.end:
+            return tables.end
+    return action
 
 
-def _names(tables: Tables, states: list[int]) -> tuple[str, ...]:
-    """The kinds of name that a word can be here: the rules that would take it next."""
-    after = _after(tables, states, "NAME")
-    rules = {tables.rules[~action].name for action in after.values() if action < 0}
-    return tuple(KINDS[name] for name in KINDS if name in rules)
-
-
-def _is_word(tables: Tables, states: list[int], symbol: str) -> bool:
-    """Whether a keyword is here no more than a name that is spelled so."""
-    after = _after(tables, states, symbol)
-    return bool(after) and all(action < 0 and tables.rules[~action].name == WORD for action in after.values())
-
-
-WORD: Final = "relation_word"
-
-
-def _after(tables: Tables, states: list[int], symbol: str) -> dict[str, int]:
-    """What can be done once a symbol is shifted; nothing where it ends all."""
-    stack = list(states)
-    while (action := tables.states[stack[-1]][symbol]) < 0:
-        rule = tables.rules[~action]
-        del stack[-rule.size :]
-        following = tables.states[stack[-1]][rule.name]
-        if following == tables.end:
-            return {}
-        stack.append(following)
-    return tables.states[action]
-
-
-COMPARING: Final = frozenset(("=", "!=", "<", "<=", ">", ">=", "LIKE", "MATCHES", "BETWEEN"))
+def _reduced_by(tables: Tables, states: list[int], symbol: str) -> set[str]:
+    """The rules that would take a symbol next, "" among them where it can be more than the end of one."""
+    after = _shifted(tables, states, symbol)
+    actions = set() if after is None else set(tables.states[after].values())
+    return {tables.rules[~action].name if action < 0 else "" for action in actions}
 
 
 def column_before(values: list[Any]) -> str | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from vmstore.vmql.diagnostics.habits import CLAUSES, Edit, edits, made
 from vmstore.vmql.diagnostics.lookahead import Continuations, following
-from vmstore.vmql.diagnostics.sql_habits import CLAUSES, edits, made
-from vmstore.vmql.diagnostics.typos import TypoFix
 from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.grammar_tables import load
 from vmstore.vmql.syntax.lalr import ParseFailure, Token, run
@@ -96,15 +95,15 @@ def _habit(text: str, place: int, stuck: ParseFailure) -> QueryError | None:
     return _error(text, here[0], _locally(here[0])) if here else None
 
 
-def _mended(text: str, place: int) -> list[TypoFix]:
+def _mended(text: str, place: int) -> list[Edit]:
     return edits(text, place) if len(text) - place <= MENDED_CHARS_MAX else []
 
 
-def _error(text: str, edit: TypoFix, hint: str | None) -> QueryError:
+def _error(text: str, edit: Edit, hint: str | None) -> QueryError:
     return QueryError(edit.message, code=edit.code, text=text, span=edit.span, hint=hint)
 
 
-def _locally(edit: TypoFix) -> str | None:
+def _locally(edit: Edit) -> str | None:
     return edit.advice if edit.replacement is None else f"write {edit.replacement}"
 
 
