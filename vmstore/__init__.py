@@ -419,6 +419,7 @@ def wrap(
     `flush()` and `close()`.
     """
     from vmstore.capture.client.wrap import wrap as wrapped
+    from vmstore.store.recorder import record_together
     from vmstore.store.store import open_store
 
-    return wrapped(client, store, session, open_store=open_store, redaction=redaction)
+    return wrapped(client, store, session, open_store=open_store, redaction=redaction, record_together=record_together)

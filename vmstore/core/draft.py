@@ -6,6 +6,8 @@ A message is a JSON value. Taking it apart replaces each content part by a *hole
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import msgspec
 
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Status
@@ -97,3 +99,13 @@ class ReplyDraft(msgspec.Struct, frozen=True):
     assembled: bool = False
     aside: bytes | None = None
     error: str | None = None
+
+
+class ModelCall(NamedTuple):
+    """One call to a model, as `Store.record` takes it: times in microseconds."""
+
+    session: str
+    request: dict[str, Any]
+    response: Any
+    at: int | None
+    latency: int | None

@@ -170,6 +170,17 @@ class GroupCommit:
             self._leave(mine)
         return mine.answer()
 
+    def write_all(self, writes: Sequence[tuple[str, Write[T]]]) -> list[T | Exception]:
+        """Writes to the sessions of names in order, one of each session a flush; the answer of each, or its error."""
+        pending = [PendingWrite(name, write) for name, write in writes]
+        left = list(pending)
+        while left:
+            chosen: dict[str, PendingWrite[Any]] = {}
+            left = [write for write in left if chosen.setdefault(write.name, write) is not write]
+            with self._lock:
+                self._round(chosen)
+        return [write.answer() if write.error is None else write.error for write in pending]
+
     def commit(self, name: str, batch: Batch) -> None:
         """Writes a closed batch that was decided with the lock held, durable, together with what others queued."""
         if self._pending and self._lock.outermost:  # else something around is half decided

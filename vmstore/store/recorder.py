@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.capture.conversation.conversation import Conversation
 from vmstore.capture.conversation.load import follow, reader
 from vmstore.capture.record import RecordedPosition, gap, record
 from vmstore.core.clock import within
-from vmstore.core.draft import TokenUsage
-from vmstore.core.redaction import Redaction
+from vmstore.core.draft import ModelCall, TokenUsage
+from vmstore.core.redaction import Redaction, policy_of
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
 from vmstore.engine.head import NewSession
@@ -22,6 +22,7 @@ from vmstore.log.commit import Commit
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.results import RecordedCall
 from vmstore.redact.mask import Mask
+from vmstore.store.host import StoreHost
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import in_force
 from vmstore.views.projectors.redactions import policy_at
@@ -55,13 +56,21 @@ class CallRecorder:
         redaction: Redaction | None = None,
     ) -> RecordedCall:
         """Records one call; see `Store.record`."""
-        usage = used(latency, cost)
         asked = None if request_id is None else IdempotentCall(_request_id(request_id), request, response)
+        return self._write(name, _written(request, response, used(latency, cost)), at, asked, redaction)
 
-        def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
-            return record(conversation, batch, request, response, at=at, usage=usage)
-
-        return self._write(name, write, at, asked, redaction)
+    def record_all(
+        self, calls: Sequence[ModelCall], redaction: Redaction | None = None
+    ) -> list[RecordedCall | Exception]:
+        """Records calls, one of each session with one flush; what became of each."""
+        writes = [
+            self._call(
+                call.session, _written(call.request, call.response, used(call.latency, None)), call.at, None, redaction
+            )
+            for call in calls
+        ]
+        names = [call.session for call in calls]
+        return self._ns.group_commit.write_all(list(zip(names, writes, strict=True)))
 
     def gap(self, name: str, reason: str, *, at: int | None, redaction: Redaction | None = None) -> RecordedCall:
         """Notes a call that could not be recorded."""
@@ -79,10 +88,20 @@ class CallRecorder:
         asked: IdempotentCall | None,
         redaction: Redaction | None = None,
     ) -> RecordedCall:
+        return self._ns.group_commit.write(name, self._call(name, write, at, asked, redaction))
+
+    def _call(
+        self,
+        name: str,
+        write: Callable[[Conversation, Batch, int], RecordedPosition],
+        at: int | None,
+        asked: IdempotentCall | None,
+        redaction: Redaction | None,
+    ) -> _Call:
         session_name(name)
         within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
-        return self._ns.group_commit.write(name, _Call(self, name, write, happened, asked, redaction))
+        return _Call(self, name, write, happened, asked, redaction)
 
     def through(self) -> Engine:
         """The gate; conversations that were read through another one, before a fork of the process, are forgotten."""
@@ -208,6 +227,17 @@ class _Call:
         return RecordedCall(self._name, self._written.call, self._written.turn, self._written.position)
 
 
+def _written(
+    request: dict[str, Any], response: Any, usage: TokenUsage
+) -> Callable[[Conversation, Batch, int], RecordedPosition]:
+    """The write of one call."""
+
+    def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
+        return record(conversation, batch, request, response, at=at, usage=usage)
+
+    return write
+
+
 def used(latency: int | None, cost: float | None) -> TokenUsage:
     """Usage that the caller measured: microseconds and dollars."""
     return TokenUsage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
@@ -248,3 +278,8 @@ class IdempotentCall(NamedTuple):
         if hides:
             text = Mask().text(str(Mask().value(text, "")), "")
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def record_together(store: StoreHost, calls: Sequence[ModelCall], redaction: str | None) -> Sequence[object]:
+    """Records calls of different sessions with one flush; what became of each, errors included."""
+    return store._recording.record_all(calls, None if redaction is None else policy_of(redaction))

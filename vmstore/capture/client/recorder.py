@@ -2,7 +2,7 @@
 
 Nothing here may reach the caller. What goes wrong is kept in `problems` and logged as a warning.
 A call waits where the store cannot take it now, and stands as a gap where it never can or where
-too much waits.
+too much waits. Calls of different conversations that wait together are written with one flush.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import signal
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -24,13 +24,15 @@ from typing import Any, Protocol
 import msgspec
 
 from vmstore.capture.client.body import ResponseBody, UnreadableAnswerError, answer_of, request_of
-from vmstore.capture.client.conversations import ClientConversation, ClientConversations, ConversationKey
+from vmstore.capture.client.conversations import ClientConversations
 from vmstore.core.clock import Stopwatch
+from vmstore.core.draft import ModelCall
 from vmstore.core.system import after_fork
 from vmstore.errors import InputError, OvertakenError, StoreError, UnknownError, VmstoreError
 
 WAITING_BYTES_MAX = 64 << 20  # of requests and answers that wait for a store that is slow or fails
 CALL_BYTES = 2_000  # about what a call takes beside them
+GROUP_MAX = 64  # calls that share a flush
 PROBLEMS_MAX = 100
 REASON_MAX = 500  # characters
 RETRY_S, RETRY_MAX_S = 0.25, 30.0  # between attempts, doubled each time
@@ -71,6 +73,10 @@ class RecordingStore(Protocol):
         ...
 
 
+RecordTogether = Callable[[Any, Sequence[ModelCall], str | None], Sequence[object]]
+"""Records calls of different sessions in a store with one flush, under a redaction; gives what became of each."""
+
+
 class ClientExchange(msgspec.Struct, frozen=True):
     """One call that ended: its body as sent, its answer, when it began, how long it took (µs)."""
 
@@ -108,12 +114,11 @@ Job = ClientExchange | MissedCall | Waiter
 class RecordedAttempt:
     """A call while it is written, maybe at several attempts."""
 
-    __slots__ = ("doubted", "found", "job", "name", "request", "response")
+    __slots__ = ("doubted", "job", "name", "request", "response")
 
     def __init__(self, job: ClientExchange | MissedCall) -> None:
         self.job = job
         self.name = job.session
-        self.found: tuple[ClientConversation, ConversationKey] | None = None  # where its conversation had to be found
         self.request: dict[str, Any] | None = None
         self.response: Any = None
         self.doubted = False  # an attempt failed that may have come through
@@ -130,7 +135,11 @@ class Recorder:
         open_store: Callable[[str], RecordingStore] | None,
         clock: Stopwatch,
         redaction: str | None = None,
+        waiting_bytes_max: int | None = None,
+        record_together: RecordTogether | None = None,
+        settled: Callable[[ClientExchange | MissedCall, str | None], None] | None = None,
     ) -> None:
+        """`settled` is called on the worker's thread when a job is in the store, with why it became a gap."""
         if isinstance(store, str) and open_store is None:
             raise InputError(
                 f"no way to open the store {store!r}; use vmstore.wrap, or pass an open store", code="no-opener"
@@ -139,6 +148,9 @@ class Recorder:
         self.recording_options: dict[str, Any] = {} if redaction is None else {"redaction": redaction}
         self.clock = clock
         self.problems: deque[str] = deque(maxlen=PROBLEMS_MAX)
+        self._waiting_bytes_max = waiting_bytes_max
+        self._record_together = record_together
+        self._settled = settled
         self._naming = session if callable(session) else None
         self._fixed = session if isinstance(session, str) else None
         self._named: ContextVar[str | None] = ContextVar("vmstore_conversation", default=None)
@@ -240,7 +252,7 @@ class Recorder:
                 if self._closed:
                     self.trouble("the recorder is closed; wrap the client again to record")
                     return
-                if self._waiting + job.size > WAITING_BYTES_MAX:
+                if self._waiting + job.size > (self._waiting_bytes_max or WAITING_BYTES_MAX):
                     self._dropped[job.session] += 1
                     self.trouble(QUEUE_FULL)
                     return
@@ -276,16 +288,18 @@ class Recorder:
     # ---- what the worker does
 
     def _run(self) -> None:
+        carried: tuple[Dropped, Job] | None = None
         while True:
             try:
-                dropped, job = self._queue.get(timeout=IDLE_S)
+                dropped, job = carried or self._queue.get(timeout=IDLE_S)
             except Empty:
                 if self._rested():
                     return
                 continue
+            carried = None
             for session, calls in dropped.items():
                 for _ in range(calls):
-                    self._take(MissedCall(QUEUE_FULL, session))
+                    self._take(RecordedAttempt(MissedCall(QUEUE_FULL, session)))
             if isinstance(job, Waiter):
                 self._present()
                 rested = job.last and self._rested()
@@ -293,9 +307,72 @@ class Recorder:
                 if rested:
                     return
             else:
-                self._take(job)
+                group, carried = self._gathered(job)
+                self._take_together(group)
                 with self._lock:
-                    self._waiting -= job.size
+                    self._waiting -= sum(attempt.job.size for attempt in group)
+
+    def _gathered(self, job: ClientExchange | MissedCall) -> tuple[list[RecordedAttempt], tuple[Dropped, Job] | None]:
+        """A call and those that wait behind it, each of another session; and what was taken off the queue beyond."""
+        group: list[RecordedAttempt] = [self._read(job)]
+        names = {group[0].name}
+        while group[-1].request is not None and len(group) < GROUP_MAX:
+            try:
+                dropped, following = self._queue.get_nowait()
+            except Empty:
+                break
+            if dropped or not isinstance(following, ClientExchange):
+                return group, (dropped, following)
+            attempt = self._read(following)
+            if attempt.request is None or attempt.name in names:
+                return group, (dropped, following)
+            names.add(attempt.name)
+            group.append(attempt)
+        return group, None
+
+    def _read(self, job: ClientExchange | MissedCall) -> RecordedAttempt:
+        """A call with what it asked and where it belongs; without, where that cannot be read, which the store says."""
+        attempt = RecordedAttempt(job)
+        if isinstance(job, ClientExchange):
+            with suppress(Exception):  # it is read again where it is written, and what it raises says why
+                self._understand(attempt, job)
+        return attempt
+
+    def _understand(self, attempt: RecordedAttempt, job: ClientExchange) -> None:
+        request, response = request_of(job.body), answer_of(job.answer)
+        if attempt.name is None:
+            conversation, asked = self._conversations.of(request)
+            self._conversations.note(conversation, asked, response)
+            attempt.name = conversation.name
+        attempt.request, attempt.response = request, response
+
+    def _take_together(self, group: list[RecordedAttempt]) -> None:
+        """Writes calls of different sessions with one flush; those that fail, and a single one, on their own."""
+        for attempt in self._failing(group) if len(group) > 1 else group:
+            self._take(attempt)
+
+    def _failing(self, group: list[RecordedAttempt]) -> list[RecordedAttempt]:
+        """Those of a group that are still to be written."""
+        outcomes: Sequence[object]
+        if self._record_together is None:
+            return group
+        try:
+            calls = [_call(attempt) for attempt in group]
+            outcomes = self._record_together(self._opened(), calls, self.recording_options.get("redaction"))
+        except Exception as error:
+            outcomes = [error] * len(group)
+        failing = []
+        for attempt, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                attempt.doubted = isinstance(outcome, TRANSIENT)
+                failing.append(attempt)
+            else:
+                self._settle(attempt.job)
+        return failing
+
+    def _settle(self, job: ClientExchange | MissedCall, gap: str | None = None) -> None:
+        if self._settled is not None:
+            self._settled(job, gap)
 
     def _rested(self) -> bool:
         self._shut()
@@ -305,13 +382,14 @@ class Recorder:
             self._running = False
             return True
 
-    def _take(self, job: ClientExchange | MissedCall) -> None:
+    def _take(self, entry: RecordedAttempt) -> None:
         """Writes one call, however long the store cannot take it; one it never takes becomes a gap."""
         pause = RETRY_S
-        entry = RecordedAttempt(job)
+        job = entry.job
         while True:
             try:
                 self._write(entry)
+                self._settle(job, entry.job.reason if isinstance(entry.job, MissedCall) else None)
                 return
             except TRANSIENT as error:
                 entry.doubted = True
@@ -324,6 +402,7 @@ class Recorder:
                 reason = self.trouble(error)
                 if isinstance(entry.job, MissedCall):  # not even that it was made can be written
                     self._lost = True
+                    self._settle(job, reason)
                     return
                 entry = RecordedAttempt(MissedCall(reason, entry.name))
 
@@ -338,14 +417,10 @@ class Recorder:
             )
             return
         if entry.request is None:
-            entry.request, entry.response = request_of(job.body), answer_of(job.answer)
-        if entry.name is None:
-            entry.found = self._conversations.of(entry.request)
-            entry.name = entry.found[0].name
+            self._understand(entry, job)
+        assert entry.request is not None and entry.name is not None, "a call that was read is of a session"
         if not (entry.doubted and _holds(store, entry.name, job.at)):
             self._record(store, entry.name, job, entry.request, entry.response)
-        if entry.found is not None:
-            self._conversations.note(*entry.found, entry.response)
 
     def _record(
         self, store: RecordingStore, name: str, job: ClientExchange, request: dict[str, Any], response: Any
@@ -421,6 +496,12 @@ def _holds(store: Any, name: str, at: int) -> bool:
     except (UnknownError, AttributeError):
         return False
     return any(call.at == at for call in calls[-8:])
+
+
+def _call(attempt: RecordedAttempt) -> ModelCall:
+    job = attempt.job
+    assert isinstance(job, ClientExchange) and attempt.request is not None and attempt.name is not None, "it was read"
+    return ModelCall(attempt.name, attempt.request, attempt.response, job.at, job.latency)
 
 
 def _said(problem: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar, cast
 
-from vmstore.capture.client.recorder import Naming, Recorder, RecordingStore
+from vmstore.capture.client.recorder import Naming, Recorder, RecordingStore, RecordTogether
 from vmstore.capture.client.twin import provider_of, twin_of_client
 from vmstore.core.clock import Stopwatch, SystemClock
 from vmstore.core.redaction import policy_of
@@ -24,6 +24,7 @@ def wrap(
     open_store: Callable[[str], RecordingStore] | None = None,
     clock: Stopwatch | None = None,
     redaction: str | None = None,
+    record_together: RecordTogether | None = None,
 ) -> Client:
     """A twin of the client that records its calls; its `vmstore` has `problems`, `flush` and `close`.
 
@@ -42,7 +43,7 @@ def wrap(
     clock = SystemClock() if clock is None else clock
     place = os.fspath(store) if isinstance(store, (str, os.PathLike)) else store
     base = f"{provider}-{_stamp(clock.now())}"
-    recorder = Recorder(place, base, session, open_store, clock, redaction)
+    recorder = Recorder(place, base, session, open_store, clock, redaction, record_together=record_together)
     return cast(Client, twin_of_client(client, recorder))
 
 
