@@ -18,7 +18,7 @@ import tidy
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = (
     *("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "sqlite_utils", "dateparser", "PIL"),
-    *("starlette", "uvicorn", "Stemmer"),
+    *("starlette", "uvicorn", "Stemmer", "aiohttp", "multidict", "yarl"),
 )
 # Where an extra is at home: these need it to be imported at all.
 HOMES = (
@@ -28,6 +28,7 @@ HOMES = (
     "vmstore.relevance.features",
     "vmstore.relevance.score",
     *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),
+    *("vmstore.proxy.forward", "vmstore.proxy.headers", "vmstore.proxy.serve"),
 )
 DEVELOPMENT = ("pytest", "hypothesis", "_pytest")
 

@@ -46,6 +46,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/core/system/after_fork.py", "ctypes"),
         ("vmstore/cells/storekey.py", "cryptography"),
         ("vmstore/capture/importers/formats/decompress.py", "zstandard"),
+        ("vmstore/proxy/bodies.py", "zstandard"),
         ("vmstore/transfer/imports.py", "vmstore"),
         ("vmstore/transfer/sqlite.py", "sqlite_utils"),
         ("vmstore/transfer/sqlite.py", "sqlite3"),

@@ -20,6 +20,7 @@ from tests.capture.fake_client import Store, client
 from vmstore.capture.client import recorder as recorder_module
 from vmstore.capture.client.recorder import CALL_BYTES, DELETED
 from vmstore.errors import InputError, StoreError
+from vmstore.store.recorder import record_together
 
 
 @pytest.fixture(autouse=True)
@@ -260,3 +261,44 @@ def test_a_store_that_hangs_holds_up_no_end(tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60, cwd=root)
     assert ended.returncode == -signal.SIGTERM
+
+
+def test_calls_of_different_conversations_that_wait_share_a_flush(tmp_path: Path) -> None:
+    """What waited for the store is written together, one call of each session at a time, in order."""
+    groups: list[list[str]] = []
+
+    def together(store: Any, calls: Any, redaction: str | None) -> Any:
+        groups.append([call.session for call in calls])
+        return record_together(store, calls, redaction)
+
+    with vmstore.open(tmp_path / "a.vms") as real:
+        with client(real, None, record_together=together) as ask:
+            with real._ns.lock:  # the first one waits for it, the others for the first
+                for n in range(12):
+                    with ask.recorder.conversation(f"s{n % 5}"):
+                        ask(f"question {n}")
+            assert ask.recorder.flush(10)
+        asked = [[m["messages"][0]["content"] for m in requests(real, f"s{n}")] for n in range(5)]
+    assert asked == [[f"question {k}" for k in range(n, 12, 5)] for n in range(5)]
+    assert all(len(set(group)) == len(group) for group in groups)
+    assert max(map(len, groups)) == 5
+
+
+def test_one_call_that_is_refused_takes_no_other_of_its_group_with_it(tmp_path: Path) -> None:
+    """Of calls that are written together each has its own outcome; the refused one is a gap."""
+    with vmstore.open(tmp_path / "a.vms") as real:
+        real.live_session("s3", l0_tokens_max=9_000)
+        with client(real, None, record_together=record_together) as ask:
+            with real._ns.lock:
+                for n in range(6):
+                    with ask.recorder.conversation(f"s{n}"):
+                        ask(f"question {n}")
+            assert not ask.recorder.flush(10) or ask.recorder.problems
+        names = {info.session for info in real.sessions() if real.session(info.session).calls()}
+    assert names >= {"s0", "s1", "s2", "s4", "s5"}
+
+
+def requests(store: vmstore.Store, name: str) -> list[Any]:
+    """The requests of a session's calls."""
+    session = store.session(name)
+    return [session.wire.request(call=call.call) for call in session.calls()]

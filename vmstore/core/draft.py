@@ -101,7 +101,7 @@ class ReplyDraft(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-class ModelCall(NamedTuple):
+class EndedCall(NamedTuple):
     """One call to a model, as `Store.record` takes it: times in microseconds."""
 
     session: str

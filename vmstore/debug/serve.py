@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import errno
-import socket
-
 import uvicorn
 
+from vmstore.core.system.sockets import listening
 from vmstore.debug.api import DebugApi
 from vmstore.debug.app import application
 from vmstore.debug.assets import Assets
 from vmstore.debug.guard import ServerAddress
-from vmstore.errors import InputError
 from vmstore.store.store import Store
 
 PORT = 7117
-TRIED = 20  # ports after the one that is taken
 GRACE_S = 2  # for answers under way when the server is stopped
 
 
@@ -32,7 +28,7 @@ class BoundServer:
         port: int | None = None,
         token: str | None = None,
     ) -> None:
-        self._socket = listening(host, port)
+        self._socket = listening(host, port, PORT)
         self.door = ServerAddress(host, self._socket.getsockname()[1], token)
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -58,46 +54,3 @@ class BoundServer:
     def stop(self) -> None:
         """Ends `run`, from any thread."""
         self._server.should_exit = True
-
-
-def listening(host: str, port: int | None) -> socket.socket:
-    """A socket that listens at a port, or, where none is given, at the usual one or the next that is free.
-
-    Raises InputError where the given port is taken, naming one that is free.
-    """
-    if port is not None:
-        try:
-            return _bound(host, port)
-        except OSError as error:
-            raise _refused(error, host, port) from error
-    for usual in range(PORT, PORT + TRIED + 1):
-        try:
-            return _bound(host, usual)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise _refused(error, host, usual) from error
-    return _bound(host, 0)
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    found = socket.socket(family, kind, protocol)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        found.listen(128)
-    except BaseException:
-        found.close()
-        raise
-    return found
-
-
-def _refused(error: OSError, host: str, port: int) -> InputError:
-    """What to say of a port that cannot be had."""
-    if error.errno == errno.EADDRINUSE:
-        with _bound(host, 0) as spare:
-            free = spare.getsockname()[1]
-        return InputError(f"port {port} is in use; port {free} is free: --port {free}, or --port 0 for any")
-    if error.errno == errno.EACCES:
-        return InputError(f"port {port} is not for everyone to open ({error.strerror}); take one from 1024 up")
-    return InputError(f"nothing can listen at {host} port {port} ({error}); name another with --host and --port")

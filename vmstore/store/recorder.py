@@ -11,7 +11,7 @@ from vmstore.capture.conversation.conversation import Conversation
 from vmstore.capture.conversation.load import follow, reader
 from vmstore.capture.record import RecordedPosition, gap, record
 from vmstore.core.clock import within
-from vmstore.core.draft import ModelCall, TokenUsage
+from vmstore.core.draft import EndedCall, TokenUsage
 from vmstore.core.redaction import Redaction, policy_of
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
@@ -22,7 +22,6 @@ from vmstore.log.commit import Commit
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.results import RecordedCall
 from vmstore.redact.mask import Mask
-from vmstore.store.host import StoreHost
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import in_force
 from vmstore.views.projectors.redactions import policy_at
@@ -60,7 +59,7 @@ class CallRecorder:
         return self._write(name, _written(request, response, used(latency, cost)), at, asked, redaction)
 
     def record_all(
-        self, calls: Sequence[ModelCall], redaction: Redaction | None = None
+        self, calls: Sequence[EndedCall], redaction: Redaction | None = None
     ) -> list[RecordedCall | Exception]:
         """Records calls, one of each session with one flush; what became of each."""
         writes = [
@@ -280,6 +279,7 @@ class IdempotentCall(NamedTuple):
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def record_together(store: StoreHost, calls: Sequence[ModelCall], redaction: str | None) -> Sequence[object]:
+def record_together(store: Any, calls: Sequence[EndedCall], redaction: str | None) -> Sequence[object]:
     """Records calls of different sessions with one flush; what became of each, errors included."""
-    return store._recording.record_all(calls, None if redaction is None else policy_of(redaction))
+    recording: CallRecorder = store._recording
+    return recording.record_all(calls, None if redaction is None else policy_of(redaction))

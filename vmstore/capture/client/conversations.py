@@ -23,6 +23,10 @@ CONVERSATIONS_MAX = 1_024
 INSTRUCTING = ("system", "developer")
 
 Contents = frozenset[int]  # digests
+PastCall = tuple[str, dict[str, Any], Any]
+"""The last call of a session: the session's name, what was asked, and the response."""
+Past = Callable[[frozenset[str]], Iterable[PastCall]]
+"""Gives the last calls of sessions that may go on, but for those of names that are known."""
 
 
 class ConversationKey(NamedTuple):
@@ -57,8 +61,9 @@ class ClientConversation:
 class ClientConversations:
     """The conversations of a client that may still go on."""
 
-    def __init__(self, name: Callable[[int], str]) -> None:
+    def __init__(self, name: Callable[[int], str], past: Past | None = None) -> None:
         self._name = name
+        self._past = past
         self._count = 0
         self._open: OrderedDict[str, ClientConversation] = OrderedDict()  # least lately active first
         self._by_opener: defaultdict[int, list[ClientConversation]] = defaultdict(list)
@@ -73,8 +78,19 @@ class ClientConversations:
     def of(self, request: dict[str, Any]) -> tuple[ClientConversation, ConversationKey]:
         """The conversation a request belongs to, a new one where it is of none."""
         asked = asked_of(request)
+        return self._known(asked) or self._remembered(asked) or self._begun(), asked
+
+    def _known(self, asked: ConversationKey) -> ClientConversation | None:
         known = self._by_id.get(asked.follows) if asked.follows else None
-        return known or self._alike(asked) or self._begun(), asked
+        return known or self._alike(asked)
+
+    def _remembered(self, asked: ConversationKey) -> ClientConversation | None:
+        """The conversation of a request with a past, where others recorded that, or a process before this one."""
+        if self._past is None or not (asked.follows or len(asked.digests) > asked.opening):
+            return None
+        for name, request, response in self._past(frozenset(self._open)):
+            self.note(ClientConversation(name), asked_of(request), response)
+        return self._known(asked)
 
     def note(self, conversation: ClientConversation, asked: ConversationKey, response: Any) -> None:
         """Keeps what the next request of a conversation is recognised by."""

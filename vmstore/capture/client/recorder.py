@@ -14,7 +14,7 @@ import signal
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -24,9 +24,9 @@ from typing import Any, Protocol
 import msgspec
 
 from vmstore.capture.client.body import ResponseBody, UnreadableAnswerError, answer_of, request_of
-from vmstore.capture.client.conversations import ClientConversations
+from vmstore.capture.client.conversations import ClientConversations, PastCall
 from vmstore.core.clock import Stopwatch
-from vmstore.core.draft import ModelCall
+from vmstore.core.draft import EndedCall
 from vmstore.core.system import after_fork
 from vmstore.errors import InputError, OvertakenError, StoreError, UnknownError, VmstoreError
 
@@ -73,7 +73,7 @@ class RecordingStore(Protocol):
         ...
 
 
-RecordTogether = Callable[[Any, Sequence[ModelCall], str | None], Sequence[object]]
+RecordTogether = Callable[[Any, Sequence[EndedCall], str | None], Sequence[object]]
 """Records calls of different sessions in a store with one flush, under a redaction; gives what became of each."""
 
 
@@ -137,9 +137,13 @@ class Recorder:
         redaction: str | None = None,
         waiting_bytes_max: int | None = None,
         record_together: RecordTogether | None = None,
+        past: Callable[[Any, frozenset[str]], Iterable[PastCall]] | None = None,
         settled: Callable[[ClientExchange | MissedCall, str | None], None] | None = None,
     ) -> None:
-        """`settled` is called on the worker's thread when a job is in the store, with why it became a gap."""
+        """`past` gives the last calls of a store's sessions, but for those of the given names.
+
+        `settled` is called when a job is in the store, or never will be, with why it became a gap.
+        """
         if isinstance(store, str) and open_store is None:
             raise InputError(
                 f"no way to open the store {store!r}; use vmstore.wrap, or pass an open store", code="no-opener"
@@ -154,7 +158,8 @@ class Recorder:
         self._naming = session if callable(session) else None
         self._fixed = session if isinstance(session, str) else None
         self._named: ContextVar[str | None] = ContextVar("vmstore_conversation", default=None)
-        self._conversations = ClientConversations(self._name)
+        look = None if past is None else lambda known: past(self._opened(), known)
+        self._conversations = ClientConversations(self._name, look)
         self._passed_over: set[str] = set()
         self._process = os.getpid()
         self._given = store
@@ -255,6 +260,7 @@ class Recorder:
                 if self._waiting + job.size > (self._waiting_bytes_max or WAITING_BYTES_MAX):
                     self._dropped[job.session] += 1
                     self.trouble(QUEUE_FULL)
+                    self._settle(job, QUEUE_FULL)
                     return
             dropped, self._dropped = self._dropped, Counter()
             self._waiting += job.size
@@ -498,10 +504,10 @@ def _holds(store: Any, name: str, at: int) -> bool:
     return any(call.at == at for call in calls[-8:])
 
 
-def _call(attempt: RecordedAttempt) -> ModelCall:
+def _call(attempt: RecordedAttempt) -> EndedCall:
     job = attempt.job
     assert isinstance(job, ClientExchange) and attempt.request is not None and attempt.name is not None, "it was read"
-    return ModelCall(attempt.name, attempt.request, attempt.response, job.at, job.latency)
+    return EndedCall(attempt.name, attempt.request, attempt.response, job.at, job.latency)
 
 
 def _said(problem: object) -> str:

@@ -42,12 +42,12 @@ def wrap(
         )
     clock = SystemClock() if clock is None else clock
     place = os.fspath(store) if isinstance(store, (str, os.PathLike)) else store
-    base = f"{provider}-{_stamp(clock.now())}"
+    base = f"{provider}-{stamp(clock.now())}"
     recorder = Recorder(place, base, session, open_store, clock, redaction, record_together=record_together)
     return cast(Client, twin_of_client(client, recorder))
 
 
-def _stamp(at: int) -> str:
+def stamp(at: int) -> str:
     """A time as part of a name; microseconds, because clients are often made together."""
     seconds, rest = divmod(at, 1_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y%m%d-%H%M%S}-{rest:06d}"

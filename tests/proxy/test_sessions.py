@@ -1,0 +1,97 @@
+"""Which session a call belongs to, also where several proxies and their heirs write one store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import vmstore
+from tests.proxy.running import proxied
+from tests.proxy.upstream import saying, upstream
+
+
+def calls(path: Path, **options: str) -> dict[str, int]:
+    """How many calls each session of a store has."""
+    with vmstore.open(path, "r", **options) as store:
+        return {info.session: len(store.session(info.session).calls()) for info in store.sessions()}
+
+
+def test_a_header_names_the_session_and_goes_no_further(path: Path) -> None:
+    """Calls with the header are in the session it names; the upstream never sees it."""
+    with upstream(saying()) as far, proxied(path, "--upstream", far.url) as proxy:
+        proxy.say("hello", headers={"X-Vmstore-Session": "planning"})
+        proxy.settled(1)
+        assert far.seen[0].header("x-vmstore-session") is None
+    assert calls(path) == {"planning": 1}
+
+
+def test_each_conversation_has_a_session_of_its_own(path: Path) -> None:
+    """Without a name calls are told apart by what their requests begin with."""
+    with upstream(saying()) as far, proxied(path, "--upstream", far.url) as proxy:
+        proxy.say("Where is Kyoto?")
+        proxy.say("Where is Nara?")
+        proxy.say("Where is Kyoto?", "In Japan.", "And Osaka?")
+        proxy.settled(3)
+    assert sorted(calls(path).values()) == [1, 2]
+
+
+def test_a_conversation_goes_on_after_the_proxy_was_started_again(path: Path) -> None:
+    """A new proxy finds in the store the session that a request continues."""
+    with upstream(saying()) as far:
+        with proxied(path, "--upstream", far.url) as proxy:
+            proxy.say("Where is Kyoto?")
+            proxy.say("Where is Nara?")
+            proxy.settled(2)
+        with proxied(path, "--upstream", far.url) as proxy:
+            proxy.say("Where is Kyoto?", "In Japan.", "And Osaka?")
+            proxy.say("Where is Kyoto?", "In Japan.", "And Osaka?", "In Japan.", "Thanks")
+            proxy.settled(2)
+    assert sorted(calls(path).values()) == [1, 3]
+
+
+def test_two_proxies_write_one_store(path: Path) -> None:
+    """A conversation may change from one proxy to the other: its writers queue, and it stays one session."""
+    with upstream(saying()) as far:
+        with proxied(path, "--upstream", far.url) as one, proxied(path, "--upstream", far.url) as other:
+            said = ["Where is Kyoto?"]
+            for n in range(6):
+                proxy = (one, other)[n % 2]
+                proxy.say(*said)
+                proxy.settled(n // 2 + 1)
+                said += ["In Japan.", f"And {n}?"]
+    assert list(calls(path).values()) == [6]
+
+
+def test_ports_have_upstreams_and_settings_of_their_own(path: Path) -> None:
+    """Each port sends to its upstream and records in its session, its namespace and under its redaction."""
+    with upstream(saying("one")) as first, upstream(saying("two")) as second:
+        ports = (f"0={first.url},session=first", "--port", f"0={second.url},namespace=team,session=second,redact=mask")
+        with proxied(path, "--port", *ports, port=None) as proxy:
+            assert proxy.say("mail dana@example.org", port=0).json()["choices"][0]["message"]["content"] == "one"
+            assert proxy.say("mail dana@example.org", port=1).json()["choices"][0]["message"]["content"] == "two"
+            assert len(second.seen) == 1 and b"dana@example.org" in second.seen[0].body
+            proxy.settled(2)
+    assert calls(path) == {"first": 1}
+    assert calls(path, namespace="team") == {"second": 1}
+    with vmstore.open(path, "r") as store:
+        assert "dana@example.org" in str(store.session("first").wire.request(call=1))
+    with vmstore.open(path, "r", namespace="team") as store:
+        assert "dana@example.org" not in str(store.session("second").wire.request(call=1))
+
+
+def test_each_provider_s_requests_go_to_its_own_upstream(path: Path) -> None:
+    """On one port a request goes where its format belongs."""
+    with upstream(saying()) as one, upstream(saying()) as two, upstream(saying()) as three:
+        given = [word for name, far in zip(("openai", "anthropic", "gemini"), (one, two, three), strict=True)
+                 for word in ("--upstream", f"{name}={far.url}")]  # fmt: skip
+        with proxied(path, *given) as proxy:
+            proxy.say("a")
+            proxy.ask({"model": "m", "input": "b"}, path="/v1/responses")
+            proxy.say("c", path="/v1/messages")
+            proxy.send("GET", "/v1/models", headers={"anthropic-version": "2023-06-01"})
+            proxy.ask({"contents": []}, path="/v1beta/models/g:generateContent")
+            proxy.send("GET", "/v1beta/models?key=k")
+            proxy.send("GET", "/v1/models")
+        seen = [[request.line.split()[1] for request in far.seen] for far in (one, two, three)]
+    assert seen[0] == ["/v1/chat/completions", "/v1/responses", "/v1/models"]
+    assert seen[1] == ["/v1/messages", "/v1/models"]
+    assert seen[2] == ["/v1beta/models/g:generateContent", "/v1beta/models?key=k"]
