@@ -7,7 +7,6 @@ the file holds beyond what this version makes is named.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -56,6 +55,8 @@ def check(db: apsw.Connection, path: Path, made: Collection[str]) -> None:
     if found is None:
         return
     kind, name = found
+    import shlex
+
     ours = any(statement.startswith(f"CREATE TABLE {name}(") for statement in made)
     plain = name.isidentifier() and not ours  # else it is nothing to be pasted into a shell
     remedy = f"{TAKEN_OUT}sqlite3 {shlex.quote(str(path))} 'DROP {kind.upper()} {name}'" if plain else ""

@@ -10,7 +10,6 @@ it: what lay under it is destroyed, and a subject that comes back gets a key of 
 
 from __future__ import annotations
 
-import hmac
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,6 +121,8 @@ class Keyring(after_fork.Owner):
         return self._digest(b"subject\0" + subject)
 
     def _digest(self, text: bytes) -> bytes:
+        import hmac
+
         return hmac.digest(self._secret, text, sha256)[:ID_BYTES]
 
     # ---- keys

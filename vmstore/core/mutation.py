@@ -35,15 +35,13 @@ from vmstore.core.decision import (
 from vmstore.core.erasure import Erase
 from vmstore.core.facts import Fact
 from vmstore.core.grants import Revoke, Share
-from vmstore.core.mutation_kind import MUTATION_NAMES, CellRef, Mutation
+from vmstore.core.mutation_kind import CHARTER, LIVE, MUTATION_NAMES, PARTIAL, PLANNED, WHOLE, CellRef, Mutation
 from vmstore.core.namespace_policy import NamespacePolicy
 from vmstore.core.redaction import Approve, Redact
 from vmstore.core.tags import Alias, Depth, Tag
 from vmstore.core.vectors import Embed
 from vmstore.core.work.trace import GuardTrip, Promote, ToolRun
 from vmstore.errors import CorruptError
-
-WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 
 __all__ = [
     "Alias", "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close",
@@ -52,7 +50,7 @@ __all__ = [
     "Mutation", "NamespacePolicy", "Open", "Pack", "Pin", "Prefetch", "Pressure", "Promote", "Recall", "Recorded",
     "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment", "Settings", "Share", "Stimulus",
     "Tag", "ToolRun", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs", "decode", "encode",
-    "names_of", "readable", "sealed_again", "wire", "writers",
+    "LIVE", "PARTIAL", "WHOLE", "names_of", "readable", "sealed_again", "wire", "writers",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -70,7 +68,7 @@ class Open(Mutation, frozen=True, array_like=True, tag=1):
     """
 
     NUMBER: ClassVar[int] = 1
-    CHARTER: ClassVar[int] = 2
+    CHARTER: ClassVar[int] = CHARTER
     uid: bytes
     name: CellRef
     origin: int = 0
@@ -434,7 +432,7 @@ def _decode_any(raw: bytes) -> AnyMutation:
 
 _NUMBERS = {kind.NUMBER for kind in get_args(Known)}
 assert len(_NUMBERS) == len(get_args(Known)), "a number on the wire is of one kind"
-assert MUTATION_NAMES.keys() >= _NUMBERS, "every kind has a name"
+assert MUTATION_NAMES.keys() == _NUMBERS | PLANNED, "every kind has a name, and a name a kind or a plan"
 assert all(kind.__struct_config__.tag == kind.NUMBER for kind in get_args(Known)), (
     "the number that `wire` writes is the tag that `decode` looks for"
 )

@@ -22,7 +22,16 @@ MUTATION_NAMES: dict[int, str] = {
     65: "namespace_policy",
     70: "conflict", 71: "resolve", 72: "merge", 73: "undo", 74: "redo",
 }  # fmt: skip
-"""Every reserved kind by its wire number; those with a struct below have a producer."""
+"""Every reserved kind by its wire number."""
+
+PLANNED = frozenset((22, 23, 70, 71, 72, 73, 74))
+"""Reserved numbers that no mutation has yet."""
+
+assert MUTATION_NAMES.keys() >= PLANNED, "a number is reserved under a name"
+
+# What readers compare fields with, and so know without the mutations themselves.
+CHARTER = 2  # the namespace's own session is `hidden` so
+WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers of a pack
 
 assert len(set(MUTATION_NAMES.values())) == len(MUTATION_NAMES), "a handler `on_<kind>` takes one kind"
 assert max(MUTATION_NAMES) < 0x80, "a number is one byte on the wire, and a search for a kind looks for that byte"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from vmstore.core.mutation import MUTATION_NAMES
+from vmstore.core.mutation_kind import MUTATION_NAMES
 from vmstore.core.page import Level, Modality
 from vmstore.debug.contents import CUT_BYTES, ContentText, line_of_masked, texts
 from vmstore.debug.json_bytes import strings

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 from msgspec import Struct
@@ -27,7 +27,6 @@ from vmstore.core.system.safe_files import Stray
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log.archive.folder import Archives
-from vmstore.log.archive.mover import Mover
 from vmstore.log.blobs import CellFiles
 from vmstore.log.cell_reader import NEVER, cells_of, frames_of
 from vmstore.log.commit import Commit
@@ -49,6 +48,9 @@ from vmstore.log.port import (
     check_seen,
 )
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
+
+if TYPE_CHECKING:
+    from vmstore.log.archive.mover import Mover
 
 SESSIONS_MAX = 65_536
 
@@ -434,6 +436,8 @@ class SqliteLog:
     @property
     def mover(self) -> Mover:
         """The mover that takes cells to archives and back."""
+        from vmstore.log.archive.mover import Mover
+
         return Mover(self.file, self.files, self.archives, self.vault, self._hold)
 
     @contextmanager

@@ -12,20 +12,20 @@ import msgspec
 from vmstore.cells.storekey import StoreKey
 from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import IdSource
-from vmstore.core.mutation import Open, decode
 from vmstore.errors import InputError, StoreError
-from vmstore.log.archive.file import ENCRYPTED_FORMAT as ARCHIVE_FORMAT
-from vmstore.log.archive.file import FORMATS
+from vmstore.log.archive.formats import ENCRYPTED_FORMAT as ARCHIVE_FORMAT
+from vmstore.log.archive.formats import FORMATS
 from vmstore.log.commit import Commit
 from vmstore.log.file import ENCRYPTED_FORMAT, check_format
 from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.folder import LOG, is_archive, make_log, namespaces
-from vmstore.namespace.storekey import read_store_key
 
 
 def subject_of(first: Commit) -> bytes:
     """The data subject of the session that begins with a commit, which has its cells."""
+    from vmstore.core.mutation import Open, decode
+
     try:
         opened = decode(first.body)[0]
     except (ValueError, IndexError):
@@ -50,6 +50,8 @@ def store_key_of(given: Key | None, ids: IdSource) -> StoreKey | None:
     if given is None:
         return None
     if isinstance(given, str | os.PathLike):
+        from vmstore.namespace.storekey import read_store_key
+
         return read_store_key(given, ids)
     if isinstance(given, StoreKey):
         return given

@@ -10,8 +10,6 @@ and of two makers one wins and the other opens the winner's.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,6 +116,9 @@ def _check(path: Path) -> None:
 
 
 def _make(path: Path, namespace: str, make: Callable[[Path], None]) -> None:
+    import shutil
+    import tempfile
+
     parent = path.absolute().parent
     if not parent.is_dir():
         raise StoreError(f"{parent} is no folder, so {path.name} cannot be made in it; make it first", code="no-folder")
@@ -141,6 +142,9 @@ def _make(path: Path, namespace: str, make: Callable[[Path], None]) -> None:
 
 
 def _make_namespace(folder: Path, make: Callable[[Path], None]) -> None:
+    import shutil
+    import tempfile
+
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
     try:
         made = beside / folder.name

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +60,7 @@ class PriceList:
     @classmethod
     def published(cls) -> PriceList:
         """The prices that ship with vmstore."""
-        text = files("vmstore.prices").joinpath("published.json").read_bytes()
+        text = Path(__file__).with_name("published.json").read_bytes()
         return cls._of_file(msgspec.json.decode(text, type=_PriceFile))
 
     @classmethod

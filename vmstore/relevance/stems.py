@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from threading import local
 
 CACHED_MAX = 1 << 16
@@ -62,7 +64,12 @@ def compiled() -> bool:
 @cache
 def snowball_version() -> str:
     """The version of the algorithms."""
-    version: str = import_module("importlib.metadata").version("snowballstemmer")  # slow to load
+    spec = find_spec("snowballstemmer")
+    folder = None if spec is None or spec.origin is None else Path(spec.origin).parents[1]
+    beside = [] if folder is None else list(folder.glob("snowballstemmer-*.dist-info"))
+    if len(beside) == 1:  # as an installer names it; to have it looked up loads a parser of mail
+        return beside[0].stem.partition("-")[2]
+    version: str = import_module("importlib.metadata").version("snowballstemmer")
     return version
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import sys
 from collections.abc import Sequence
@@ -14,8 +15,17 @@ from vmstore.shell.terminal.exit_codes import leaving, refusal
 from vmstore.shell.terminal.render import Screen
 
 MEANT = {"ls": "sessions", "list": "sessions", "show": "context", "cost": "calls", "log": "history", "rm": "erase"}
+GARBAGE_MIN = 100_000  # objects made since the last search: long work still frees its cycles
 ASKS = "query"  # the group of the commands that answer questions
 ASKED_IN_VMQL = ("find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
+
+
+def run() -> int:
+    """The process: `main`, without looking for garbage while modules load, nor at its end, where there is none."""
+    gc.set_threshold(GARBAGE_MIN)
+    code = main()
+    gc.freeze()
+    return code
 
 
 def main(argv: Sequence[str] | None = None) -> int:

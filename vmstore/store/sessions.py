@@ -30,8 +30,9 @@ class Sessions:
         """The session of a name, opened where `create` says so; `owner` is recorded at its beginning."""
         from vmstore.store.session import Session
 
-        key, opening = self._beginning(name, owner, redaction)
+        key = self._known(name, redaction)
         if key is None and create:
+            opening = _opening(name, owner, redaction)
             key = self._ns.retried(lambda: self._opened(opening))
         if key is None:
             names = [
@@ -54,7 +55,7 @@ class Sessions:
         from vmstore.store.live.live_session import Live
         from vmstore.store.live.open_live import begun
 
-        key, opening = self._beginning(name, owner, redaction)
+        key, opening = self._known(name, redaction), _opening(name, owner, redaction)
         if key is not None:
             self._same(key, owner)
         earlier = options.pop("continues", None)
@@ -65,17 +66,13 @@ class Sessions:
             opening, options["bring"] = continuation(self._ns, before, opening, options.get("l0_tokens_max", 0))
         return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **options), name)
 
-    def _beginning(
-        self, name: str, owner: dict[str, str | None], redaction: str | None
-    ) -> tuple[int | None, NewSession]:
-        """The key of the session of a name, None where there is none, and how it would begin."""
-        from vmstore.engine.head import NewSession
-
+    def _known(self, name: str, redaction: str | None) -> int | None:
+        """The key of the session of a name, from now on with the redaction that is given; None where there is none."""
         key = self._ns.key(session_name(name))
         policy = None if redaction is None else policy_of(redaction)
         if policy is not None and key is not None:
             self._configure(key, policy)
-        return key, NewSession(name, {word: text for word, text in owner.items() if text is not None}, redaction=policy)
+        return key
 
     def redrive(self, source: str, name: str, settings: dict[str, Any], progress: Progress | None) -> Live:
         """A new live session `name` into which all of another is copied."""
@@ -123,3 +120,11 @@ class Sessions:
             key = self._ns.begin(opening, now).commit(now)[-1].session
             self._ns.follow()
         return key
+
+
+def _opening(name: str, owner: dict[str, str | None], redaction: str | None) -> NewSession:
+    """How a session begins."""
+    from vmstore.engine.head import NewSession
+
+    meta = {word: text for word, text in owner.items() if text is not None}
+    return NewSession(name, meta, redaction=None if redaction is None else policy_of(redaction))

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from vmstore.cells.cell import ERASED, Cell
-from vmstore.core.mutation import Erase, decode
+from vmstore.core.erasure import Erase
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit
 from vmstore.log.port import NOTHING, Log
@@ -110,6 +110,8 @@ def erasures_in(commit: Commit) -> Iterator[tuple[int, int, Erase]]:
     """Every erasure of a commit, with its session and position."""
     if _WIRE not in commit.body:  # its number would stand there
         return
+    from vmstore.core.mutation import decode
+
     try:
         mutations = decode(commit.body)
     except ValueError:  # damaged, as verify says

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
@@ -20,9 +20,7 @@ from vmstore.errors import CorruptError, LockedError, StoreError, UnknownError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.applier import Applier
-from vmstore.views.dispatch import decoded, uncollected
 from vmstore.views.erased_cells import Erasures
-from vmstore.views.fold import Fold
 from vmstore.views.projector import Projector, put
 from vmstore.views.projectors.calls import CallsProjector
 from vmstore.views.projectors.commits import CommitsProjector
@@ -42,6 +40,9 @@ from vmstore.views.projectors.tools import ToolsProjector
 from vmstore.views.projectors.turns import TurnsProjector
 from vmstore.views.projectors.vectors import VectorsProjector
 from vmstore.views.projectors.work import WorkProjector
+
+if TYPE_CHECKING:
+    from vmstore.views.fold import Fold
 
 PROJECTORS: tuple[type[Projector], ...] = (
     SessionsProjector,
@@ -132,13 +133,24 @@ class Projection:
         self._applier = applier  # where others fold into the same file
         self._room = room  # bytes that views in memory may take
         self.erasures = Erasures(log)
-        self.fold = Fold(log, db, projectors, self.erasures)
         self._knew = 0  # up to where erasures were known when these views were folded from the start
         self._reached = 0  # where this fold left the views; another's may have gone on
         self.left: Path | None = None  # the file, where these views went on in memory
         if not db.filename:  # what is in memory leaves it nowhere, not to be sorted either
             db.execute("PRAGMA temp_store = MEMORY")
         self._make()
+
+    @cached_property
+    def fold(self) -> Fold:
+        """The projectors at work, made for the first who folds: questions of views that are whole need none."""
+        from vmstore.views.fold import Fold
+
+        return Fold(self.log, self.db, self.projectors, self.erasures)
+
+    def _forget(self) -> None:
+        """Drops what the fold has in memory."""
+        if "fold" in self.__dict__:
+            self.fold.forget()
 
     def _make(self) -> None:
         if self.db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'positions'").fetchone() is not None:
@@ -254,7 +266,7 @@ class Projection:
         if self._applier is not None:
             self._applier.close()
         self.left, self._applier, self._reached = path, None, 0
-        self.fold.forget()
+        self._forget()
 
     def _moved(self, position: int, target: int, progress: Progress | None) -> None:
         if self._applier is not None:
@@ -268,12 +280,14 @@ class Projection:
         with self._transaction():
             position = self.ordinal
             if position != self._reached:  # another folded since
-                self.fold.forget()
+                self._forget()
             self._reached = self._fold(position, target)
             return self._reached
 
     def _fold(self, position: int, target: int) -> int:
         """Folds the next batch of the log and stores how far it went; the ordinal reached."""
+        from vmstore.views.dispatch import decoded, uncollected
+
         assert self.db.in_transaction, "rows and the position they stand at become durable together"
         batch = self._read(position, min(BATCH, target - position))
         if not batch:
@@ -301,7 +315,7 @@ class Projection:
         for projector in self.projectors:
             projector.drop(self.db)
             projector.create(self.db)
-        self.fold.forget()
+        self._forget()
         self.db.execute("UPDATE positions SET ordinal = 0, hash = NULL")
         position = 0
         while position < target:
@@ -347,7 +361,7 @@ class Projection:
         )
 
     def _roll_back(self) -> None:
-        self.fold.forget()
+        self._forget()
         self._reached = 0
         if self.db.in_transaction:
             self.db.execute("ROLLBACK")

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES
-from vmstore.core.mutation import MUTATION_NAMES, CellRef, Mutation
+from vmstore.core.mutation_kind import MUTATION_NAMES, PLANNED, CellRef
 from vmstore.core.text.json_text import is_text, plain
 from vmstore.log.commit import Commit
-from vmstore.views.cell_resolver import CellResolver
+
+if TYPE_CHECKING:
+    from vmstore.views.cell_resolver import CellResolver
 
 Row = tuple[Any, ...]
 VALUES_MAX = 2000  # bound at once: longer statements save no more
@@ -79,7 +81,7 @@ class PlacedMutation:
 
 def check_handlers(listener: type) -> None:
     """Raises TypeError where a class has a handler that would never be called, because no mutation is of its kind."""
-    kinds = {MUTATION_NAMES[kind.NUMBER] for kind in Mutation.__subclasses__()}
+    kinds = {name for number, name in MUTATION_NAMES.items() if number not in PLANNED}
     for name in dir(listener):
         if name.startswith("on_") and name != "on_commit" and name[3:] not in kinds:
             raise TypeError(

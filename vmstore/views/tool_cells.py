@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vmstore.core.mutation import CellRef, Create, Message
 from vmstore.core.page import Modality, PageType, Role
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation_kind import CellRef
 
 CALL_BYTES_MAX, ANSWER_BYTES_MAX = 1 << 20, 1 << 18  # of a content that is read for its name or its outcome
 ANSWERERS = (Role.TOOL, Role.USER, Role.OTHER)
@@ -17,6 +19,8 @@ assert ANSWER_BYTES_MAX <= CALL_BYTES_MAX, "of an answer its beginning is enough
 
 def cells_read(mutations: Sequence[Any], first: int) -> Iterator[CellRef]:
     """The cells of a commit that this view reads of what contents and envelopes are, beside labels."""
+    from vmstore.core.mutation import Create, Message
+
     answered: set[int] = set()
     for m in mutations:
         if type(m) is not Create or not m.message or m.content is None:

@@ -15,7 +15,8 @@ from vmstore.shell.demo.demo import SHIPPED
 ROOT = Path(__file__).resolve().parents[3]
 UNASKED = ("capture", "embedders", "engine", "facts", "live", "providers", "relevance", "search", "tags", "vm", "work")
 FOREIGN = ("asyncio", "dateparser", "duckdb", "prompt_toolkit", "rich", "snowballstemmer", "sqlite3", "zoneinfo")
-MODULES_MAX = 225  # of vmstore's own; 216 when this was written
+FOLDING = ("core.mutation", "log.archive.file", "views.fold", "vmql.execution.streams", "vmql.execution.why")
+MODULES_MAX = 200  # of vmstore's own; 193 when this was written
 
 ASK = """
 import sys
@@ -54,7 +55,7 @@ def loaded(path: str, statement: str) -> set[str]:
 def test_a_plain_statement_imports_no_part_it_does_not_use(path: str) -> None:
     """SESSIONS imports neither gate, kernel, search nor recorders, nor a package that other statements need."""
     modules = loaded(path, "SESSIONS session")
-    assert modules.isdisjoint({*FOREIGN, *(f"vmstore.{part}" for part in UNASKED)})
+    assert modules.isdisjoint({*FOREIGN, *(f"vmstore.{part}" for part in (*UNASKED, *FOLDING))})
     assert len([name for name in modules if name.partition(".")[0] == "vmstore"]) <= MODULES_MAX
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from vmstore.core.page import MIME_TYPES, Mime, Modality
 from vmstore.core.text.json_text import loads
-from vmstore.core.text.tool_call import call_in
+from vmstore.core.text.tool_call import asked_in
 from vmstore.core.text.visible import visible
 
 LINE_CHARS = 160
@@ -129,10 +129,8 @@ def _media(content: bytes, modality: int, mime: int) -> str:
 
 
 def _request(value: Any) -> ToolRequest | None:
-    found = call_in(value)
-    if found is None:
-        return None
-    return ToolRequest(found.tool, None if found.arguments is None else loads(found.arguments))
+    found = asked_in(value)
+    return None if found is None else ToolRequest(*found)
 
 
 def _telling(arguments: Any) -> str:

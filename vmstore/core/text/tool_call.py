@@ -32,6 +32,18 @@ class CalledTool(NamedTuple):
 
 def call_in(value: Any, *, known: bool = False) -> CalledTool | None:
     """The call that a JSON value is; None where it is none. `known` ones may say it in a form of their own."""
+    found = _parts(value, known)
+    return None if found is None else CalledTool(found[0], arguments_text(found[1]), found[2])
+
+
+def asked_in(value: Any) -> tuple[str, Any] | None:
+    """The tool that a JSON value calls and the value of its arguments; None where it is no call."""
+    found = _parts(value, False)
+    return None if found is None else (found[0], _value(found[1]))
+
+
+def _parts(value: Any, known: bool) -> tuple[str, Any, str | None] | None:
+    """A call's tool, its arguments as the provider writes them, and its id."""
     if not isinstance(value, dict):
         return None
     kind = value.get("type")
@@ -47,20 +59,26 @@ def call_in(value: Any, *, known: bool = False) -> CalledTool | None:
         return None
     given = next((inner[key] for key in (*ARGUMENTS, ACTION) if key in inner), None)
     call_id = plain(value.get("call_id")) or plain(value.get("id")) or plain(inner.get("id"))
-    return CalledTool(tool[:NAME_CHARS_MAX], arguments_text(given), call_id)
+    return tool[:NAME_CHARS_MAX], given, call_id
 
 
 def arguments_text(given: Any) -> str | None:
     """Arguments as JSON on one line, however the provider writes them: a text that is no JSON is a JSON text."""
     if given is None:
         return None
-    if isinstance(given, str):
-        with contextlib.suppress(ValueError):
-            given = loads(given)
+    given = _value(given)
     try:
         return plain(json.dumps(given, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     except (ValueError, RecursionError):  # numbers that JSON cannot say
         return json.dumps(str(given))
+
+
+def _value(given: Any) -> Any:
+    """Arguments as a value: a text that is JSON is what that says."""
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):
+            return loads(given)
+    return given
 
 
 def path_in(arguments: str | None) -> str | None:

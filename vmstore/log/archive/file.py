@@ -29,19 +29,15 @@ from vmstore.cells.cell import DAMAGED, Cell
 from vmstore.cells.storekey import StoreKey
 from vmstore.cells.subject_keys import unwrapped
 from vmstore.errors import CorruptError, StoreError
+from vmstore.log.archive.formats import ENCRYPTED_FORMAT, FORMAT, FORMATS
 from vmstore.log.cell_reader import cells_of
 from vmstore.log.commit import Commit, link
 from vmstore.log.file import APPLICATION_ID, LogFile
-from vmstore.log.file import FORMATS as LOG_FORMATS
 from vmstore.log.frame import ERASED_SIZE, densely, opened, squeezed, stretched
 from vmstore.log.frame_encryption import PLAIN, FrameDecryption, NoEncryption
 from vmstore.log.readonly import ReadLog
 from vmstore.log.rows import READ_FRAMES, blob, frame_of, number
 
-FORMAT = 1002  # far from those of logs, which a file like this is not
-ENCRYPTED_FORMAT = 1003  # as that, with its frames under keys
-FORMATS = (FORMAT, ENCRYPTED_FORMAT)
-assert not {*FORMATS} & {*LOG_FORMATS}, "an archive and a log, which share an application id, are distinguishable"
 COMMITS_MAX = 512
 COLUMNS_BYTES, COLUMNS_RATIO = 16 << 20, 32  # of all commits of a file; more than both is not believed
 # What reading a damaged file may run into; a chain that ends as stated is what proves it.

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 import msgspec
@@ -29,12 +27,14 @@ from vmstore.cells.cell import DAMAGED, ERASED, Cell
 from vmstore.core.system.safe_files import Stray, destroy, kind_of
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.archive.file import ArchiveContents, ArchiveFile, ArchiveLog, Recorded, Under, no_file, rewrap, write
 from vmstore.log.blobs import flush
 from vmstore.log.cell_reader import cells_of, key_under
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.frame_encryption import PLAIN, NoEncryption
 from vmstore.log.lock import WriteLock
+
+if TYPE_CHECKING:
+    from vmstore.log.archive.file import ArchiveContents, ArchiveFile, ArchiveLog, Recorded, Under
 
 SUFFIX = ".archive"
 FORMER = ".former"
@@ -114,6 +114,8 @@ class Archives:
 
     def _found(self, file: ArchiveFile, numbers: Sequence[int]) -> Mapping[int, Cell] | None:
         """The cells of some numbers in a file, None where any is damaged."""
+        from vmstore.log.archive.file import no_file
+
         try:
             found = dict(cells_of(file, numbers, no_file, None, self._vault, dense=True))
         except CorruptError:
@@ -135,6 +137,8 @@ class Archives:
 
     def _open(self, uid: bytes, path: Path) -> ArchiveFile | None:
         """The file of an archive, opened again where another one took its name."""
+        from vmstore.log.archive.file import ArchiveFile
+
         assert self._reading.locked(), "threads share the open files, and one of them may close the oldest"
         if (kind := kind_of(path)) is not None:
             raise CorruptError(f"{path} is {kind}, and no archive: {REMEDY}")
@@ -179,6 +183,8 @@ class Archives:
         which keys they lie under. The archive is read and proven before it takes its name, and given
         back open.
         """
+        from vmstore.log.archive.file import ArchiveContents
+
         ends: dict[int, list[bytes]] = {}
 
         def noted() -> Iterator[Commit]:
@@ -197,6 +203,7 @@ class Archives:
 
     def _place(self, path: Path, commits: Iterable[Commit], source: ArchiveContents) -> ArchiveLog:
         """Writes an archive, proves it and puts it in its place."""
+        from vmstore.log.archive.file import write
 
         def made(beside: Path) -> ArchiveLog:
             write(beside, commits, source, self._vault)
@@ -206,6 +213,8 @@ class Archives:
         return self._put(path, made)
 
     def _read(self, path: Path) -> ArchiveLog:
+        from vmstore.log.archive.file import ArchiveLog
+
         if (kind := kind_of(path)) is not None:
             raise CorruptError(f"{path} is {kind}, and no archive: {REMEDY}")
         return ArchiveLog(path, vault=self._vault)
@@ -215,6 +224,8 @@ class Archives:
 
         What a kill left half way is overwritten and removed by the next erasure, or swept.
         """
+        import tempfile
+
         try:
             if not self.folder.is_dir():
                 self.folder.mkdir()
@@ -247,6 +258,8 @@ class Archives:
         numbers and the commits stay. Forks hold what they inherit, so any archive may hold a
         cell. Nobody else is to write archives meanwhile: see `alone`.
         """
+        from vmstore.log.archive.file import ArchiveContents
+
         assert self._lock.held, "another process could be writing one of the files that a kill seems to have left"
         for left in self.folder.glob(".*"):  # of a kill: nobody else writes here now
             destroy(self.folder, left)
@@ -267,6 +280,9 @@ class Archives:
 
     def rewrap(self, wrapped: Callable[[bytes], bytes]) -> None:
         """Has every archive carry its keys as `wrapped` gives them, by their ids."""
+        import shutil
+
+        from vmstore.log.archive.file import rewrap
 
         def made(beside: Path) -> None:
             shutil.copyfile(path, beside)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 from vmstore.core.times import moment_of
 
 LEVELS = ("full", "reduced", "abstract", "reference")
 ESTIMATED = "≈"
+_OTHER = re.compile(r"[^\x00-\x7f]")
 BARS = " ▏▎▍▌▋▊▉█"
 
 # What stands in for our own signs where the output's encoding has none of them.
@@ -19,9 +22,11 @@ def wide(text: str) -> int:
     """Returns the number of terminal columns a text takes."""
     if text.isascii():
         return len(text)
-    return sum(_columns(sign) for sign in text)
+    others = _OTHER.findall(text)
+    return len(text) - len(others) + sum(map(_columns, others))
 
 
+@lru_cache(maxsize=1_024)
 def _columns(sign: str) -> int:
     if unicodedata.combining(sign) or unicodedata.category(sign) in ("Mn", "Me", "Cf"):
         return 0

@@ -70,6 +70,8 @@ def spans(line: Line, style: str = "") -> list[StyledText]:
 
 def text_of(line: Line) -> str:
     """A line without its styles."""
+    if isinstance(line, str):
+        return line
     return "".join(span.text for span in spans(line))
 
 
@@ -104,9 +106,9 @@ def _fitting(block: TextTable, width: int | None) -> TextTable:
     First go those with the same in each row, then spare ones, then others from the right; never the first two and the
     last, which is cut.
     """
-    texts = [[text_of(row[i]) for row in block.rows] for i in range(len(block.columns))]
-    kept = [i for i, cells in enumerate(texts) if any(cells) or not block.rows]
+    kept = [i for i in range(len(block.columns)) if not block.rows or any(text_of(row[i]) for row in block.rows)]
     if width is not None and kept:
+        texts = [[text_of(row[i]) for row in block.rows] for i in range(len(block.columns))]
         sizes = _widths(block, _titled(block))
         same = {i for i in kept if len(texts[i]) > 1 and len({*texts[i]}) == 1}
         order = sorted(
@@ -126,18 +128,20 @@ def row_of(columns: Sequence[TableColumn], row: Sequence[Line], widths: Sequence
     """One row of a table as a line, each cell cut and padded to the width of its column."""
     found: list[StyledText] = []
     for index, (column, cell, columns_wide) in enumerate(zip(columns, row, widths, strict=True)):
-        pieces = _fit(spans(cell, column.style), columns_wide)
-        padding = StyledText(" " * (columns_wide - sum(wide(piece.text) for piece in pieces)))
+        pieces = spans(cell, column.style)
+        size = sum(wide(piece.text) for piece in pieces)
+        if size > columns_wide:
+            pieces = _cut(pieces, columns_wide)
+            size = sum(wide(piece.text) for piece in pieces)
         last = index == len(columns) - 1
-        found += [padding, *pieces] if column.right else [*pieces, StyledText("") if last else padding]
-        if not last:
-            found.append(StyledText(" " * GAP))
+        before = columns_wide - size if column.right else 0
+        after = 0 if last else columns_wide - size - before + GAP
+        found += [StyledText(" " * before), *pieces, StyledText(" " * after)]
     return [span for span in found if span.text]
 
 
-def _fit(pieces: list[StyledText], columns: int) -> list[StyledText]:
-    if sum(wide(piece.text) for piece in pieces) <= columns:
-        return pieces
+def _cut(pieces: list[StyledText], columns: int) -> list[StyledText]:
+    """The pieces of a cell that is wider than its column, as far as they fit."""
     kept: list[StyledText] = []
     for piece in pieces:
         room = columns - sum(wide(span.text) for span in kept)

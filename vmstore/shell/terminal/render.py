@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -72,7 +71,11 @@ class Screen:
     @property
     def width(self) -> int | None:
         """The columns of the terminal; None in a pipe, where nothing is cut."""
-        return max(shutil.get_terminal_size().columns, WIDTH_MIN) if self.terminal else None
+        if not self.terminal:
+            return None
+        import shutil
+
+        return max(shutil.get_terminal_size().columns, WIDTH_MIN)
 
     def show(self, *blocks: Block) -> None:
         """Prints blocks."""
@@ -132,16 +135,13 @@ class Screen:
 
     def _write(self, stream: TextIO, line: list[StyledText]) -> None:
         self.awake()
-        pieces = [span._replace(text=visible(span.text)) for span in line]
-        if not _encodes(stream, "├█…"):
-            pieces = [span._replace(text=span.text.translate(ASCII)) for span in pieces]
-        console = self._console(stream) if self._coloured and any(span.style for span in pieces) else None
+        console = self._console(stream) if self._coloured and any(span.style for span in line) else None
         if console is None:
-            stream.write("".join(span.text for span in pieces).rstrip() + "\n")
+            stream.write(_readable("".join(span.text for span in line), stream).rstrip() + "\n")
             return
         from rich.text import Text
 
-        text = Text.assemble(*((span.text, STYLES.get(span.style, "")) for span in pieces))
+        text = Text.assemble(*((_readable(span.text, stream), STYLES.get(span.style, "")) for span in line))
         console.print(text, soft_wrap=True)
 
     def _console(self, stream: TextIO) -> Any:
@@ -255,6 +255,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _readable(text: str, stream: TextIO) -> str:
+    """A text whose every character the terminal shows and none drives it."""
+    text = visible(text)
+    return text if text.isascii() or _encodes(stream, "├█…") else text.translate(ASCII)
 
 
 def _encodes(stream: TextIO, text: str) -> bool:

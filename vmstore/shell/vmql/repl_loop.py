@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 
 from vmstore.shell.terminal.exit_codes import refusal
@@ -33,6 +32,8 @@ def sit(desk: Repl, lines: Lines, *, rc: bool = True) -> int:
             except commands.Quit:
                 return 0
             except Exception:  # a fault of our own: it is shown whole, and the reader keeps the desk
+                import traceback
+
                 traceback.print_exc()
     except commands.Quit:
         return 0

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from vmstore.core.address import page_name
 from vmstore.core.erasure import ErasedContent, gone
-from vmstore.core.mutation import LIVE, PARTIAL
+from vmstore.core.mutation_kind import LIVE, PARTIAL
 from vmstore.core.page import Fidelity, Method, Mime, Modality, PageType, Role, Slot
 from vmstore.core.text.image_size import size_of
 from vmstore.core.text.json_text import strict

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 import msgspec
 
-from vmstore.core.mutation import Configure, Open, Pack, Reply
 from vmstore.core.page import Origin, Status
 from vmstore.core.text.json_text import plain
 from vmstore.views.branch import NEVER, Branch, BranchRange
 from vmstore.views.projector import PlacedMutation, Projector, columns
 from vmstore.views.projectors.pages import object_of
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Configure, Open, Pack, Reply
 
 
 class CallRow(msgspec.Struct, frozen=True):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import apsw
 
-from vmstore.core.mutation import Open
 from vmstore.core.page import Origin
 from vmstore.log.commit import NO_REQUEST
 from vmstore.views.branch import Branch
@@ -31,6 +30,8 @@ class CommitsProjector(Projector):
 
     def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Adds the commit's row."""
+        from vmstore.core.mutation import Open
+
         commit = placed.commit
         session, at, logged_at = commit.session, commit.at, commit.at + commit.lag
         first = mutations[0]

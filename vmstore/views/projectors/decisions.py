@@ -6,18 +6,15 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import apsw
 
-from vmstore.core.decision import Why
-from vmstore.core.mutation import (
+from vmstore.core.decision import (
     Cite,
-    Delete,
     Evict,
     FaultDenied,
     FaultIn,
-    Open,
     Pin,
     Prefetch,
     Pressure,
@@ -27,11 +24,15 @@ from vmstore.core.mutation import (
     Segment,
     Settings,
     Unpin,
+    Why,
 )
 from vmstore.core.page import Origin
 from vmstore.views.branch import Branch
 from vmstore.views.projector import PlacedMutation, Projector, columns
 from vmstore.views.projectors.pages import object_of, strict_object_of
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Delete, Open
 
 ASKS = frozenset((Reference.NUMBER, Cite.NUMBER, Recall.NUMBER))
 PINS = frozenset((Pin.NUMBER, Unpin.NUMBER))

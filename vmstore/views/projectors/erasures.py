@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 
-from vmstore.core.mutation import Erase
 from vmstore.views.projector import PlacedMutation, Projector
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Erase
 
 
 class ErasuresProjector(Projector):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from operator import itemgetter
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import apsw
 
-from vmstore.core.mutation import Create, Flush, Link, Unlink
 from vmstore.core.page import LinkKind
-from vmstore.views.branch import Branch
 from vmstore.views.projector import PlacedMutation, Projector
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Create, Flush, Link, Unlink
+    from vmstore.views.branch import Branch
 
 
 class Edge(NamedTuple):

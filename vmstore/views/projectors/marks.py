@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from vmstore.core.mutation import Mark
 from vmstore.views.projector import PlacedMutation, Projector
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Mark
 
 
 class MarksProjector(Projector):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import apsw
 
-from vmstore.core.mutation import Mark, Open, Reply
 from vmstore.core.text.json_text import plain
 from vmstore.views.projector import PlacedMutation, Projector
 from vmstore.views.projectors.pages import object_of
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Mark, Open, Reply
 
 WORD_CHARS_MAX = 256
 SOLVED_BY = 1e-6  # how near to 1 tau-bench takes a reward for a task solved

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 
-from vmstore.core.mutation import Annotate, Compress, Create, Delete, Tag, Update
 from vmstore.core.page import IMPORTANCE, PageType, Standing
 from vmstore.core.redaction import TAG, Redact
 from vmstore.core.text.json_text import loads, plain, strict
 from vmstore.views.projector import PlacedMutation, Projector
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Annotate, Compress, Create, Delete, Tag, Update
 
 # Most pages are transcript and weighed by nobody: an index holds the others, where a question says so.
 TYPED = f"type <> {int(PageType.TRANSCRIPT)}"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
-from vmstore.core.mutation import Open
+from vmstore.core.mutation_kind import CHARTER
 from vmstore.core.page import WordEnum
 from vmstore.core.redaction import Approve, Artifact, HiddenKind, Reason, Redact, Redaction
 from vmstore.log.port import Log
@@ -63,7 +63,7 @@ def approvals_of(db: apsw.Connection, session: int) -> list[Approval]:
 
     Only the namespace's own session says so. What a session says of itself came with it, from whom nobody knows.
     """
-    return [Approval(*row) for row in db.execute(_APPROVALS, (Open.CHARTER, session))]
+    return [Approval(*row) for row in db.execute(_APPROVALS, (CHARTER, session))]
 
 
 def approved(db: apsw.Connection, session: int, artifact: Artifact, now: int) -> Approval | None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import apsw
 import msgspec
 
-from vmstore.core.mutation import Open, Pack
 from vmstore.core.page import Origin
 from vmstore.views.branch import Branch
 from vmstore.views.projector import PlacedMutation, Projector
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Open, Pack
 
 
 class ResidentRow(NamedTuple):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 import msgspec
 
-from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Redact, Turn
 from vmstore.core.page import Fidelity, Origin, PageType, Standing, WordEnum
 from vmstore.core.text.json_text import plain
 from vmstore.views.branch import Branch
 from vmstore.views.projector import PlacedMutation, Projector, columns, put
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import policy_at
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Open
 
 NUMBER_MAX = 2**63 - 1  # that a table holds
 UNKNOWN_TIMES = "unknown"  # what the meta of a session says under `times` whose source held none
@@ -117,6 +119,8 @@ class SessionsProjector(Projector):
 
     def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Opens the row where the commit opens a session, then adds the commit's counts."""
+        from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Redact, Turn
+
         commit, first = placed.commit, mutations[0]
         opens = type(first) is Open
         standing = self._open(placed, first) if opens else self.at_hand[commit.session]
@@ -136,8 +140,6 @@ class SessionsProjector(Projector):
                 standing.messages += 1
                 if standing.status:
                     self._stand(placed, standing, position, Standing.ACTIVE)
-            elif kind not in _COUNTED:
-                continue
             elif kind is Pack:
                 standing.calls = max(standing.calls, m.call)
                 standing.derived += m.fidelity == Fidelity.DERIVED
@@ -211,7 +213,6 @@ class SessionsProjector(Projector):
         self._moved.clear()
 
 
-_COUNTED = frozenset((Pack, Turn, Redact, Mark, Close))  # beside pages and messages, which most mutations are
 _MOVING = SessionRow.__struct_fields__[SessionRow.__struct_fields__.index("position") :]
 assert columns(SessionsProjector.schema["sessions"]) == SessionRow.__struct_fields__, (
     "a row of the table becomes a struct by place"

@@ -5,11 +5,13 @@ Which pages have a tag, the pages view says.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from vmstore.core.mutation import Alias, Depth, Segment
 from vmstore.core.text.json_text import plain
 from vmstore.views.projector import PlacedMutation, Projector
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Alias, Depth, Segment
 
 
 class TagsProjector(Projector):

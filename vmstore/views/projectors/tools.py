@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import apsw
 
-from vmstore.core.mutation import Create, Message, Open, Reply
 from vmstore.core.page import LinkKind, Modality, PageType, Role
 from vmstore.core.text.json_text import plain, strict
 from vmstore.core.text.tool_call import NAME_CHARS_MAX, arguments_text, call_in, path_in
@@ -16,6 +15,9 @@ from vmstore.views.branch import Branch
 from vmstore.views.projector import PlacedMutation, Projector, columns
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.tool_cells import ANSWER_BYTES_MAX, ANSWERERS, CALL_BYTES_MAX
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import Create, Message, Reply
 
 KNOWN_MAX = 50_000  # calls kept at hand
 ACTING = "swe-agent:"  # sources whose answers name the action they ask for beside their message
@@ -65,6 +67,8 @@ class ToolsProjector(Projector):
 
     def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Notes the messages of a commit, which its pages are parts of, and the actions they name."""
+        from vmstore.core.mutation import Message, Open
+
         self._messages = {at: m for at, m in enumerate(mutations, placed.commit.first) if type(m) is Message}
         self._message, self._actions, self._took = (0, _Around({}, None, None)), {}, {}
         if type(opening := mutations[0]) is Open:
@@ -80,6 +84,8 @@ class ToolsProjector(Projector):
 
     def _act(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Finds the actions of a commit: beside a message, else beside the reply that it is."""
+        from vmstore.core.mutation import Create, Reply
+
         calls = {m.message for m in mutations if type(m) is Create and m.modality == Modality.STRUCTURED}
         replies = [_beside(placed, m) for m in mutations if type(m) is Reply and m.aside is not None]
         for at, message in self._messages.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vmstore.core.mutation import MUTATION_NAMES
+from vmstore.core.mutation_kind import MUTATION_NAMES
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import Decision
 from vmstore.views.projectors.residency import stays

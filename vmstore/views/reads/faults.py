@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from vmstore.core.decision import Cause
-from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultIn, Pressure, Search
+from vmstore.core.decision import Cause, Evict, FaultIn, Pressure, Search
+from vmstore.core.mutation_kind import MUTATION_NAMES
 from vmstore.core.page import Tier
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import (

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vmstore.core.address import page_name
-from vmstore.core.decision import POLICY_NAMES, Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
-from vmstore.core.mutation import (
-    MUTATION_NAMES,
+from vmstore.core.decision import (
+    POLICY_NAMES,
+    Cause,
     Cite,
+    Denial,
     Evict,
     FaultDenied,
     FaultIn,
+    FaultReason,
+    Holder,
+    Load,
     Pin,
     Prefetch,
     Pressure,
@@ -19,8 +23,12 @@ from vmstore.core.mutation import (
     Reference,
     Search,
     Segment,
+    Signal,
     Unpin,
+    Use,
+    Why,
 )
+from vmstore.core.mutation_kind import MUTATION_NAMES
 from vmstore.core.page import Level, WordEnum
 from vmstore.views.projectors.decisions import Decision
 

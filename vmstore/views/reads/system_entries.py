@@ -6,18 +6,21 @@ every text, those before it too, as of any moment; the text index is made again 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 import msgspec
 
-from vmstore.core.mutation import AnyMutation, CellRef, NamespacePolicy, Open, decode
-from vmstore.core.namespace_policy import PolicySubject
+from vmstore.core.mutation_kind import CHARTER
 from vmstore.errors import ErasedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.log_reader import LogReader
 from vmstore.views.stored_cells import read_cells
+
+if TYPE_CHECKING:
+    from vmstore.core.mutation import AnyMutation
+    from vmstore.core.mutation_kind import CellRef
 
 DEFAULT = "en"
 
@@ -46,6 +49,8 @@ class SystemEntry(NamedTuple):
 
 def entries_of(log: Log, views: apsw.Connection, key: int, after: int = 0) -> list[SystemEntry]:
     """All that was logged in the charter with a key, as far as the views are."""
+    from vmstore.core.mutation import Open, decode
+
     places: dict[int, Commit] = {}
     found: list[SystemEntry] = []
     for commit in LogReader(log, views).commits(key):
@@ -66,7 +71,7 @@ class StatedLanguage:
 
     def read(self, log: Log, views: apsw.Connection) -> str:
         """The language, as far as the views are."""
-        row = views.execute(_CHARTER, (Open.CHARTER,)).fetchone()
+        row = views.execute(_CHARTER, (CHARTER,)).fetchone()
         if row is None:
             return DEFAULT
         key, position = row
@@ -77,6 +82,9 @@ class StatedLanguage:
 
 
 def _stated(log: Log, views: apsw.Connection, key: int) -> str:
+    from vmstore.core.mutation import NamespacePolicy
+    from vmstore.core.namespace_policy import PolicySubject
+
     language = DEFAULT
     for entry in entries_of(log, views, key):
         mutation = entry.mutation

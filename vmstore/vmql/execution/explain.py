@@ -63,7 +63,7 @@ COUNTS = {
 
 def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement], Result]) -> Result:
     """The steps of a statement as a tree; `answer` answers one."""
-    from vmstore.vmql.execution.streams import rows_of
+    from vmstore.vmql.execution.query import rows_of
 
     inner = statement.statement
     if isinstance(inner, Fork | Explain):

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from vmstore.core.text.explanation import SearchExplanation
 from vmstore.errors import VmstoreError
-from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.executor import Runner, Wrong
 from vmstore.vmql.execution.page_column import PageColumn, forks_of
 from vmstore.vmql.execution.result import Cancellation, Column, Result
@@ -28,7 +27,14 @@ from vmstore.vmql.syntax.nodes import Explain, MomentNode, SelectItem, Statement
 from vmstore.vmql.text_cache import cached
 
 Row = tuple[Any, ...]
+Make = Callable[[Plan], Callable[[], Iterable[Row]]]
+"""From a plan, which says the values that are wanted, to what makes the rows."""
 AnyNode = TypeVar("AnyNode", bound=nodes.Node)
+
+
+def rows_of(listed: Iterable[Row]) -> Make:
+    """Rows that are there already."""
+    return lambda _: lambda: listed
 
 
 class PlannedStatement(NamedTuple):
@@ -151,6 +157,8 @@ class Query:
         sql = found.sql(scope.lane_sql)
         values = self.values(found, scope, sql)
         if source is not None:
+            from vmstore.vmql.execution import duckdb_executor
+
             columns = self.world.columns() if duckdb_executor.suits(found, scope) else None
             if columns is not None:
                 return iter(duckdb_executor.answer(columns, found, scope, values))

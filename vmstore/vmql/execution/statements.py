@@ -20,11 +20,8 @@ from vmstore.views.reads.reasons import word_of
 from vmstore.views.reads.resolve_asof import basis as resolve
 from vmstore.views.reads.resolve_asof import happened_at
 from vmstore.views.reads.tools import NO_TOOL, PageTool, tools_at
-from vmstore.vmql.execution.query import Query, Row
+from vmstore.vmql.execution.query import Query, Row, rows_of
 from vmstore.vmql.execution.result import Result
-from vmstore.vmql.execution.streams import MAKERS, rows_of, watch
-from vmstore.vmql.execution.walk import WalkedLink, kinds_of, shortest
-from vmstore.vmql.execution.why import chain
 from vmstore.vmql.functions import as_text
 from vmstore.vmql.host import PageLineage, StoredContext
 from vmstore.vmql.planner.clause_checks import check_context, check_diff
@@ -66,7 +63,9 @@ from vmstore.vmql.syntax.nodes import (
 )
 
 if TYPE_CHECKING:
+    from vmstore.vmql.execution.query import Make
     from vmstore.vmql.execution.search import FoundRow
+    from vmstore.vmql.execution.walk import WalkedLink
 
 
 def one(query: Query, tail: Tail) -> OneSession:
@@ -105,11 +104,25 @@ def relation(query: Query, statement: RelationQuery) -> Result:
         )
     with query.world.asking():
         scope = query.scope(statement.tail, wide=found.wide)
-        make = MAKERS[name](query, scope, statement.tail) if found.made else None
+        make = _maker(name)(query, scope, statement.tail) if found.made else None
         if found.now and not statement.tail.ever:
             scope.basis["valid_at"] = iso(scope.need("valid_at"))
         ready = name == "MUTATIONS"
         return query.select(found, statement.columns, statement.tail, scope, make=make, ready=ready)
+
+
+def _maker(name: str) -> Callable[[Query, Scope, Tail], Make]:
+    """The function that makes the rows of a relation: most relations are SQL, and load none."""
+    from vmstore.vmql.execution.streams import MAKERS
+
+    return MAKERS[name]
+
+
+def watch(query: Query, statement: Watch) -> Result:
+    """The mutations after a cursor, in the order of the log."""
+    from vmstore.vmql.execution import streams
+
+    return streams.watch(query, statement)
 
 
 # ---- contexts
@@ -309,6 +322,8 @@ def lineage(query: Query, statement: LineageQuery) -> Result:
 
 def path(query: Query, statement: PathQuery) -> Result:
     """The shortest walk from a page to another over the links that hold at the moment, either way along each."""
+    from vmstore.vmql.execution.walk import WalkedLink, kinds_of, shortest
+
     with query.world.asking():
         scope = one(query, statement.tail)
         first, last = (
@@ -363,6 +378,8 @@ def _evidence(query: Query, statement: LineageQuery, scope: OneSession, page: in
 
 def why(query: Query, statement: WhyQuery) -> Result:
     """Why a page is in the context of a call, or is not."""
+    from vmstore.vmql.execution.why import chain
+
     with query.world.asking():
         scope = one(query, Tail(scope=statement.scope))
         page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)

@@ -11,7 +11,7 @@ from vmstore.views.log_reader import LogReader
 from vmstore.views.projectors.decisions import decisions_at
 from vmstore.views.reads.reasons import reason_of
 from vmstore.views.reads.resolve_asof import moment_at
-from vmstore.vmql.execution.query import Query, Row
+from vmstore.vmql.execution.query import Make, Query, Row, rows_of
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.planner.clause_checks import check_metrics, check_tags
 from vmstore.vmql.planner.plan import Plan
@@ -21,20 +21,13 @@ from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.actors import namer
 from vmstore.vmql.relations.compactions import compactions_of
 from vmstore.vmql.relations.faults import faults_of, moves_of
-from vmstore.vmql.relations.mutations import SessionStream, Stream
+from vmstore.vmql.relations.mutations import Stream
 from vmstore.vmql.relations.recalls import recalls_of
 from vmstore.vmql.relations.relation import ACROSS
+from vmstore.vmql.relations.session_stream import SessionStream
 from vmstore.vmql.relations.tags import segments_of, tags_of
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import And, Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word
-
-Make = Callable[[Plan], Callable[[], Iterable[Row]]]
-"""From a plan, which says the values that are wanted, to what makes the rows."""
-
-
-def rows_of(listed: Iterable[Row]) -> Make:
-    """Rows that are there already."""
-    return lambda _: lambda: listed
 
 
 def mutations(query: Query, scope: Scope, tail: Tail) -> Make:

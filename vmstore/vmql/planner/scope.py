@@ -22,8 +22,8 @@ from vmstore.vmql.host import Host
 from vmstore.vmql.planner.python_ctes import HANDED, handed
 from vmstore.vmql.planner.times import instant
 from vmstore.vmql.relations.faults import FaultScope
-from vmstore.vmql.relations.mutations import SessionStream
 from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE
+from vmstore.vmql.relations.session_stream import SessionStream
 from vmstore.vmql.syntax.errors import QueryError, near
 from vmstore.vmql.syntax.nodes import (
     AcrossSessions,

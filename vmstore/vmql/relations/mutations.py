@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -55,20 +55,10 @@ from vmstore.log.port import Log
 from vmstore.views.log_reader import read_commits
 from vmstore.views.reads.reasons import use_of, word_of
 from vmstore.vmql.relations.actors import Actor
+from vmstore.vmql.relations.session_stream import SessionStream
 
 BATCH = 200  # commits read at once
 USES_MAX = 10_000  # references remembered
-
-
-class SessionStream(NamedTuple):
-    """What one session wrote and is wanted of it, with the turn and the call in force before."""
-
-    session: int
-    name: str
-    low: int
-    high: int
-    turn: int
-    call: int
 
 
 Ordinals = Callable[[SessionStream, int, int], list[int]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vmstore.core.decision import Recaller
 from vmstore.core.metric import Metric
-from vmstore.core.mutation import MUTATION_NAMES
+from vmstore.core.mutation_kind import MUTATION_NAMES
 from vmstore.core.page import Level, LinkKind, PageType, Role, Standing, Tier, WordEnum
 from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.vmql.column_types import (

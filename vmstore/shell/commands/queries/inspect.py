@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import base64
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -170,6 +169,8 @@ def page(arguments: argparse.Namespace, screen: Screen) -> int:
         try:
             screen.json({**fields, "content": bytes_text(content)})
         except UnicodeDecodeError:
+            import base64
+
             screen.json({**fields, "content": None, "base64": base64.b64encode(content).decode()})
     elif not screen.terminal:
         screen.raw(content)

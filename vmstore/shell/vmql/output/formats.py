@@ -5,7 +5,6 @@ Each is written while it is read, a chunk of rows at a time, so that a long answ
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import re
@@ -89,6 +88,8 @@ def as_jsonl(answer: QueryOutput, screen: Screen) -> int:
 
 def as_csv(answer: QueryOutput, screen: Screen) -> int:
     """Titles and rows, with commas between and quotes where they are needed; lists and objects as JSON."""
+    import csv
+
     writer = csv.writer(screen.out, lineterminator="\n")
     writer.writerow(answer.names)
 
