@@ -23,9 +23,8 @@ def table(relation: Relation) -> str:
         words = "" if field.form.words is None else f": {', '.join(one.word for one in field.form.words)}"
         many = words if len(words) < 120 else ""
         told = " (only where it is named)" if field.asked else ""
-        later = f"; empty until {field.later}" if field.later else ""
         meaning = field.meaning.replace("|", "\\|")
-        lines.append(f"| `{field.name}` | {field.form.type} | {meaning}{many}{told}{later} |")
+        lines.append(f"| `{field.name}` | {field.form.type} | {meaning}{many}{told} |")
     return "\n".join(lines)
 
 

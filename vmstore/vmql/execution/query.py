@@ -223,7 +223,7 @@ class Query:
         relation, tail = RELATIONS[wanted.relation], scope.asked[0]
         bare = Tail(scope=tail.scope, as_of=tail.as_of)
         around = self.scope(bare)
-        names = ("session", relation.order[0].sql.partition(".")[2], wanted.column)
+        names = ("session", relation.order[0].partition(".")[2], wanted.column)
         many = around.shape == ACROSS
         items = tuple(SelectItem(expr=Word(path=(name,))) for name in names)
         rows = self.kept(relation, items, around)

@@ -136,7 +136,7 @@ class Binder:
 
     def _column(self, word: Word) -> Term:
         field = self.field(word)
-        self.need(field.needs)
+        self.need(field.sql)
         if len(word.path) == 1:
             return Term(_operand(field.sql), field.form, field.name)
         if field.form.name in NAMED and len(word.path) == 2:
@@ -165,7 +165,7 @@ class Binder:
             self.fixed[key] = self.place(Beside(relation.name, of.name), of.form, of.name)
         writer = self.relation.fields.get("session") if self.shape == ACROSS else None
         if writer is not None:
-            self.need(writer.needs)
+            self.need(writer.sql)
         sql = f"vm_of({self.fixed[key]}, {'NULL' if writer is None else writer.sql}, {field.sql})"
         return Term(sql, of.form, ".".join(word.path))
 
@@ -176,11 +176,12 @@ class Binder:
             self.fixed[key] = self.place(Value(value=value), form, "a value")
         return self.fixed[key]
 
-    def need(self, joins: tuple[str, ...]) -> None:
-        """Has the plan join tables, those they need first."""
-        for name in joins:
-            self.need(self.relation.joins[name].needs)
-            self.needs.setdefault(name)
+    def need(self, sql: str, within: str = "") -> None:
+        """Has the plan join the tables that some SQL reads from, after those that joining them reads from."""
+        for name in self.relation.reads(sql):
+            if name != within and name not in self.needs:
+                self.need("".join(self.relation.joins[name].values()), name)
+                self.needs[name] = None
 
     def _aggregate(self, apply: Apply) -> Term:
         name = apply.name.lower()
@@ -301,8 +302,8 @@ class Binder:
     def in_order(self) -> str:
         """The order of the relation, for first and last."""
         for key in self.order:
-            self.need(key.needs)
-        return ", ".join(key.sql for key in self.order)
+            self.need(key)
+        return ", ".join(self.order)
 
     # ---- conditions
 

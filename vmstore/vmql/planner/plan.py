@@ -143,7 +143,7 @@ def _rows(binder: Binder, way: Path, where: Sequence[str], by: str) -> str:
     """FROM, with what is joined, WHERE and GROUP BY of a statement."""
     clauses = [
         way.start[binder.shape],
-        *(binder.relation.joins[name].sql[binder.shape] for name in _joins(binder, way)),
+        *(binder.relation.joins[name][binder.shape] for name in _joins(binder, way)),
     ]
     if parts := [part for part in where if part]:
         clauses.append("WHERE " + " AND ".join(parts if len(parts) == 1 else [f"({part})" for part in parts]))
@@ -225,8 +225,8 @@ def _keys(
         keys += [SortKey("f.place"), SortKey("f.score", True)]
     if tail.limit is not None or tail.order or not _way(relation, tail.where).sorted:
         for end in binder.order:
-            binder.need(end.needs)
-            keys.append(SortKey(end.sql))
+            binder.need(end)
+            keys.append(SortKey(end))
     return keys
 
 

@@ -8,8 +8,8 @@ from vmstore.core.redaction import Redaction
 from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.views.projectors.sessions import SessionFidelity
 from vmstore.views.reads.turn_tiers import MemoryTier
-from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, REAL, TEXT, TIME, ColumnType, word
-from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
+from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, REAL, TEXT, TIME, word
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
 from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, beside, scan
 
 
@@ -17,11 +17,6 @@ def _seen(column: str, otherwise: str = "NULL") -> str:
     """What the last reply that is seen says of a call: that in its row, or one of the others."""
     own = "c.replied <= lane.high AND c.replied > coalesce(o.position, 0)"
     return f"CASE WHEN {own} THEN c.{column} WHEN o.call IS NOT NULL THEN o.{column} ELSE {otherwise} END"
-
-
-def _ended(name: str, form: ColumnType, meaning: str, sql: str) -> Field:
-    """A column that the reply says."""
-    return Field(name, form, meaning, sql, ("others",))
 
 
 def _aside(key: str) -> str:
@@ -48,82 +43,59 @@ CALLS = Relation(
         Field("turn", INTEGER, "the turn it was made in", "c.turn"),
         Field("position", INTEGER, "the position of its pack", "c.position"),
         Field("at", TIME, "when it was made", "c.at"),
-        _ended("model", TEXT, "the model asked, or the one that answered", _MODEL),
-        _ended("status", word(Status), "how it ended", _seen("status", "0")),
+        Field("model", TEXT, "the model asked, or the one that answered", _MODEL),
+        Field("status", word(Status), "how it ended", _seen("status", "0")),
         Field("fidelity", word(Fidelity), "whether the source held the request, or it was rebuilt", "c.fidelity"),
         Field("tokens", INTEGER, "estimated tokens of what it was sent", "coalesce(c.sent_tokens, c.tokens)"),
-        _ended("tokens_reported", INTEGER, "tokens of it by the provider's count", _seen("tokens_in")),
-        _ended("tokens_cached", INTEGER, "those of them read from a cache", _seen("tokens_cached")),
-        _ended("tokens_written", INTEGER, "those of them written to a cache", _seen("tokens_written")),
-        _ended("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("tokens_out")),
-        _ended("cost", REAL, "what it cost, in dollars", f"({_seen('cost')}) / 1000000000.0"),
-        _ended(
+        Field("tokens_reported", INTEGER, "tokens of it by the provider's count", _seen("tokens_in")),
+        Field("tokens_cached", INTEGER, "those of them read from a cache", _seen("tokens_cached")),
+        Field("tokens_written", INTEGER, "those of them written to a cache", _seen("tokens_written")),
+        Field("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("tokens_out")),
+        Field("cost", REAL, "what it cost, in dollars", f"({_seen('cost')}) / 1000000000.0"),
+        Field(
             "cost_estimated",
             REAL,
             "what it cost by the store's prices, in dollars, where the source did not say; null where it did",
             f"iif(({_seen('cost')}) IS NULL, vm_estimate({_MODEL}, {_COUNTS}), NULL)",
         ),
-        _ended("latency_ms", REAL, "how long the answer took, in milliseconds", f"({_seen('latency')}) / 1000.0"),
+        Field("latency_ms", REAL, "how long the answer took, in milliseconds", f"({_seen('latency')}) / 1000.0"),
         Field("budget", INTEGER, "estimated tokens it could have held; null without a kernel", _BUDGET),
         Field("pages", INTEGER, "pages in its context", "c.leaves"),
-        Field(
+        asked(
             "invalidated",
             INTEGER,
             "estimated tokens of the request before, from the first place on that it changed: what no cache serves",
             "coalesce(z.tokens, 0)",
-            ("voided",),
-            True,
         ),
-        Field("tools", LIST, "the tools its answer asked for", "coalesce(q.tools, '[]')", ("asked_tools",), True),
-        Field(
+        asked("tools", LIST, "the tools its answer asked for", "coalesce(q.tools, '[]')"),
+        asked(
             "tokens_before",
             INTEGER,
             "estimated tokens of what the call before it was sent",
             "coalesce(b.sent_tokens, b.tokens)",
-            ("before",),
-            True,
         ),
-        Field(
+        asked(
             "cached_before",
             INTEGER,
             "tokens that the call before it read from a cache",
             "iif(b.replied <= lane.high, b.tokens_cached, NULL)",
-            ("before",),
-            True,
         ),
-        Field("model_before", TEXT, "the model that the call before it asked", "b.model", ("before",), True),
-        Field(
-            "at_before",
-            TIME,
-            "when the call before it was made; at - at_before is in seconds",
-            "b.at",
-            ("before",),
-            True,
-        ),
-        Field(
-            "compacted",
-            INTEGER,
-            "pages that a summary replaced with it",
-            "coalesce(k.pages, 0)",
-            ("compacted",),
-            True,
-        ),
-        _ended("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
-        _ended("error", TEXT, "what failed", _aside("error")),
-        Field(
+        asked("model_before", TEXT, "the model that the call before it asked", "b.model"),
+        asked("at_before", TIME, "when the call before it was made; at - at_before is in seconds", "b.at"),
+        asked("compacted", INTEGER, "pages that a summary replaced with it", "coalesce(k.pages, 0)"),
+        Field("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
+        Field("error", TEXT, "what failed", _aside("error")),
+        asked(
             "metadata",
             JSON,
             "the request's other fields; a path leads in: metadata.temperature",
             "vm_text(c.rest, c.rest_commitment)",
-            asked=True,
         ),
-        Field(
+        asked(
             "response",
             JSON,
             "the response's body, null where none is held whole; a path leads in: response.usage.total_tokens",
             _RESPONSE,
-            ("others",),
-            True,
         ),
     ),
     scan("calls", "c", "c.position"),
@@ -133,9 +105,9 @@ CALLS = Relation(
         "compacted": beside("compacted k", "c", "position"),
         "others": beside("others o", "c", "call"),
         "asked_tools": beside("asked_tools q", "c", "call"),
-        "before": Join(by("LEFT JOIN calls b ON b.session = c.session AND b.call = c.call - 1")),
+        "before": by("LEFT JOIN calls b ON b.session = c.session AND b.call = c.call - 1"),
     },
-    (OrderKey("c.position"),),
+    ("c.position",),
     moment="c.position",
     brief=("session", "call", "turn", "pages", "tokens", "tokens_cached", "tokens_out", "cost", "status", "model"),
 )
@@ -148,60 +120,40 @@ TURNS = Relation(
         Field("turn", INTEGER, "its number", "t.turn"),
         Field("position", INTEGER, "the position that opened it", "t.position"),
         Field("at", TIME, "when it opened", "t.at"),
-        Field("calls", INTEGER, "calls made in it", "coalesce(n.calls, 0)", ("called",)),
-        Field("tokens", INTEGER, "estimated tokens of the pages made in it", "coalesce(m.tokens, 0)", ("made",)),
-        Field("user_tokens", INTEGER, "those of them by the user", "coalesce(m.user_tokens, 0)", ("made",)),
-        Field("reply_tokens", INTEGER, "those of them by the assistant", "coalesce(m.reply_tokens, 0)", ("made",)),
-        Field(
-            "faults",
-            INTEGER,
-            "times a page was asked for, or without a kernel came back",
-            "coalesce(v.faults, 0)",
-            ("moved",),
-            True,
-        ),
-        Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",), True),
-        Field("searches", INTEGER, "times the agent searched", "coalesce(v.searches, 0)", ("moved",), True),
-        Field("cost", REAL, "what its calls cost, in dollars, as their source says", "z.cost", ("turn_spent",), True),
-        Field(
+        Field("calls", INTEGER, "calls made in it", "coalesce(n.calls, 0)"),
+        Field("tokens", INTEGER, "estimated tokens of the pages made in it", "coalesce(m.tokens, 0)"),
+        Field("user_tokens", INTEGER, "those of them by the user", "coalesce(m.user_tokens, 0)"),
+        Field("reply_tokens", INTEGER, "those of them by the assistant", "coalesce(m.reply_tokens, 0)"),
+        asked("faults", INTEGER, "times a page was asked for, or without a kernel came back", "coalesce(v.faults, 0)"),
+        asked("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)"),
+        asked("searches", INTEGER, "times the agent searched", "coalesce(v.searches, 0)"),
+        asked("cost", REAL, "what its calls cost, in dollars, as their source says", "z.cost"),
+        asked(
             "cost_estimated",
             REAL,
             "what those of its calls cost by the store's prices of which the source does not say",
             "z.cost_estimated",
-            ("turn_spent",),
-            True,
         ),
-        Field(
-            "load",
-            word(Load),
-            "the fullest class its prompt came to; null where it stayed in the one it had",
-            "v.load",
-            ("moved",),
-            True,
+        asked(
+            "load", word(Load), "the fullest class its prompt came to; null where it stayed in the one it had", "v.load"
         ),
-        Field(
+        asked(
             "total_tokens",
             INTEGER,
             "estimated tokens of its messages, each with what writing it takes, as hot and warm count them",
             "coalesce(y.tokens, 0)",
-            ("tiers",),
-            True,
         ),
-        Field(
+        asked(
             "memory_tier",
             word(MemoryTier),
             "how near it is, as session.memory has it; null where nothing was said in it",
             "y.tier",
-            ("tiers",),
-            True,
         ),
-        Field(
+        asked(
             "is_identity_critical",
             BOOLEAN,
             "whether it is kept to the word: the first, and one a fact about who somebody is was taken from",
             "coalesce(y.critical, 0)",
-            ("tiers",),
-            True,
         ),
     ),
     scan("turns", "t", "t.position"),
@@ -213,23 +165,21 @@ TURNS = Relation(
         "tiers": beside("tiers y", "t", "turn"),
         "turn_spent": beside("turn_spent z", "t", "turn"),
     },
-    (OrderKey("t.position"),),
+    ("t.position",),
     moment="t.position",
 )
 
-_IN_FORCE = """(SELECT {} FROM choices x WHERE x.session = s.session AND x.position <= lane.high
+
+def _last(what: str, table: str) -> str:
+    """What a view holds last of a session up to the moment."""
+    return f"""(SELECT {what} FROM {table} x WHERE x.session = s.session AND x.position <= lane.high
  ORDER BY x.position DESC LIMIT 1)"""
-_STANDS = """coalesce((SELECT {} FROM closings x WHERE x.session = s.session AND x.position <= lane.high
- ORDER BY x.position DESC LIMIT 1), {})"""
-_VERDICT = """(SELECT {} FROM outcomes x WHERE x.session = s.session AND x.position <= lane.high
- ORDER BY x.position DESC LIMIT 1)"""
-_THEN = "iif(lane.high >= s.position, s.{now}, (SELECT {then}))"
 
 
-def _counted(now: str, table: str, alias: str, moment: str, what: str = "count(*)", also: str = "") -> str:
+def _counted(now: str, table: str, alias: str, moment: str, what: str = "count(*)") -> str:
     """A count of a session's row, counted again where it is asked of the past."""
-    within = f"FROM {table} {alias} WHERE {alias}.session = s.session AND {moment} <= lane.high{also}"
-    return _THEN.format(now=now, then=f"{what} {within}")
+    within = f"FROM {table} {alias} WHERE {alias}.session = s.session AND {moment} <= lane.high"
+    return f"iif(lane.high >= s.position, s.{now}, (SELECT {what} {within}))"
 
 
 # All that are rebuilt, those of its past before a fork among them, without those made after the moment.
@@ -263,15 +213,15 @@ SESSIONS = Relation(
         Field("user", TEXT, "whose it is", "s.user"),
         Field("agent", TEXT, "which agent's", "s.agent"),
         Field("origin", word(Origin), "how it began", "s.origin"),
-        Field("parent", TEXT, "the session it was forked from, spawned by or continues", "o.name", ("parent",)),
+        Field("parent", TEXT, "the session it was forked from, spawned by or continues", "o.name"),
         Field("fork_position", INTEGER, "where it left its parent", "iif(s.parent, s.fork_position, NULL)"),
         Field("title", TEXT, "what it is about", "s.title"),
-        Field("first_line", TEXT, "what a person said first in it", _FIRST_LINE, asked=True),
+        asked("first_line", TEXT, "what a person said first in it", _FIRST_LINE),
         Field(
             "status",
             word(Standing),
             "whether it is under way, or how it ended",
-            _STANDS.format("x.status", 0),
+            f"coalesce({_last('x.status', 'closings')}, 0)",
         ),
         Field(
             "fidelity",
@@ -279,7 +229,7 @@ SESSIONS = Relation(
             "whether its requests were recorded, rebuilt, or partly the one and partly the other",
             f"iif({_DERIVED}, iif({_RECORDED}, {int(SessionFidelity.PARTLY)}, {int(Fidelity.DERIVED)}), 0)",
         ),
-        Field("recorded", INTEGER, "its own calls whose request was recorded", _RECORDED, asked=True),
+        asked("recorded", INTEGER, "its own calls whose request was recorded", _RECORDED),
         Field(
             "turns",
             INTEGER,
@@ -292,18 +242,8 @@ SESSIONS = Relation(
             "the number of its last call",
             _counted("calls", "calls", "c", "c.position", "coalesce(max(c.call), s.call_before)"),
         ),
-        Field(
-            "pages",
-            INTEGER,
-            "pages it made itself",
-            _counted("pages", "pages", "p", "p.page"),
-        ),
-        Field(
-            "messages",
-            INTEGER,
-            "messages it took in itself",
-            _counted("messages", "messages", "m", "m.message"),
-        ),
+        Field("pages", INTEGER, "pages it made itself", _counted("pages", "pages", "p", "p.page")),
+        Field("messages", INTEGER, "messages it took in itself", _counted("messages", "messages", "m", "m.message")),
         Field("mutations", INTEGER, "mutations it wrote itself", "min(lane.high, s.position) - lane.low"),
         Field(
             "tokens",
@@ -311,52 +251,35 @@ SESSIONS = Relation(
             "estimated tokens of the pages it made",
             _counted("tokens", "pages", "p", "p.page", "coalesce(sum(p.tokens), 0)"),
         ),
-        Field("cost", REAL, "what its own calls cost, in dollars, as their source says", "z.cost", ("spent",), True),
-        Field(
+        asked("cost", REAL, "what its own calls cost, in dollars, as their source says", "z.cost"),
+        asked(
             "cost_estimated",
             REAL,
             "what those of its own calls cost by the store's prices of which the source does not say",
             "z.cost_estimated",
-            ("spent",),
-            True,
         ),
-        Field(
+        asked(
             "tools",
             INTEGER,
             "pages that tools answered with",
             "(SELECT count(*) FROM pages p WHERE p.session = s.session AND p.page <= lane.high"
             f" AND p.role = {int(Role.TOOL)})",
-            asked=True,
         ),
-        Field(
-            "tool_names",
-            LIST,
-            "the tools it called itself, those called most often first",
-            _TOOL_NAMES,
-            asked=True,
-        ),
-        Field(
+        asked("tool_names", LIST, "the tools it called itself, those called most often first", _TOOL_NAMES),
+        asked(
             "observations",
             INTEGER,
             "its own calls of tools that were answered",
             "(SELECT count(DISTINCT t.call) FROM tools t WHERE t.session = s.session AND t.page <= lane.high"
             " AND t.call AND t.call <> t.page)",
-            asked=True,
         ),
-        Field(
-            "trivial",
-            BOOLEAN,
-            "whether little happened in it: one turn at most, and no tool called",
-            _TRIVIAL,
-            asked=True,
-        ),
-        Field("redaction", word(Redaction), "what it does with secrets now", "s.redaction", asked=True),
-        Field(
+        asked("trivial", BOOLEAN, "whether little happened in it: one turn at most, and no tool called", _TRIVIAL),
+        asked("redaction", word(Redaction), "what it does with secrets now", "s.redaction"),
+        asked(
             "redactions",
             INTEGER,
             "secrets and personal data that were masked before it was written",
             _counted("redactions", "redactions", "r", "r.position", "coalesce(sum(r.count), 0)"),
-            asked=True,
         ),
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
         Field("opened_at", TIME, "when it was opened: of an import without times, when it was imported", "s.opened_at"),
@@ -369,46 +292,29 @@ SESSIONS = Relation(
             "when something happened in it last; null where its source held no times",
             f"iif(s.timed, {_LAST_AT}, NULL)",
         ),
-        Field("closed_at", TIME, "when it ended", _STANDS.format("iif(x.status, x.at, NULL)", "NULL")),
-        Field(
+        Field("closed_at", TIME, "when it ended", _last("iif(x.status, x.at, NULL)", "closings")),
+        asked(
             "outcome",
             TEXT,
             "how it ended by the verdict of its source: passed, failed, or an exit status",
-            _VERDICT.format("x.outcome"),
-            asked=True,
+            _last("x.outcome", "outcomes"),
         ),
-        Field("reward", REAL, "the number its source rates it with", _VERDICT.format("x.reward"), asked=True),
-        Field("closed_because", TEXT, "why it ended, as somebody said", _STANDS.format("x.reason", "NULL"), asked=True),
-        Field(
-            "budget",
-            INTEGER,
-            "the tokens its prompt may hold; null without a kernel",
-            _IN_FORCE.format("x.budget"),
-            asked=True,
-        ),
-        Field(
+        asked("reward", REAL, "the number its source rates it with", _last("x.reward", "outcomes")),
+        asked("closed_because", TEXT, "why it ended, as somebody said", _last("x.reason", "closings")),
+        asked("budget", INTEGER, "the tokens its prompt may hold; null without a kernel", _last("x.budget", "choices")),
+        asked(
             "policy",
             TEXT,
             "the policy by which pages give way; null without a kernel",
-            _IN_FORCE.format("x.told ->> '$.policy'"),
-            asked=True,
+            _last("x.told ->> '$.policy'", "choices"),
         ),
         Field("source", TEXT, "the file it was imported from", "s.source"),
-        Field(
-            "total_tokens",
-            INTEGER,
-            "the sum over its turns, the inherited ones too",
-            "coalesce(y.tokens, 0)",
-            ("tiers",),
-            True,
-        ),
-        Field(
+        asked("total_tokens", INTEGER, "the sum over its turns, the inherited ones too", "coalesce(y.tokens, 0)"),
+        asked(
             "memory_tier",
             word(MemoryTier),
             "how near the nearest of its turns is; null where nothing was said in it",
             "y.tier",
-            ("tiers",),
-            True,
         ),
     ),
     {
@@ -422,11 +328,11 @@ SESSIONS = Relation(
         )
     },
     {
-        "parent": Join(by("LEFT JOIN sessions o ON o.session = s.parent")),
-        "tiers": Join(by("LEFT JOIN session_tiers y ON y.session = s.session")),
-        "spent": Join(by("LEFT JOIN spent z ON z.session = s.session")),
+        "parent": by("LEFT JOIN sessions o ON o.session = s.parent"),
+        "tiers": by("LEFT JOIN session_tiers y ON y.session = s.session"),
+        "spent": by("LEFT JOIN spent z ON z.session = s.session"),
     },
-    (OrderKey("s.name"),),
+    ("s.name",),
     moment="lane.low + 1",
     brief=("session", "turns", "calls", "tokens", "opened_at", "title"),
     across=(),
@@ -464,32 +370,16 @@ MESSAGES = Relation(
             "how the call it answers ended; null where it answers none",
             f"iif(m.reply_to IS NULL, NULL, coalesce(({_ANSWERED}), 0))",
         ),
-        Field("tool", TEXT, "the first tool it calls or answers for", "q.tool", ("message_tools",), True),
-        Field(
-            "outcome",
-            word(ToolOutcome),
-            "how the answers in it ended, error where one did",
-            "q.outcome",
-            ("message_tools",),
-            True,
-        ),
-        Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)", ("parts",)),
-        Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)", ("parts",)),
-        Field(
-            "line",
-            TEXT,
-            "its pages as people read them, on one line",
-            "vm_said_line(k.listed)",
-            ("spoken",),
-            True,
-        ),
-        Field(
+        asked("tool", TEXT, "the first tool it calls or answers for", "q.tool"),
+        asked("outcome", word(ToolOutcome), "how the answers in it ended, error where one did", "q.outcome"),
+        Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)"),
+        Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)"),
+        asked("line", TEXT, "its pages as people read them, on one line", "vm_said_line(k.listed)"),
+        asked(
             "text",
             TEXT,
             "the text of its pages as they arrived, joined by line ends; PAGES.text is the last version",
             "vm_said(k.listed)",
-            ("spoken",),
-            True,
         ),
     ),
     scan("messages", "m", "m.message"),
@@ -499,7 +389,7 @@ MESSAGES = Relation(
         "spoken": beside("spoken k", "m", "message"),
         "message_tools": beside("message_tools q", "m", "message"),
     },
-    (OrderKey("m.message"),),
+    ("m.message",),
     moment="m.message",
     brief=("session", "message", "turn", "role", "tokens", "line"),
 )

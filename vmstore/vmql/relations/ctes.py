@@ -12,7 +12,7 @@ from vmstore.core.page import LinkKind, Role
 from vmstore.core.recalls import USES
 from vmstore.vmql.relations import facts, tools, work
 from vmstore.vmql.relations.relation import ACROSS, Shape, by
-from vmstore.vmql.relations.shared_columns import holds
+from vmstore.vmql.relations.shared_columns import each, holds
 
 _AT = "x.page, x.content, x.level, x.rank, x.since"
 _HERE = f"""here(session, page, content, level, rank, since) AS MATERIALIZED (
@@ -80,14 +80,6 @@ SAID = ("importance", "status", "valid_from", "valid_to")
 """What annotations say of a page: the table `said_<name>` holds the last of each."""
 
 
-def _last_said(text: str, **columns: str) -> dict[Shape, str]:
-    """What was said last, by the one session asked or what it inherits, or by each for itself."""
-    return by(
-        text.format(of="0", holds=holds(), **columns),
-        across=text.format(of="lane.session", holds=holds(across=True), **columns),
-    )
-
-
 _STAY = "x.content, x.level, x.rank, x.since"
 _STAYS = f"""
  SELECT lane.session AS session, x.page AS page, x.f AS f, iif(x.t <= lane.high, x.t, NULL) AS t, {_STAY},
@@ -149,13 +141,13 @@ TABLES: dict[str, dict[Shape, str]] = {
     "here": by(_HERE, across=_HERE_ACROSS),
     "latest": by(_LATEST),
     "stale": {**_handed("stale", "session page"), ACROSS: _STALE_ACROSS},
-    **{f"said_{column}": _last_said(_SAID, name=f"said_{column}", column=column) for column in SAID},
-    "flushed": _last_said(_FLUSHED),
-    "tagged": _last_said(_TAGGED),
-    "held": _last_said(_HELD),
-    "others": _last_said(_OTHERS),
-    "anchored": _last_said(_ANCHORED),
-    "stands_for": _last_said(_STANDS_FOR),
+    **{f"said_{column}": each(_SAID, name=f"said_{column}", column=column) for column in SAID},
+    "flushed": each(_FLUSHED),
+    "tagged": each(_TAGGED),
+    "held": each(_HELD),
+    "others": each(_OTHERS),
+    "anchored": each(_ANCHORED),
+    "stands_for": each(_STANDS_FOR),
     "seen": _handed("seen", "session page calls turn"),
     "stays": by(
         f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_chained(_STAYS)})"
@@ -192,14 +184,14 @@ TABLES: dict[str, dict[Shape, str]] = {
     ),
     "parts": _grouped("parts", "message, pages, tokens", "p.message", "count(*), sum(p.tokens)", _ITS_PAGES),
     "known": facts.KNOWN,
-    "sources": _last_said(facts.SOURCES),
+    "sources": each(facts.SOURCES),
     "answered": tools.ANSWERED,
     "shown": tools.SHOWN,
     "asked_tools": tools.ASKED,
     "message_tools": tools.SAID,
     "ran": work.RAN,
     "weighed": work.WEIGHED,
-    "used": _last_said(_USED),
+    "used": each(_USED),
     "stays_before": by(_STAYS_BEFORE.format(stays=_STAYS), chain=_STAYS_BEFORE.format(stays=_CHAINED_BEFORE)),
     "derived": _handed("derived", "session page depth"),
     "hits": _handed("hits", "session page score place features words"),

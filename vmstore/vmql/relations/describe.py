@@ -51,10 +51,7 @@ def columns(relation: str, span: SourceSpan) -> list[Row]:
             expected=tuple(DESCRIBED),
             hint=f"did you mean {meant}?" if meant else "SHOW RELATIONS lists them",
         )
-    return [
-        (field.name, field.form.type, _meaning(field), _words(field.form), field.later or None)
-        for field in found.fields.values()
-    ]
+    return [(field.name, field.form.type, _meaning(field), _words(field.form)) for field in found.fields.values()]
 
 
 def _meaning(field: Field) -> str:

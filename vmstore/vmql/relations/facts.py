@@ -9,8 +9,18 @@ from __future__ import annotations
 from vmstore.core.facts import FactType, Precision
 from vmstore.core.page import LinkKind, Standing
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, LIST, PAGE, REAL, TEXT, TIME, word
-from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
-from vmstore.vmql.relations.shared_columns import SESSION, USER, WITHIN, WRITER, beside, holds
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
+from vmstore.vmql.relations.shared_columns import (
+    CONTENT,
+    SESSION,
+    USER,
+    WITHIN,
+    WRITER,
+    beside,
+    holds,
+    latest_of,
+    page_of,
+)
 
 _RETRACTED, _ABANDONED = int(Standing.SUPERSEDED), int(Standing.ABANDONED)
 _PLANNED, _COMPLETED = int(Standing.PLANNED), int(Standing.COMPLETED)
@@ -91,7 +101,7 @@ FACTS = Relation(
         Field("attribute", TEXT, "which attribute it gives a value; null for none", "k.attribute"),
         Field("type", word(FactType), "what kind of thing it tells", "k.type"),
         Field("status", word(Standing), "how it stands", "k.stands"),
-        Field("tags", LIST, "the tags of its page", "coalesce(g.tags, '[]')", ("tagged",)),
+        Field("tags", LIST, "the tags of its page", "coalesce(g.tags, '[]')"),
         Field("valid_from", TIME, "since when it holds; when it was stated where nobody said", "k.since"),
         Field("valid_to", TIME, "until when: as stated, or when the next value began", "k.ends"),
         Field("precision", word(Precision), "how exactly its beginning is known", "k.precision"),
@@ -100,29 +110,22 @@ FACTS = Relation(
         Field("method", TEXT, "what found it, with its version", "k.method"),
         Field("one", BOOLEAN, "whether the attribute has one value at a time", "k.one"),
         Field("superseded_by", TEXT, "the page that states what replaced it", "k.superseded_by"),
-        Field("was", TEXT, "the value that the attribute had before, where that is another", "k.was", (), True),
-        Field("sources", LIST, "the pages it was found on", "coalesce(d.pages, '[]')", ("sources",)),
+        asked("was", TEXT, "the value that the attribute had before, where that is another", "k.was"),
+        Field("sources", LIST, "the pages it was found on", "coalesce(d.pages, '[]')"),
         Field("turn", INTEGER, "the turn in which it was stated", "k.turn"),
         Field("position", INTEGER, "the position that states it", "k.position"),
         Field("at", TIME, "when it was stated", "k.at"),
-        Field(
-            "text",
-            TEXT,
-            "its sentence; null where it was erased",
-            "vm_text(coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment))",
-            ("page", "latest"),
-            True,
-        ),
+        asked("text", TEXT, "its sentence; null where it was erased", f"vm_text({CONTENT})"),
     ),
     {"scan": Path("scan", by(_START))},
     {
         "writer": WRITER,
         "tagged": beside("tagged g", "k", "page"),
         "sources": beside("sources d", "k", "page"),
-        "page": Join(by("LEFT JOIN pages p ON p.session = vm_owner(lane.session, k.page) AND p.page = k.page")),
-        "latest": Join(by("LEFT JOIN latest c ON c.page = k.page", across="LEFT JOIN changes c ON 0")),
+        "page": page_of("k.page"),
+        "latest": latest_of("k.page"),
     },
-    (OrderKey("k.position"),),
+    ("k.position",),
     moment="k.position",
     brief=("session", "page", "subject", "verb", "what", "valid_from", "valid_to"),
     now=_NOW,

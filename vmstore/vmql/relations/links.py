@@ -8,8 +8,19 @@ from vmstore.core.recalls import USES
 from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.vectors import Quantisation
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
-from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
-from vmstore.vmql.relations.shared_columns import NO, SESSION, WRITER, holds, maker, rows, scan
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
+from vmstore.vmql.relations.shared_columns import (
+    NO,
+    SESSION,
+    WRITER,
+    at_position,
+    beside,
+    holds,
+    maker,
+    page_of,
+    rows,
+    scan,
+)
 
 _ROLE = case({int(role): role.word for role in Role}).format("p.role")
 
@@ -37,30 +48,19 @@ _ENDS = ("source", "target")
 
 def _end(end: str) -> tuple[Field, ...]:
     """What the page at an end of a link is."""
-    page, tool = (f"{end}_pages",), (f"{end}_tools",)
     return (
-        Field(f"{end}_type", word(PageType), f"what the {end} is for", f"{end}_p.type", page, True),
-        Field(f"{end}_role", word(Role), f"who speaks in the {end}'s message", f"{end}_p.role", page, True),
-        Field(f"{end}_tool", TEXT, f"the tool that the {end} calls or answers for", f"{end}_t.tool", tool, True),
-        Field(
-            f"{end}_outcome",
-            word(ToolOutcome),
-            f"how the {end} ended as a tool's answer",
-            f"{end}_t.outcome",
-            tool,
-            True,
-        ),
+        asked(f"{end}_type", word(PageType), f"what the {end} is for", f"{end}_p.type"),
+        asked(f"{end}_role", word(Role), f"who speaks in the {end}'s message", f"{end}_p.role"),
+        asked(f"{end}_tool", TEXT, f"the tool that the {end} calls or answers for", f"{end}_t.tool"),
+        asked(f"{end}_outcome", word(ToolOutcome), f"how the {end} ended as a tool's answer", f"{end}_t.outcome"),
     )
 
 
-def _joined(end: str, table: str) -> Join:
-    """The row of a view for the page at an end of a link."""
-    alias = f"{end}_{table[0]}"
-    return Join(
-        by(f"LEFT JOIN {table} {alias} ON {alias}.session = vm_owner(k.session, k.{end}) AND {alias}.page = k.{end}")
-    )
-
-
+_JOINED = {
+    f"{end}_{table}": page_of(f"k.{end}", "k.session", f"{table} {end}_{table[0]}")
+    for end in _ENDS
+    for table in ("pages", "tools")
+}
 _EVERY = rows("links", "k", "k.position")
 
 LINKS = Relation(
@@ -82,8 +82,8 @@ LINKS = Relation(
             by(f"{_EVERY} AND {holds()}", across=f"{_EVERY} AND {holds(across=True)}"),
         )
     },
-    {"writer": WRITER, **{f"{end}_{table}": _joined(end, table) for end in _ENDS for table in ("pages", "tools")}},
-    (OrderKey("k.position"), OrderKey("k.source"), OrderKey("k.target"), OrderKey("k.kind")),
+    {"writer": WRITER, **_JOINED},
+    ("k.position", "k.source", "k.target", "k.kind"),
     moment="k.position",
 )
 
@@ -106,11 +106,11 @@ VERSIONS = Relation(
         Field("level", numbered(Level), "0 is full content, above it a shorter form", "v.level"),
         Field("bytes", INTEGER, "its bytes", "v.size"),
         Field("tokens", INTEGER, "its estimated tokens", "v.tokens"),
-        Field("actor", TEXT, "who made the page", maker(_ROLE), ("page",)),
+        Field("actor", TEXT, "who made the page", maker(_ROLE)),
         Field("method", word(Method), "how a shorter form was made", "v.method"),
-        Field("turn", INTEGER, "the turn in which it came", _TURN_AT, ("writer",), True),
-        Field("at", TIME, "when it came", _TIME_AT, (), True),
-        Field("text", TEXT, "the content as text; null where it is none", "vm_text(v.cell, v.commitment)", (), True),
+        asked("turn", INTEGER, "the turn in which it came", _TURN_AT),
+        asked("at", TIME, "when it came", _TIME_AT),
+        asked("text", TEXT, "the content as text; null where it is none", "vm_text(v.cell, v.commitment)"),
     ),
     {
         "scan": Path("scan", by(_contents())),
@@ -118,11 +118,9 @@ VERSIONS = Relation(
     },
     {
         "writer": WRITER,
-        "page": Join(
-            by("LEFT JOIN pages p ON p.session = vm_owner(lane.session, v.page) AND p.page = v.page"),
-        ),
+        "page": page_of("v.page"),
     },
-    (OrderKey("v.position"),),
+    ("v.position",),
     moment="v.position",
 )
 
@@ -144,7 +142,7 @@ VECTORS = Relation(
     ),
     scan("vectors", "x", "x.position"),
     {"writer": WRITER},
-    (OrderKey("x.position"), OrderKey("x.chunk")),
+    ("x.position", "x.chunk"),
     moment="x.position",
 )
 
@@ -160,69 +158,42 @@ RESIDENCIES = Relation(
     "which pages were in the prompt from when to when",
     fields(
         Field("page", PAGE, "the page that stayed", "r.page"),
-        Field("session", TEXT, "the session whose pack let it in", "w.name", ("writer",)),
+        Field("session", TEXT, "the session whose pack let it in", "w.name"),
         Field("tier", numbered(Tier), "where it stayed: 0, the prompt", NO),
         Field("level", numbered(Level), "how much of it was shown", "r.level"),
         Field("from_position", INTEGER, "since the pack at this position", "r.f"),
         Field("to_position", INTEGER, "until the pack at this one; null where it stays", "r.t"),
-        Field("from_call", INTEGER, "since this call", "cf.call", ("from",)),
-        Field("to_call", INTEGER, "until this call, which no longer had it", "ct.call", ("to",)),
+        Field("from_call", INTEGER, "since this call", "cf.call"),
+        Field("to_call", INTEGER, "until this call, which no longer had it", "ct.call"),
         Field("since_position", INTEGER, "since when it is there, whatever was shown of it", "r.since"),
-        Field(
+        asked(
             "away_calls",
             INTEGER,
             "how many calls it had been away; null where it was not there before, or had not left",
             "iif(sb.left < r.f, cf.call - cl.call, NULL)",
-            ("from", "left_at"),
-            True,
         ),
-        Field("uses", INTEGER, "how often it was cited, quoted or reused meanwhile", _USES_THEN, (), True),
-        Field("tokens", INTEGER, "estimated tokens of what was shown", "coalesce(v.tokens, x.tokens)", ("content",)),
-        Field("pinned", BOOLEAN, "whether somebody held it meanwhile", "coalesce(e.pinned, 0)", ("kept",)),
-        Field(
-            "reason", TEXT, "what let it in or showed it so, and why; null without a decision", "e.reason", ("kept",)
-        ),
+        asked("uses", INTEGER, "how often it was cited, quoted or reused meanwhile", _USES_THEN),
+        Field("tokens", INTEGER, "estimated tokens of what was shown", "coalesce(v.tokens, x.tokens)"),
+        Field("pinned", BOOLEAN, "whether somebody held it meanwhile", "coalesce(e.pinned, 0)"),
+        Field("reason", TEXT, "what let it in or showed it so, and why; null without a decision", "e.reason"),
     ),
     {
         "scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi")),
         "page": Path("page", by("FROM (SELECT 1) CROSS JOIN stays_of r ON r.f > r.lo AND r.f <= r.hi")),
     },
     {
-        "writer": Join(by("CROSS JOIN sessions w ON w.session = r.session")),
-        "from": Join(by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f")),
-        "to": Join(
-            by(
-                "LEFT JOIN calls ct ON ct.session = r.session AND ct.position = r.t",
-                chain="LEFT JOIN calls ct ON ct.session = vm_owner(:head, r.t) AND ct.position = r.t",
-            )
-        ),
-        "left": Join(
-            by(
-                "LEFT JOIN stays_before sb ON sb.page = r.page AND sb.f = r.f",
-                across="LEFT JOIN stays_before sb ON sb.page = r.page AND sb.f = r.f AND sb.session = r.session",
-            )
-        ),
-        "left_at": Join(
-            by(
-                "LEFT JOIN calls cl ON cl.session = r.session AND cl.position = sb.left",
-                chain="LEFT JOIN calls cl ON cl.session = vm_owner(:head, sb.left) AND cl.position = sb.left",
-            ),
-            needs=("left",),
-        ),
-        "kept": Join(
-            by(
-                "LEFT JOIN kept e ON e.page = r.page AND e.f = r.f",
-                across="LEFT JOIN kept e ON e.page = r.page AND e.f = r.f AND e.session = r.session",
-            )
-        ),
-        "content": Join(
-            by(
-                _content("vm_owner(r.session, r.content)"),
-                lane=_content("r.session"),
-                chain=_content("vm_owner(:head, r.content)"),
-            )
+        "writer": by("CROSS JOIN sessions w ON w.session = r.session"),
+        "from": by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f"),
+        "to": at_position("calls ct", "r.session", "r.t"),
+        "left": beside("stays_before sb", "r", "page", "f"),
+        "left_at": at_position("calls cl", "r.session", "sb.left"),
+        "kept": beside("kept e", "r", "page", "f"),
+        "content": by(
+            _content("vm_owner(r.session, r.content)"),
+            lane=_content("r.session"),
+            chain=_content("vm_owner(:head, r.content)"),
         ),
     },
-    (OrderKey("r.f"), OrderKey("r.page")),
+    ("r.f", "r.page"),
     moment="r.f",
 )

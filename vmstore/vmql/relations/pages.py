@@ -7,17 +7,27 @@ from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.vmql import column_types
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relations.ctes import SAID
-from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, by, fields
-from vmstore.vmql.relations.shared_columns import SESSION, USER, WITHIN, WRITER, beside, maker, rows, scan
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
+from vmstore.vmql.relations.shared_columns import (
+    CONTENT,
+    SESSION,
+    USER,
+    WITHIN,
+    WRITER,
+    at_position,
+    beside,
+    maker,
+    rows,
+    scan,
+)
 
 _ACTOR = maker(column_types.case({int(role): role.word for role in Role}).format("p.role"))
-# A page's first content stands in its own row, what came later in `changes`.
 _SHOWN = "iif(h.content = p.page, p.{0}, coalesce(s.{0}, c.{0}, p.{0}))"
-_CONTENT = "coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment)"
-_LINE = f"vm_line(p.session, p.page, {_CONTENT}, p.modality, p.mime)"
-_SNIPPET = f"vm_snippet(p.session, p.page, {_CONTENT}, p.modality, p.mime, :words)"
+_LINE = f"vm_line(p.session, p.page, {CONTENT}, p.modality, p.mime)"
+_SNIPPET = f"vm_snippet(p.session, p.page, {CONTENT}, p.modality, p.mime, :words)"
 _MIME = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
-
+_BESIDE = {"flushed": "flushed", "tagged": "g", "held": "held", "used": "uses", "derived": "y", "seen": "v"}
+_BESIDE |= {"anchored": "a", "stands_for": "b"}  # what is worked out of each page, and how it is called here
 
 PAGES = Relation(
     "PAGES",
@@ -31,115 +41,70 @@ PAGES = Relation(
         Field("role", word(Role), "who speaks in its message", "p.role"),
         Field("modality", word(Modality), "what kind of content it holds", "p.modality"),
         Field("mime", TEXT, "its content type", f"coalesce(iif(p.mime = 9, p.labels ->> '$.mime', NULL), {_MIME})"),
-        Field("tier", numbered(Tier), "0 in the prompt, 2 in the event store", "iif(h.page IS NULL, 2, 0)", ("here",)),
-        Field("level", numbered(Level), "how much of it is shown, 0 is full", "coalesce(h.level, 0)", ("here",)),
+        Field("tier", numbered(Tier), "0 in the prompt, 2 in the event store", "iif(h.page IS NULL, 2, 0)"),
+        Field("level", numbered(Level), "how much of it is shown, 0 is full", "coalesce(h.level, 0)"),
         Field(
             "tokens",
             INTEGER,
             "estimated tokens of what is shown of it, or of its full content",
             _SHOWN.format("tokens"),
-            ("shown", "latest"),
         ),
-        Field("bytes", INTEGER, "bytes of the same", _SHOWN.format("size"), ("shown", "latest")),
+        Field("bytes", INTEGER, "bytes of the same", _SHOWN.format("size")),
         Field(
             "importance",
             REAL,
             "how important it is, from 0 to 1",
             "coalesce(said_importance.value, p.importance) / 1000000.0",
-            ("said_importance",),
         ),
-        Field("version", INTEGER, "the number of its last version", "coalesce(c.version, 1)", ("latest",)),
-        Field("pinned", BOOLEAN, "whether somebody holds it in the prompt", "held.page IS NOT NULL", ("held",)),
+        Field("version", INTEGER, "the number of its last version", "coalesce(c.version, 1)"),
+        Field("pinned", BOOLEAN, "whether somebody holds it in the prompt", "held.page IS NOT NULL"),
         Field(
             "dirty",
             BOOLEAN,
             "whether it was made from one that changed since",
             "(p.session, p.page) IN (SELECT session, page FROM stale)",
-            ("stale",),
         ),
         Field(
-            "last_flushed",
-            TIME,
-            "when it was last said to be up to date with what it was made from",
-            "flushed.value",
-            ("flushed",),
+            "last_flushed", TIME, "when it was last said to be up to date with what it was made from", "flushed.value"
         ),
-        Field("tags", LIST, "its tags", "coalesce(g.tags, '[]')", ("tagged",)),
+        Field("tags", LIST, "its tags", "coalesce(g.tags, '[]')"),
         Field("hint", TEXT, "the name its maker gave it", "p.hint"),
         Field("actor", TEXT, "who made it: whom its labels name, else its role", _ACTOR),
-        Field(
-            "status", word(Standing), "whether what it says still holds", "said_status.value", ("said_status",), True
-        ),
-        Field(
-            "valid_from", TIME, "since when it holds in the world", "said_valid_from.value", ("said_valid_from",), True
-        ),
-        Field("valid_to", TIME, "until when it holds in the world", "said_valid_to.value", ("said_valid_to",), True),
-        Field("represents", LIST, "the pages it stands for", "coalesce(b.pages, '[]')", ("stands_for",)),
-        Field(
-            "anchors",
-            JSON,
-            "values by name; a path leads in: anchors.file",
-            "coalesce(a.anchors, '{}')",
-            ("anchored",),
-            True,
-        ),
-        Field("tool", TEXT, "the tool it calls, or answers for", "k.tool", ("called",), True),
-        Field("tool_call", TEXT, "the provider's id of that call", "k.name", ("called",), True),
-        Field(
-            "outcome",
-            word(ToolOutcome),
-            "how a tool's answer ended, where its source says so",
-            "k.outcome",
-            ("called",),
-            True,
-        ),
+        asked("status", word(Standing), "whether what it says still holds", "said_status.value"),
+        asked("valid_from", TIME, "since when it holds in the world", "said_valid_from.value"),
+        asked("valid_to", TIME, "until when it holds in the world", "said_valid_to.value"),
+        Field("represents", LIST, "the pages it stands for", "coalesce(b.pages, '[]')"),
+        asked("anchors", JSON, "values by name; a path leads in: anchors.file", "coalesce(a.anchors, '{}')"),
+        asked("tool", TEXT, "the tool it calls, or answers for", "k.tool"),
+        asked("tool_call", TEXT, "the provider's id of that call", "k.name"),
+        asked("outcome", word(ToolOutcome), "how a tool's answer ended, where its source says so", "k.outcome"),
         Field("created_turn", INTEGER, "the turn in which it was made", "p.turn"),
         Field("created_call", INTEGER, "the call before which it was made", "p.call"),
         Field("created_at", TIME, "when it was made", "p.at"),
-        Field("last_access_turn", INTEGER, "the turn of the last call that saw it", "v.turn", ("seen",), True),
-        Field("access_count", INTEGER, "how many calls saw it", "coalesce(v.calls, 0)", ("seen",), True),
-        Field(
+        asked("last_access_turn", INTEGER, "the turn of the last call that saw it", "v.turn"),
+        asked("access_count", INTEGER, "how many calls saw it", "coalesce(v.calls, 0)"),
+        asked(
             "uses",
             INTEGER,
             "how often it was cited, quoted or reused, or something was made from it",
             "coalesce(uses.uses, 0)",
-            ("used",),
-            True,
         ),
-        Field(
+        asked(
             "derivation",
             INTEGER,
             "how many steps of derivation lead to the farthest page it was made from, 0 where it was made from none",
             "coalesce(y.depth, 0)",
-            ("derived",),
-            True,
         ),
         Field("position", INTEGER, "the position that made it", "p.page"),
-        Field(
-            "since_position",
-            INTEGER,
-            "the position since when it is in the prompt, unbroken",
-            "h.since",
-            ("here",),
-            True,
-        ),
-        Field("metadata", JSON, "what its source says of it; a path leads in: metadata.reason", "p.labels", (), True),
-        Field(
+        asked("since_position", INTEGER, "the position since when it is in the prompt, unbroken", "h.since"),
+        asked("metadata", JSON, "what its source says of it; a path leads in: metadata.reason", "p.labels"),
+        asked(
             "line",
             TEXT,
             "its content as people read it, on one line; a tool's result begins with what the tool was asked",
             _LINE,
-            ("latest",),
-            True,
         ),
-        Field(
-            "text",
-            TEXT,
-            "its full content as text; null where it is none",
-            f"vm_text({_CONTENT})",
-            ("latest",),
-            True,
-        ),
+        asked("text", TEXT, "its full content as text; null where it is none", f"vm_text({CONTENT})"),
     ),
     {
         **scan("pages", "p", "p.page"),
@@ -171,36 +136,19 @@ PAGES = Relation(
     },
     {
         "writer": WRITER,
-        "called": Join(by("LEFT JOIN tools k ON k.session = p.session AND k.page = p.page")),
+        "called": by("LEFT JOIN tools k ON k.session = p.session AND k.page = p.page"),
         "here": beside("here h", "p", "page"),
-        "latest": Join(
-            by(
-                "LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x"
-                " INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0"
-                " AND x.position <= lane.high"
-                " ORDER BY x.position DESC LIMIT 1)",
-                chain="LEFT JOIN latest c ON c.page = p.page",
-            )
+        "latest": by(
+            "LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x"
+            " INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0"
+            " AND x.position <= lane.high ORDER BY x.position DESC LIMIT 1)",
+            chain="LEFT JOIN latest c ON c.page = p.page",
         ),
-        "shown": Join(
-            by(
-                "LEFT JOIN changes s ON s.session = p.session AND s.position = h.content",
-                chain="LEFT JOIN changes s ON s.session = vm_owner(:head, h.content) AND s.position = h.content",
-            ),
-            needs=("here",),
-        ),
-        "stale": Join(by("")),
+        "shown": at_position("changes s", "p.session", "h.content"),
         **{f"said_{column}": beside(f"said_{column}", "p", "page") for column in SAID},
-        "flushed": beside("flushed", "p", "page"),
-        "tagged": beside("tagged g", "p", "page"),
-        "held": beside("held", "p", "page"),
-        "used": beside("used uses", "p", "page"),
-        "derived": beside("derived y", "p", "page"),
-        "seen": beside("seen v", "p", "page"),
-        "anchored": beside("anchored a", "p", "page"),
-        "stands_for": beside("stands_for b", "p", "page"),
+        **{name: beside(f"{name} {alias}", "p", "page") for name, alias in _BESIDE.items()},
     },
-    (OrderKey("p.page"),),
+    ("p.page",),
     moment="p.page",
     brief=("session", "page", "created_turn", "role", "type", "tokens", "line"),
 )
@@ -211,22 +159,13 @@ SEARCH = PAGES._replace(
     fields={
         "page": PAGES.fields["page"],
         "score": Field("score", REAL, "how well it fits; greater is better; null beside what was found", "f.score"),
-        "features": Field(
-            "features",
-            JSON,
-            "what the score is the sum of; a path leads in: features.near.adds",
-            "f.features",
-            asked=True,
+        "features": asked(
+            "features", JSON, "what the score is the sum of; a path leads in: features.near.adds", "f.features"
         ),
-        "words": Field("words", JSON, "the asked words that it has or stands near, and how", "f.words", asked=True),
+        "words": asked("words", JSON, "the asked words that it has or stands near, and how", "f.words"),
         **{name: field for name, field in PAGES.fields.items() if name != "page"},
-        "snippet": Field(
-            "snippet",
-            TEXT,
-            "the place in it that answers best, the asked words between « and »",
-            _SNIPPET,
-            ("latest",),
-            True,
+        "snippet": asked(
+            "snippet", TEXT, "the place in it that answers best, the asked words between « and »", _SNIPPET
         ),
     },
     brief=("session", "page", "created_turn", "role", "tokens", "snippet"),

@@ -6,6 +6,7 @@ DESCRIBE, completion, the reference and the planner read them.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from vmstore.vmql.column_types import ColumnType
@@ -17,33 +18,20 @@ LANE, CHAIN, ACROSS = "lane", "chain", "across"
 
 
 class Field(NamedTuple):
-    """A column: how its values are kept, what they mean, and the SQL of them.
+    """A column: how its values are kept, what they mean, and the SQL of them; where rows are made it needs none.
 
-    `needs` are the joins it reads from. `asked` ones are long or dear, and given only where named.
-    `later` says what will fill it where it is empty until then.
+    `asked` ones are long or dear, and given only where named.
     """
 
     name: str
     form: ColumnType
     meaning: str
-    sql: str
-    needs: tuple[str, ...] = ()
+    sql: str = ""
     asked: bool = False
-    later: str = ""
 
 
-class Join(NamedTuple):
-    """A table joined where a field needs it; by shape, the shape "" serves the others."""
-
-    sql: dict[Shape, str]
-    needs: tuple[str, ...] = ()  # joins
-
-
-class OrderKey(NamedTuple):
-    """A key of the order that answers have when none is asked for, which tells any two rows apart."""
-
-    sql: str
-    needs: tuple[str, ...] = ()
+Join = dict[Shape, str]
+"""A table, by shape, that is joined where the SQL of a field, a key or another join reads from it."""
 
 
 class Path(NamedTuple):
@@ -58,7 +46,8 @@ class Path(NamedTuple):
 class Relation(NamedTuple):
     """Rows of one kind: its fields, ways to them, joins, and the order of an answer that asks for none.
 
-    `moment` is the position of a row in its session, which SINCE, UNTIL and AS OF bound.
+    The order is by SQL that tells any two rows apart. `moment` is the position of a row in its session, which
+    SINCE, UNTIL and AS OF bound.
     """
 
     name: str
@@ -66,9 +55,9 @@ class Relation(NamedTuple):
     fields: dict[str, Field]
     paths: dict[str, Path]
     joins: dict[str, Join]
-    order: tuple[OrderKey, ...]
+    order: tuple[str, ...]
     moment: str = ""
-    across: tuple[OrderKey, ...] = (OrderKey("w.name", ("writer",)),)  # what comes first where many sessions are asked
+    across: tuple[str, ...] = ("w.name",)  # what comes first where many sessions are asked
     wide: bool = False  # asked of all sessions unless one is named in it
     made: bool = False  # rows are made in Python, not kept in a view
     brief: tuple[str, ...] = ()  # the columns that people are shown where none is named; all of `shown` where empty
@@ -78,6 +67,21 @@ class Relation(NamedTuple):
     def shown(self) -> list[Field]:
         """The fields an answer has where none is named."""
         return [field for field in self.fields.values() if not field.asked]
+
+    def reads(self, sql: str) -> list[str]:
+        """The joins that some SQL reads from, by the names that they give their tables."""
+        read = set(_READ.findall(sql))
+        joined = ((name, _ALIAS.findall("".join(join.values()))) for name, join in self.joins.items())
+        return [name for name, aliases in joined if not read.isdisjoint(aliases)]
+
+
+_READ = re.compile(r"\b(\w+)\.\w")
+_ALIAS = re.compile(r"JOIN (?:\w+ )?(\w+) (?:ON|INDEXED)")
+
+
+def asked(name: str, form: ColumnType, meaning: str, sql: str = "") -> Field:
+    """A column that is given only where it is named."""
+    return Field(name, form, meaning, sql, asked=True)
 
 
 def fields(*listed: Field) -> dict[str, Field]:
@@ -92,7 +96,6 @@ def by(sql: str, **shapes: str) -> dict[Shape, str]:
 
 def made(name: str, meaning: str, *listed: Field, order: str = "row") -> Relation:
     """A relation whose rows are made in Python, its fields in their order."""
+    named = fields(*(field._replace(sql=f'g."{field.name}"') for field in listed))
     start = Path("made", by(f"FROM vm_{name.lower()}(:rows) g"), sorted=True)
-    return Relation(
-        name, meaning, fields(*listed), {"made": start}, {}, (OrderKey(f"g.{order}"),), across=(), made=True
-    )
+    return Relation(name, meaning, named, {"made": start}, {}, (f"g.{order}",), across=(), made=True)

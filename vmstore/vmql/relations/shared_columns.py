@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from vmstore.vmql.column_types import TEXT
-from vmstore.vmql.relations.relation import Field, Join, Path, by
+from vmstore.vmql.relations.relation import Field, Join, Path, Shape, by
 
 NO = "CAST(0 AS INTEGER)"  # a bare 0 to order by would count columns
 WITHIN = "{0} > lane.since AND {0} <= lane.until"
-WRITER = Join(by("CROSS JOIN sessions w ON w.session = lane.session"))
-SESSION = Field("session", TEXT, "the session that wrote it", "w.name", ("writer",))
-USER = Field("user", TEXT, "the user of its session", "w.user", ("writer",))
+WRITER = by("CROSS JOIN sessions w ON w.session = lane.session")
+SESSION = Field("session", TEXT, "the session that wrote it", "w.name")
+USER = Field("user", TEXT, "the user of its session", "w.user")
 
 
 def maker(role: str) -> str:
@@ -23,11 +23,45 @@ def scan(table: str, alias: str, moment: str) -> dict[str, Path]:
     return {"scan": Path("scan", by(rows(table, alias, moment)), sorted=True)}
 
 
-def beside(table: str, of: str, key: str) -> Join:
-    """What a common table, `name` or `name alias`, says of a row: where many sessions are asked, of its own."""
+def beside(table: str, of: str, *keys: str) -> Join:
+    """What a common table, `name` or `name alias`, says of a row: where many sessions are asked, of its own.
+
+    A key is a column of both, or `call = page`.
+    """
     alias = table.rsplit(maxsplit=1)[-1]
-    text = f"LEFT JOIN {table} ON {alias}.{key} = {of}.{key}"
-    return Join(by(text, across=f"{text} AND {alias}.session = {of}.session"))
+    same = [(key.partition(" = ")[0], key.rpartition(" = ")[2]) for key in keys]
+    text = f"LEFT JOIN {table} ON " + " AND ".join(f"{alias}.{mine} = {of}.{its}" for mine, its in same)
+    return by(text, across=f"{text} AND {alias}.session = {of}.session")
+
+
+def at_position(table: str, session: str, position: str) -> Join:
+    """The row of a view at a position of a session, or of one that it inherits from."""
+    text = f"LEFT JOIN {table} ON {{0}}.session = {{1}} AND {{0}}.position = {position}"
+    alias = table.rpartition(" ")[2]
+    return by(text.format(alias, session), chain=text.format(alias, f"vm_owner(:head, {position})"))
+
+
+def page_of(position: str, session: str = "lane.session", table: str = "pages p") -> Join:
+    """The page at a position that a session sees, in a view by page."""
+    alias = table.rpartition(" ")[2]
+    return by(f"LEFT JOIN {table} ON {alias}.session = vm_owner({session}, {position}) AND {alias}.page = {position}")
+
+
+def latest_of(page: str) -> Join:
+    """What a page was given last; of many sessions nothing."""
+    return by(f"LEFT JOIN latest c ON c.page = {page}", across="LEFT JOIN changes c ON 0")
+
+
+CONTENT = "coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment)"
+"""The cell of a page's last content, and its commitment: the first stands in its own row, what came later beside."""
+
+
+def each(text: str, **parts: str) -> dict[Shape, str]:
+    """A common table of one session with what it inherits, or of each by itself: `{of}` is whose a row is."""
+    return by(
+        text.format(of="0", holds=holds(), **parts),
+        across=text.format(of="lane.session", holds=holds(across=True), **parts),
+    )
 
 
 def holds(*, across: bool = False) -> str:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from vmstore.core.page import Standing
 from vmstore.core.work.trace import GuardType
 from vmstore.vmql.column_types import INTEGER, JSON, LIST, PAGE, REAL, TEXT, TIME, word
-from vmstore.vmql.relations.relation import Field, Join, OrderKey, Path, Relation, Shape, by, fields
-from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, beside, rows, scan
+from vmstore.vmql.relations.relation import Field, Path, Relation, by, fields
+from vmstore.vmql.relations.shared_columns import (
+    CONTENT,
+    SESSION,
+    USER,
+    WRITER,
+    beside,
+    each,
+    latest_of,
+    page_of,
+    rows,
+    scan,
+)
 
 _RAN = """ran(session, call, outcome, duration, error, reasoning, read, created, modified, tags, at) AS MATERIALIZED (
  SELECT session, call, outcome, duration, error, reasoning, read, created, modified, tags, at FROM (
@@ -14,28 +25,22 @@ _RAN = """ran(session, call, outcome, duration, error, reasoning, read, created,
   x.reasoning AS reasoning, x.read AS read, x.created AS created, x.modified AS modified, x.tags AS tags, x.at AS at,
   max(x.position) FROM lane CROSS JOIN runs x ON x.session = lane.session AND x.position > lane.low
    AND x.position <= lane.high GROUP BY 1, 2))"""
-RAN: dict[Shape, str] = by(_RAN.format(of="0"), across=_RAN.format(of="lane.session"))
+RAN = each(_RAN)
 """Of each call the last that is logged of how its tool ran."""
 
 _WEIGHED = """weighed(session, page, position) AS MATERIALIZED (
  SELECT {of}, x.page, max(x.position) FROM lane CROSS JOIN skills x ON x.session = lane.session
   AND x.position > lane.low AND x.position <= lane.high GROUP BY 1, 2)"""
-WEIGHED: dict[Shape, str] = by(_WEIGHED.format(of="0"), across=_WEIGHED.format(of="lane.session"))
+WEIGHED = each(_WEIGHED)
 """Where each skill was weighed last."""
 
-_PAGE = by("LEFT JOIN pages p ON p.session = vm_owner(lane.session, {0}) AND p.page = {0}")
-_LATEST = by("LEFT JOIN latest c ON c.page = {0}", across="LEFT JOIN changes c ON 0")
-_TEXT = "vm_text(coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment))"
+_TEXT = f"vm_text({CONTENT})"
 
 
 def _said(name: str, kind: str) -> str:
     """A field of the description of a skill; null where that is no JSON, or has another type there."""
     fits = f"json_valid({_TEXT}) AND json_type({_TEXT}, '$.{name}') = '{kind}'"
     return f"CASE WHEN {fits} THEN {_TEXT} -> '$.{name}' END"
-
-
-def _of(joins: dict[Shape, str], page: str) -> Join:
-    return Join({shape: sql.format(page) for shape, sql in joins.items()})
 
 
 GUARDS = Relation(
@@ -51,13 +56,13 @@ GUARDS = Relation(
         Field("page", PAGE, "the call that made it speak", "t.call"),
         Field("calls", LIST, "the last calls it counted", "t.calls"),
         Field("warning", PAGE, "the page that warns; null where none does", "t.warning"),
-        Field("text", TEXT, "what the warning says; null where it was erased", _TEXT, ("page", "latest")),
+        Field("text", TEXT, "what the warning says; null where it was erased", _TEXT),
         Field("position", INTEGER, "the position that says so", "t.position"),
         Field("at", TIME, "when it was", "t.at"),
     ),
     scan("guards", "t", "t.position"),
-    {"writer": WRITER, "page": _of(_PAGE, "t.warning"), "latest": _of(_LATEST, "t.warning")},
-    (OrderKey("t.position"),),
+    {"writer": WRITER, "page": page_of("t.warning"), "latest": latest_of("t.warning")},
+    ("t.position",),
     moment="t.position",
     brief=("session", "type", "tool", "count", "page", "text"),
 )
@@ -70,31 +75,18 @@ SKILLS = Relation(
         SESSION,
         USER,
         Field("skill", TEXT, "its name", "t.skill"),
-        Field(
-            "tools",
-            LIST,
-            "its tools in order",
-            f"coalesce({_said('tool_sequence', 'array')}, '[]')",
-            ("page", "latest"),
-        ),
+        Field("tools", LIST, "its tools in order", f"coalesce({_said('tool_sequence', 'array')}, '[]')"),
         Field("success_rate", REAL, "how often it succeeded of the times it was tried", "1.0 * t.count / t.tries"),
         Field("successes", INTEGER, "how often it succeeded", "t.count"),
         Field("tries", INTEGER, "how often it was tried", "t.tries"),
-        Field(
-            "arguments",
-            JSON,
-            "the arguments that its tools were given most often",
-            _said("typical_args", "object"),
-            ("page", "latest"),
-        ),
+        Field("arguments", JSON, "the arguments that its tools were given most often", _said("typical_args", "object")),
         Field(
             "prerequisites",
             LIST,
             "the pages its tools read before most of the time, by name",
             f"coalesce({_said('page_prereqs', 'array')}, '[]')",
-            ("page", "latest"),
         ),
-        Field("status", word(Standing), "how it stands", "coalesce(s.value, 0)", ("status",)),
+        Field("status", word(Standing), "how it stands", "coalesce(s.value, 0)"),
         Field("calls", LIST, "calls that show it, the last", "t.calls"),
         Field("turn", INTEGER, "the turn of it", "t.turn"),
         Field("position", INTEGER, "the position that says so", "t.position"),
@@ -114,11 +106,11 @@ SKILLS = Relation(
     },
     {
         "writer": WRITER,
-        "page": _of(_PAGE, "t.page"),
-        "latest": _of(_LATEST, "t.page"),
+        "page": page_of("t.page"),
+        "latest": latest_of("t.page"),
         "status": beside("said_status s", "t", "page"),
     },
-    (OrderKey("t.position"),),
+    ("t.position",),
     moment="t.position",
     brief=("session", "page", "skill", "tools", "success_rate", "successes"),
 )
