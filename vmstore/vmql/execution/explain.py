@@ -162,7 +162,7 @@ def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row
         ms = (query.world.ticks() - began) / 1000
     yield 1, "rows", f"{found.relation.name}: {way}", expected, rows, ms
     for join in found.joins:
-        yield 2, "join", f"{join}: {found.relation.joins[join][found.shape].split(' ON ')[0]}", None, None, None
+        yield 2, "join", found.relation.joins[join][found.shape].partition(" ON ")[0], None, None, None
     for part in _parts(tail.where):
         yield 2, "filter", f"{show(part)}: {_by(found, part, details)}", None, None, None
     if tail.by:

@@ -72,6 +72,9 @@ class Term(NamedTuple):
         return self.form.text.format(self.sql) if self.form.text is not None else self.sql
 
 
+_READ = re.compile(r"\b(\w+)\.\w")  # the names of tables before a dot
+
+
 def _operand(sql: str) -> str:
     """The SQL of a column so that whatever stands beside it is applied to all of it."""
     return sql if re.fullmatch(r'[\w."]+', sql) else f"({sql})"
@@ -176,12 +179,13 @@ class Binder:
             self.fixed[key] = self.place(Value(value=value), form, "a value")
         return self.fixed[key]
 
-    def need(self, sql: str, within: str = "") -> None:
+    def need(self, sql: str) -> None:
         """Has the plan join the tables that some SQL reads from, after those that joining them reads from."""
-        for name in self.relation.reads(sql):
-            if name != within and name not in self.needs:
-                self.need("".join(self.relation.joins[name].values()), name)
-                self.needs[name] = None
+        for name in _READ.findall(sql):
+            if name not in self.needs and (join := self.relation.joins.get(name)) is not None:
+                self.needs[name] = None  # it reads from itself too
+                self.need(join[self.shape])
+                self.needs[name] = self.needs.pop(name)  # after those
 
     def _aggregate(self, apply: Apply) -> Term:
         name = apply.name.lower()

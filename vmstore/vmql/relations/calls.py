@@ -9,7 +9,7 @@ from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.views.projectors.sessions import SessionFidelity
 from vmstore.views.reads.turn_tiers import MemoryTier
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, REAL, TEXT, TIME, word
-from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
 from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, beside, scan
 
 
@@ -99,14 +99,14 @@ CALLS = Relation(
         ),
     ),
     scan("calls", "c", "c.position"),
-    {
-        "writer": WRITER,
-        "voided": beside("voided z", "c", "position"),
-        "compacted": beside("compacted k", "c", "position"),
-        "others": beside("others o", "c", "call"),
-        "asked_tools": beside("asked_tools q", "c", "call"),
-        "before": by("LEFT JOIN calls b ON b.session = c.session AND b.call = c.call - 1"),
-    },
+    joins(
+        WRITER,
+        beside("voided z", "c", "position"),
+        beside("compacted k", "c", "position"),
+        beside("others o", "c", "call"),
+        beside("asked_tools q", "c", "call"),
+        by("LEFT JOIN calls b ON b.session = c.session AND b.call = c.call - 1"),
+    ),
     ("c.position",),
     moment="c.position",
     brief=("session", "call", "turn", "pages", "tokens", "tokens_cached", "tokens_out", "cost", "status", "model"),
@@ -157,14 +157,14 @@ TURNS = Relation(
         ),
     ),
     scan("turns", "t", "t.position"),
-    {
-        "writer": WRITER,
-        "made": beside("made m", "t", "turn"),
-        "called": beside("called n", "t", "turn"),
-        "moved": beside("moved v", "t", "turn"),
-        "tiers": beside("tiers y", "t", "turn"),
-        "turn_spent": beside("turn_spent z", "t", "turn"),
-    },
+    joins(
+        WRITER,
+        beside("made m", "t", "turn"),
+        beside("called n", "t", "turn"),
+        beside("moved v", "t", "turn"),
+        beside("tiers y", "t", "turn"),
+        beside("turn_spent z", "t", "turn"),
+    ),
     ("t.position",),
     moment="t.position",
 )
@@ -327,11 +327,11 @@ SESSIONS = Relation(
             sorted=True,
         )
     },
-    {
-        "parent": by("LEFT JOIN sessions o ON o.session = s.parent"),
-        "tiers": by("LEFT JOIN session_tiers y ON y.session = s.session"),
-        "spent": by("LEFT JOIN spent z ON z.session = s.session"),
-    },
+    joins(
+        by("LEFT JOIN sessions o ON o.session = s.parent"),
+        by("LEFT JOIN session_tiers y ON y.session = s.session"),
+        by("LEFT JOIN spent z ON z.session = s.session"),
+    ),
     ("s.name",),
     moment="lane.low + 1",
     brief=("session", "turns", "calls", "tokens", "opened_at", "title"),
@@ -383,12 +383,12 @@ MESSAGES = Relation(
         ),
     ),
     scan("messages", "m", "m.message"),
-    {
-        "writer": WRITER,
-        "parts": beside("parts n", "m", "message"),
-        "spoken": beside("spoken k", "m", "message"),
-        "message_tools": beside("message_tools q", "m", "message"),
-    },
+    joins(
+        WRITER,
+        beside("parts n", "m", "message"),
+        beside("spoken k", "m", "message"),
+        beside("message_tools q", "m", "message"),
+    ),
     ("m.message",),
     moment="m.message",
     brief=("session", "message", "turn", "role", "tokens", "line"),

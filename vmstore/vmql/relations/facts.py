@@ -9,7 +9,7 @@ from __future__ import annotations
 from vmstore.core.facts import FactType, Precision
 from vmstore.core.page import LinkKind, Standing
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, LIST, PAGE, REAL, TEXT, TIME, word
-from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
 from vmstore.vmql.relations.shared_columns import (
     CONTENT,
     SESSION,
@@ -118,13 +118,13 @@ FACTS = Relation(
         asked("text", TEXT, "its sentence; null where it was erased", f"vm_text({CONTENT})"),
     ),
     {"scan": Path("scan", by(_START))},
-    {
-        "writer": WRITER,
-        "tagged": beside("tagged g", "k", "page"),
-        "sources": beside("sources d", "k", "page"),
-        "page": page_of("k.page"),
-        "latest": latest_of("k.page"),
-    },
+    joins(
+        WRITER,
+        beside("tagged g", "k", "page"),
+        beside("sources d", "k", "page"),
+        page_of("k.page"),
+        latest_of("k.page"),
+    ),
     ("k.position",),
     moment="k.position",
     brief=("session", "page", "subject", "verb", "what", "valid_from", "valid_to"),

@@ -8,7 +8,7 @@ from vmstore.core.recalls import USES
 from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.core.vectors import Quantisation
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
-from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
 from vmstore.vmql.relations.shared_columns import (
     NO,
     SESSION,
@@ -56,11 +56,9 @@ def _end(end: str) -> tuple[Field, ...]:
     )
 
 
-_JOINED = {
-    f"{end}_{table}": page_of(f"k.{end}", "k.session", f"{table} {end}_{table[0]}")
-    for end in _ENDS
-    for table in ("pages", "tools")
-}
+_JOINED = [
+    page_of(f"k.{end}", "k.session", f"{table} {end}_{table[0]}") for end in _ENDS for table in ("pages", "tools")
+]
 _EVERY = rows("links", "k", "k.position")
 
 LINKS = Relation(
@@ -82,7 +80,7 @@ LINKS = Relation(
             by(f"{_EVERY} AND {holds()}", across=f"{_EVERY} AND {holds(across=True)}"),
         )
     },
-    {"writer": WRITER, **_JOINED},
+    joins(WRITER, *_JOINED),
     ("k.position", "k.source", "k.target", "k.kind"),
     moment="k.position",
 )
@@ -116,10 +114,7 @@ VERSIONS = Relation(
         "scan": Path("scan", by(_contents())),
         "page": Path("page", by(_contents(" AND x.page = :page", "INDEXED BY changes_page"))),
     },
-    {
-        "writer": WRITER,
-        "page": page_of("v.page"),
-    },
+    joins(WRITER, page_of("v.page")),
     ("v.position",),
     moment="v.position",
 )
@@ -141,7 +136,7 @@ VECTORS = Relation(
         Field("at", TIME, "when it was embedded", "x.at"),
     ),
     scan("vectors", "x", "x.position"),
-    {"writer": WRITER},
+    joins(WRITER),
     ("x.position", "x.chunk"),
     moment="x.position",
 )
@@ -181,19 +176,19 @@ RESIDENCIES = Relation(
         "scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi")),
         "page": Path("page", by("FROM (SELECT 1) CROSS JOIN stays_of r ON r.f > r.lo AND r.f <= r.hi")),
     },
-    {
-        "writer": by("CROSS JOIN sessions w ON w.session = r.session"),
-        "from": by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f"),
-        "to": at_position("calls ct", "r.session", "r.t"),
-        "left": beside("stays_before sb", "r", "page", "f"),
-        "left_at": at_position("calls cl", "r.session", "sb.left"),
-        "kept": beside("kept e", "r", "page", "f"),
-        "content": by(
+    joins(
+        by("CROSS JOIN sessions w ON w.session = r.session"),
+        by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f"),
+        at_position("calls ct", "r.session", "r.t"),
+        beside("stays_before sb", "r", "page", "f"),
+        at_position("calls cl", "r.session", "sb.left"),
+        beside("kept e", "r", "page", "f"),
+        by(
             _content("vm_owner(r.session, r.content)"),
             lane=_content("r.session"),
             chain=_content("vm_owner(:head, r.content)"),
         ),
-    },
+    ),
     ("r.f", "r.page"),
     moment="r.f",
 )

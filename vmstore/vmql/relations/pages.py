@@ -7,7 +7,7 @@ from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.vmql import column_types
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relations.ctes import SAID
-from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
 from vmstore.vmql.relations.shared_columns import (
     CONTENT,
     SESSION,
@@ -26,8 +26,7 @@ _SHOWN = "iif(h.content = p.page, p.{0}, coalesce(s.{0}, c.{0}, p.{0}))"
 _LINE = f"vm_line(p.session, p.page, {CONTENT}, p.modality, p.mime)"
 _SNIPPET = f"vm_snippet(p.session, p.page, {CONTENT}, p.modality, p.mime, :words)"
 _MIME = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
-_BESIDE = {"flushed": "flushed", "tagged": "g", "held": "held", "used": "uses", "derived": "y", "seen": "v"}
-_BESIDE |= {"anchored": "a", "stands_for": "b"}  # what is worked out of each page, and how it is called here
+_BESIDE = ("flushed", "tagged g", "held", "used uses", "derived y", "seen v", "anchored a", "stands_for b")
 
 PAGES = Relation(
     "PAGES",
@@ -124,7 +123,7 @@ PAGES = Relation(
                 across=f"FROM here h CROSS JOIN lane ON lane.session = h.session AND {WITHIN.format('h.page')}"
                 " CROSS JOIN pages p ON p.session = lane.session AND p.page = h.page",
             ),
-            joined=("here",),
+            joined=("h",),
         ),
         "found": Path(
             "found",
@@ -134,20 +133,20 @@ PAGES = Relation(
             ),
         ),
     },
-    {
-        "writer": WRITER,
-        "called": by("LEFT JOIN tools k ON k.session = p.session AND k.page = p.page"),
-        "here": beside("here h", "p", "page"),
-        "latest": by(
+    joins(
+        WRITER,
+        by("LEFT JOIN tools k ON k.session = p.session AND k.page = p.page"),
+        beside("here h", "p", "page"),
+        by(
             "LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x"
             " INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0"
             " AND x.position <= lane.high ORDER BY x.position DESC LIMIT 1)",
             chain="LEFT JOIN latest c ON c.page = p.page",
         ),
-        "shown": at_position("changes s", "p.session", "h.content"),
-        **{f"said_{column}": beside(f"said_{column}", "p", "page") for column in SAID},
-        **{name: beside(f"{name} {alias}", "p", "page") for name, alias in _BESIDE.items()},
-    },
+        at_position("changes s", "p.session", "h.content"),
+        *(beside(f"said_{column}", "p", "page") for column in SAID),
+        *(beside(table, "p", "page") for table in _BESIDE),
+    ),
     ("p.page",),
     moment="p.page",
     brief=("session", "page", "created_turn", "role", "type", "tokens", "line"),

@@ -6,7 +6,6 @@ DESCRIBE, completion, the reference and the planner read them.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from vmstore.vmql.column_types import ColumnType
@@ -31,7 +30,7 @@ class Field(NamedTuple):
 
 
 Join = dict[Shape, str]
-"""A table, by shape, that is joined where the SQL of a field, a key or another join reads from it."""
+"""A table, by shape, that is joined where the SQL of a field, a key or another join reads from it by its name."""
 
 
 class Path(NamedTuple):
@@ -68,16 +67,6 @@ class Relation(NamedTuple):
         """The fields an answer has where none is named."""
         return [field for field in self.fields.values() if not field.asked]
 
-    def reads(self, sql: str) -> list[str]:
-        """The joins that some SQL reads from, by the names that they give their tables."""
-        read = set(_READ.findall(sql))
-        joined = ((name, _ALIAS.findall("".join(join.values()))) for name, join in self.joins.items())
-        return [name for name, aliases in joined if not read.isdisjoint(aliases)]
-
-
-_READ = re.compile(r"\b(\w+)\.\w")
-_ALIAS = re.compile(r"JOIN (?:\w+ )?(\w+) (?:ON|INDEXED)")
-
 
 def asked(name: str, form: ColumnType, meaning: str, sql: str = "") -> Field:
     """A column that is given only where it is named."""
@@ -87,6 +76,11 @@ def asked(name: str, form: ColumnType, meaning: str, sql: str = "") -> Field:
 def fields(*listed: Field) -> dict[str, Field]:
     """Fields by name."""
     return {field.name: field for field in listed}
+
+
+def joins(*listed: Join) -> dict[str, Join]:
+    """Joins by the names that they give their tables."""
+    return {join[LANE].partition(" ON ")[0].rpartition(" ")[2]: join for join in listed}
 
 
 def by(sql: str, **shapes: str) -> dict[Shape, str]:

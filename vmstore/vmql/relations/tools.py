@@ -5,7 +5,7 @@ from __future__ import annotations
 from vmstore.core.page import WordEnum
 from vmstore.core.text.tool_outcome import OutcomeRule, ToolOutcome
 from vmstore.vmql.column_types import INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, word
-from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields
+from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
 from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, at_position, beside, each, rows
 
 
@@ -100,17 +100,17 @@ TOOLS = Relation(
         asked("answered_at", TIME, "when it was answered", "a.at"),
     ),
     {"scan": Path("scan", by(rows("tools", "t", "t.page") + " AND t.call = t.page"), sorted=True)},
-    {
-        "writer": WRITER,
-        "answered": beside("answered a", "t", "call = page"),
-        "ran": beside("ran r", "t", "call = page"),
-        "before": by(_BEFORE),
-        "before_answered": beside("answered ab", "b", "call = page"),
-        "page": by("CROSS JOIN pages p ON p.session = t.session AND p.page = t.page"),
-        "said": by("LEFT JOIN messages m ON m.session = t.session AND m.message = p.message"),
-        "shown": beside("shown h", "a", "page"),
-        "shown_call": at_position("calls cs", "t.session", "h.f"),
-    },
+    joins(
+        WRITER,
+        beside("answered a", "t", "call = page"),
+        beside("ran r", "t", "call = page"),
+        by(_BEFORE),
+        beside("answered ab", "b", "call = page"),
+        by("CROSS JOIN pages p ON p.session = t.session AND p.page = t.page"),
+        by("LEFT JOIN messages m ON m.session = t.session AND m.message = p.message"),
+        beside("shown h", "a", "page"),
+        at_position("calls cs", "t.session", "h.f"),
+    ),
     ("t.page",),
     moment="t.page",
     brief=("session", "call", "tool", "status", "tokens", "duration_ms", "result", "arguments"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vmstore.core.page import Standing
 from vmstore.core.work.trace import GuardType
 from vmstore.vmql.column_types import INTEGER, JSON, LIST, PAGE, REAL, TEXT, TIME, word
-from vmstore.vmql.relations.relation import Field, Path, Relation, by, fields
+from vmstore.vmql.relations.relation import Field, Path, Relation, by, fields, joins
 from vmstore.vmql.relations.shared_columns import (
     CONTENT,
     SESSION,
@@ -61,7 +61,7 @@ GUARDS = Relation(
         Field("at", TIME, "when it was", "t.at"),
     ),
     scan("guards", "t", "t.position"),
-    {"writer": WRITER, "page": page_of("t.warning"), "latest": latest_of("t.warning")},
+    joins(WRITER, page_of("t.warning"), latest_of("t.warning")),
     ("t.position",),
     moment="t.position",
     brief=("session", "type", "tool", "count", "page", "text"),
@@ -104,12 +104,12 @@ SKILLS = Relation(
             sorted=True,
         )
     },
-    {
-        "writer": WRITER,
-        "page": page_of("t.page"),
-        "latest": latest_of("t.page"),
-        "status": beside("said_status s", "t", "page"),
-    },
+    joins(
+        WRITER,
+        page_of("t.page"),
+        latest_of("t.page"),
+        beside("said_status s", "t", "page"),
+    ),
     ("t.position",),
     moment="t.position",
     brief=("session", "page", "skill", "tools", "success_rate", "successes"),
