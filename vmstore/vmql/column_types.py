@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from vmstore.core.page import WordEnum
 from vmstore.core.times import iso
-from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.errors import fault
 
 Words = type[WordEnum]
 
@@ -49,7 +49,7 @@ def _loads(text: Any) -> Any:
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and not isfinite(value):
         hint = "a sum became too large, or such a value was recorded: leave such rows out with WHERE"
-        raise QueryError("a value of the answer is infinite", code="not-finite", hint=hint)
+        raise fault("a value of the answer is infinite", "not-finite", hint=hint)
     return value
 
 

@@ -23,21 +23,21 @@ from vmstore.vmql.planner.plan import Plan, tables_in
 from vmstore.vmql.planner.scope import OneSession, Scope, given
 from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.relation import ACROSS, CHAIN
-from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.errors import fault
 from vmstore.vmql.syntax.nodes import (
     AcrossSessions,
-    And,
     Compare,
     Explain,
     Expr,
     Fork,
     In,
     SearchQuery,
-    SelectItem,
     Statement,
     Tail,
     Value,
     Word,
+    columns_named,
+    parts_of,
 )
 from vmstore.vmql.syntax.printer import show
 
@@ -67,12 +67,11 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
 
     inner = statement.statement
     if isinstance(inner, Fork | Explain):
-        raise QueryError(
-            "a statement that writes is not explained" if isinstance(inner, Fork) else "EXPLAIN is explained by itself",
-            code="not-explained",
-            span=statement.span,
-            hint="explain a question",
+        message = (
+            "a statement that writes is not explained" if isinstance(inner, Fork) else "EXPLAIN is explained by itself"
         )
+        hint = "explain a question"
+        raise fault(message, "not-explained", statement.span, hint)
     probe = query.beside(inner)
     probe.noted, probe.dry = [], not statement.analyze
     if isinstance(inner, SearchQuery):  # its embedder is not waited for while the views are held
@@ -99,7 +98,7 @@ def _search(query: Query, inner: SearchQuery, answer: Callable[[Query, Statement
     tail = inner.tail
     limit = Value(value=HITS) if tail.limit is None or tail.by else tail.limit
     tail = replace(tail, by=(), order=() if tail.by else tail.order, limit=limit)
-    columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("session", "page", "score", "features", "words"))
+    columns = columns_named("session", "page", "score", "features", "words")
     asked = replace(inner, columns=columns, tail=tail)
     probe = query.beside(asked)
     rows = list(islice(answer(probe, asked), HITS))
@@ -144,7 +143,7 @@ def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row
     expected = _expected(query, found, scope)
     if found.relation.made and duckdb_executor.suits(found, scope) and query.world.columns() is not None:
         yield 1, "rows", f"{found.relation.name}: from the column segments, summed by DuckDB", expected, None, None
-        for part in _parts(tail.where):
+        for part in parts_of(tail.where):
             yield 2, "filter", f"{show(part)}: in columns", None, None, None
         return
     if found.relation.made:
@@ -163,7 +162,7 @@ def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row
     yield 1, "rows", f"{found.relation.name}: {way}", expected, rows, ms
     for join in found.joins:
         yield 2, "join", found.relation.joins[join][found.shape].partition(" ON ")[0], None, None, None
-    for part in _parts(tail.where):
+    for part in parts_of(tail.where):
         yield 2, "filter", f"{show(part)}: {_by(found, part, details)}", None, None, None
     if tail.by:
         yield 2, "group", "by " + ", ".join(map(show, tail.by)), None, None, None
@@ -226,10 +225,6 @@ def _details(query: Query, sql: str, values: dict[str, Any]) -> list[tuple[int, 
     return found
 
 
-def _parts(where: Expr | None) -> tuple[Expr, ...]:
-    return where.parts if isinstance(where, And) else () if where is None else (where,)
-
-
 def _by(found: Plan, part: Expr, details: list[tuple[int, str]]) -> str:
     """Whether an index finds what a condition asks for."""
     column = _column(part)
@@ -257,6 +252,6 @@ def _column(part: Expr) -> str | None:
 
 
 def _pushed(where: Expr | None, depth: int) -> Iterator[Row]:
-    for part in _parts(where):
+    for part in parts_of(where):
         kind = _column(part) == "kind" and isinstance(part, Compare | In)
         yield depth, "filter", f"{show(part)}: {'while decoding' if kind else 'row by row'}", None, None, None

@@ -22,8 +22,8 @@ from vmstore.vmql.planner.values import Beside, ValueSlot, held, kept
 from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.relation import ACROSS, Relation
 from vmstore.vmql.syntax import nodes, printer
-from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import Explain, MomentNode, SelectItem, Statement, Subquery, Tail, Value, Word
+from vmstore.vmql.syntax.errors import fault
+from vmstore.vmql.syntax.nodes import Explain, MomentNode, SelectItem, Statement, Subquery, Tail, Value
 from vmstore.vmql.text_cache import cached
 
 Row = tuple[Any, ...]
@@ -148,7 +148,7 @@ class Query:
     def _fault(self, error: apsw.Error, *, viewed: bool) -> VmstoreError | None:
         """What to say of a statement that was built wrongly; None where the views may be damaged."""
         wrong = isinstance(error, apsw.SQLError) and not (viewed and self.world.damaged())
-        return limits.fault(error, self.text) if wrong else None
+        return limits.misbuilt(error, self.text) if wrong else None
 
     def _run(
         self, found: Plan, scope: Scope, source: Callable[[], Iterable[Row]] | None, wrong: Wrong
@@ -212,7 +212,7 @@ class Query:
                 if value is None:
                     message = f"the statement gives no {part.unit}"
                     hint = "ask it alone to see what it gives"
-                    raise QueryError(message, code="no-such-moment", span=part.span, hint=hint)
+                    raise fault(message, "no-such-moment", part.span, hint=hint)
                 said[name] = replace(part, value=Value(value=value, span=part.value.span))
             elif isinstance(part, Tail):
                 said[name] = self._dated(part, scope)
@@ -225,7 +225,7 @@ class Query:
         around = self.scope(bare)
         names = ("session", relation.order[0].partition(".")[2], wanted.column)
         many = around.shape == ACROSS
-        items = tuple(SelectItem(expr=Word(path=(name,))) for name in names)
+        items = nodes.columns_named(*names)
         rows = self.kept(relation, items, around)
         found = {(session if many else None, number): value for session, number, value in rows}
         return PageColumn(found, forks_of(self.world) if many else {})
@@ -248,14 +248,14 @@ class Query:
         found = self.answer(query, query.statement)
         if len(found.columns) != 1:
             message = f"a statement in parentheses has one column, and this has {len(found.columns)}"
-            raise QueryError(message, code="not-single", span=node.span, hint="write the column after its relation")
+            raise fault(message, "not-single", node.span, hint="write the column after its relation")
         values = [row[0] for row in found if row[0] is not None]
         if many:
             return values
         if len(values) > 1:
             message = f"a value is wanted, and the statement gives {len(values)}"
             hint = "sum it up, as in max(x), write LIMIT 1, or choose among them with IN"
-            raise QueryError(message, code="not-single", span=node.span, hint=hint)
+            raise fault(message, "not-single", node.span, hint=hint)
         return values[0] if values else None
 
     def _shown(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.errors import QueryError, fault
 
 Row = tuple[Any, ...]
 
@@ -56,7 +56,7 @@ class Cancellation:
 
 def cancelled() -> QueryError:
     """What a query that was stopped ends in."""
-    return QueryError("the query was cancelled", code="cancelled")
+    return fault("the query was cancelled", "cancelled")
 
 
 class Result:

@@ -23,12 +23,13 @@ from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
 from vmstore.vmql.execution.result import Cancellation, Column, Result, unlike
 from vmstore.vmql.execution.sql_tables import HERE, TABLES, Filters, Moment, Row, Source, kept
 from vmstore.vmql.execution.statements import context
-from vmstore.vmql.execution.streams import MAKERS
+from vmstore.vmql.execution.streams import maker
 from vmstore.vmql.planner.scope import LISTED, UNITS, ManySessions, OneSession, Params, Scope, moment_of, scope_of
 from vmstore.vmql.relations.python_rows import CONTEXT
 from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.errors import QueryError, fault, near, unknown
 from vmstore.vmql.syntax.nodes import (
+    NOWHERE,
     And,
     Compare,
     ContextAt,
@@ -41,6 +42,7 @@ from vmstore.vmql.syntax.nodes import (
     Tail,
     Value,
     Word,
+    columns_named,
 )
 
 STEPS = 1_000  # of SQLite's machine between two looks at its limits
@@ -142,7 +144,7 @@ def _taken(
 
     def begun(_: apsw.Cursor, sql: str, __: Any) -> bool:
         if names and cursor.get_description():
-            raise QueryError("one statement at a time", code="not-one", span=_span(text, text.rfind(sql.strip())))
+            raise fault("one statement at a time", "not-one", _span(text, text.rfind(sql.strip())))
         names.append([column[0] for column in cursor.get_description()])
         return True
 
@@ -157,7 +159,7 @@ def _taken(
             watch.check()
         rows.append(shown)
     if not names or not names[0]:
-        raise QueryError("there is no statement", code="empty", hint="SELECT page, tokens FROM pages")
+        raise fault("there is no statement", "empty", hint="SELECT page, tokens FROM pages")
     return names[0], rows
 
 
@@ -165,9 +167,7 @@ def _shown(value: Any, text: str) -> Any:
     """A value as an answer has it: bytes in hexadecimal; no number that JSON could not say."""
     if isinstance(value, float) and not isfinite(value):
         hint = "a sum or a quotient became too large: divide by nullif(…, 0), or leave such rows out"
-        raise QueryError(
-            "a value of the answer is infinite", code="not-finite", span=SourceSpan(0, len(text)), hint=hint
-        )
+        raise fault("a value of the answer is infinite", "not-finite", SourceSpan(0, len(text)), hint=hint)
     return value.hex() if isinstance(value, bytes) else value
 
 
@@ -192,7 +192,7 @@ def _given(params: Mapping[str, Any], text: str) -> dict[str, Any]:
             fault = f"{value!r} is no single value"
         if fault is not None:
             found = re.search(rf"[:$@]{re.escape(name)}\b", text)
-            span = SourceSpan(*found.span()) if found else SourceSpan(0, 0)
+            span = SourceSpan(*found.span()) if found else NOWHERE
             raise QueryError(f"${name}: {fault}", code="wrong-type", text=text, span=span)
     return given
 
@@ -222,7 +222,7 @@ class MomentReader:
             if filters:  # values that VMQL has another word for
                 return self.read(relation, columns, moment, ())
             found = re.search(rf"\b{relation.name}(_at)?\s*\(", self._text, re.IGNORECASE)
-            error.span, error.text = SourceSpan(*found.span()) if found else SourceSpan(0, 0), self._text
+            error.span, error.text = SourceSpan(*found.span()) if found else NOWHERE, self._text
             raise
 
     def _rows(self, relation: Relation, columns: tuple[str, ...], moment: Moment, filters: Filters) -> list[Row]:
@@ -231,7 +231,7 @@ class MomentReader:
             Compare(op="=", left=Word(path=(name,)), right=Param(name=f"c{at}")) for at, (name, _) in enumerate(filters)
         ]
         tail = Tail(where=And(parts=tuple(parts)) if len(parts) > 1 else parts[0] if parts else None)
-        items = tuple(SelectItem(expr=Word(path=(name,))) for name in columns)
+        items = columns_named(*columns)
         key = f"SQL {relation.name} {' '.join(columns)} WHERE {' '.join(name for name, _ in filters)}"
         statement = RelationQuery(name=relation.name, columns=items, tail=tail)
         query = Query(self._runner, statement, self._session, params, key)
@@ -241,7 +241,7 @@ class MomentReader:
                 result = context(query, self._context(items, moment, tail))
             else:
                 scope = self._scope(moment, wide=relation.wide)
-                make = MAKERS[relation.name](query, scope, tail) if relation.made else None
+                make = maker(query, relation, scope, tail) if relation.made else None
                 result = query.select(relation, items, tail, scope, make=make, ready=relation.name == "MUTATIONS")
         mixed = {at for at, column in enumerate(result.columns) if column.type in ("list", "json")}
         found = []
@@ -256,7 +256,7 @@ class MomentReader:
         scope = self._scope(moment, wide=False)
         if not isinstance(scope, OneSession):
             hint = "name one: context_at('call', 20, 'session'), or ask with session="
-            raise QueryError("a context is of one session", code="which-session", hint=hint)
+            raise fault("a context is of one session", "which-session", hint=hint)
         position = MomentNode(unit="position", value=Value(value=scope.at.position))
         where = Tail(where=tail.where, scope=InSession(name=Value(value=scope.name)))
         return ContextAt(columns=items, moment=position, tail=where)
@@ -279,7 +279,7 @@ class MomentReader:
         if many and at.unit in UNITS:
             sessions = ", ".join(f"'{one}'" for one in names[:3])
             hint = f"name one with session=, or as the third argument of a table: {sessions} …"
-            raise QueryError(f"a {at.unit} is of one session", code="moment-of-one-session", hint=hint)
+            raise fault(f"a {at.unit} is of one session", "moment-of-one-session", hint=hint)
         if many:
             return ManySessions(self._runner.world, tail, {}, ("1", {}))
         return scope_of(self._runner.world, tail, {}, session, wide=wide)
@@ -296,11 +296,10 @@ def _moment_node(unit: Any, number: Any) -> MomentNode:
         return MomentNode(unit="head")
     if word not in (*UNITS, "time", "logged_time"):
         known = (*UNITS, "time", "logged_time", "head")
-        meant = near(word, known)
-        hint = f"did you mean '{meant}'?" if meant else f"there are {', '.join(known)}"
-        raise QueryError(f"{unit!r} is no unit of a moment", code="no-such-moment", expected=known, hint=hint)
+        message, otherwise = f"{unit!r} is no unit of a moment", f"there are {', '.join(known)}"
+        raise unknown(message, "no-such-moment", NOWHERE, word, known, otherwise, "did you mean '{}'?")
     if word in UNITS and not isinstance(number, int):
-        raise QueryError(f"{word} {number!r} is no moment", code="no-such-moment", hint=f"write pages_at('{word}', 40)")
+        raise fault(f"{word} {number!r} is no moment", "no-such-moment", hint=f"write pages_at('{word}', 40)")
     return MomentNode(unit=word, value=Value(value=number))  # type: ignore[arg-type]
 
 

@@ -9,11 +9,12 @@ found by an index over them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import apsw
 
+from vmstore.vmql.execution.virtual_table import RowCursor, RowTable
 from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.python_rows import CONTEXT
 from vmstore.vmql.relations.relation import Field, Relation
@@ -82,7 +83,7 @@ def kept(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-class SqlTable:
+class SqlTable(RowTable):
     """The table of one relation: its columns, those that are dear hidden from `*`, as are the arguments."""
 
     def __init__(self, source: Source, relation: Relation) -> None:
@@ -92,11 +93,7 @@ class SqlTable:
         self.columns = (*shown, *ARGUMENTS, *asked)
         self.first = len(shown)  # of the arguments
         named = [f'"{name}"' if name in shown else f'"{name}" HIDDEN' for name in self.columns]
-        self.schema = f"CREATE TABLE made({', '.join(named)})"
-
-    def Connect(self, *_: Any) -> tuple[str, SqlTable]:  # noqa: N802  the names are SQLite's
-        """Nothing is kept between statements."""
-        return self.schema, self
+        super().__init__(named)
 
     def BestIndexObject(self, info: Any) -> bool:  # noqa: N802
         """By the values that are looked up, where they are known by then; else all rows."""
@@ -126,19 +123,12 @@ class SqlTable:
         """A cursor."""
         return SqlCursor(self)
 
-    def Disconnect(self) -> None:  # noqa: N802
-        """Nothing to let go of."""
 
-    Destroy = Disconnect
-
-
-class SqlCursor:
+class SqlCursor(RowCursor):
     """A cursor over rows that were read."""
 
     def __init__(self, table: SqlTable) -> None:
         self.table = table
-        self.rows: Sequence[Row] = ()
-        self.at = 0
         self.places: dict[int, int] = {}
         self.moment: Moment = HERE
 
@@ -154,36 +144,18 @@ class SqlCursor:
         wanted = sorted({int(at) for at in used.split(",") if at} | {columns.index(name) for name, _ in filters})
         wanted = [at for at in wanted if columns[at] not in ARGUMENTS] or [0]
         self.places = {at: place for place, at in enumerate(wanted)}
-        self.at = 0
         none = any(value is None for value in named.values())  # nothing equals NULL
-        self.rows = (
-            () if none else source.rows(self.table.relation, tuple(columns[at] for at in wanted), self.moment, filters)
-        )
-
-    def Next(self) -> None:  # noqa: N802
-        """The next row."""
-        self.at += 1
-
-    def Eof(self) -> bool:  # noqa: N802
-        """Whether there is none."""
-        return self.at >= len(self.rows)
+        names = tuple(columns[at] for at in wanted)
+        self.begin(() if none else source.rows(self.table.relation, names, self.moment, filters))
 
     def Column(self, number: int) -> Any:  # noqa: N802
         """A value of the row, or of the arguments."""
         if number < 0:
-            return self.at
-        if number in self.places:
-            return self.rows[self.at][self.places[number]]
+            return self.number
+        if number in self.places and self.row is not None:
+            return self.row[self.places[number]]
         place = number - self.table.first
         return self.moment[place] if 0 <= place < len(ARGUMENTS) else None
-
-    def Rowid(self) -> int:  # noqa: N802
-        """The number of the row."""
-        return self.at
-
-    def Close(self) -> None:  # noqa: N802
-        """Lets go of the rows."""
-        self.rows = ()
 
 
 def suits(field: Field, value: Any) -> bool:
@@ -197,6 +169,5 @@ def register(db: apsw.Connection) -> Source:
     """Has a connection know the tables; what they read."""
     source = Source()
     for name, relation in TABLES.items():
-        table: Any = SqlTable(source, relation)
-        db.create_module(name, table, use_bestindex_object=True, eponymous_only=True, read_only=True)
+        SqlTable(source, relation).register(db, name)
     return source

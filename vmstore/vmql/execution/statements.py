@@ -33,7 +33,7 @@ from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.links import RESIDENCIES, VERSIONS
 from vmstore.vmql.relations.pages import SEARCH
 from vmstore.vmql.relations.relation import LANE, Relation
-from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.errors import fault
 from vmstore.vmql.syntax.nodes import (
     ContextAt,
     Describe,
@@ -44,12 +44,12 @@ from vmstore.vmql.syntax.nodes import (
     InSession,
     LineageQuery,
     MomentNode,
+    Name,
     OfPage,
     PathQuery,
     RelationQuery,
     Replay,
     SearchQuery,
-    SelectItem,
     Set,
     Show,
     SourceSpan,
@@ -58,7 +58,7 @@ from vmstore.vmql.syntax.nodes import (
     Verify,
     Watch,
     WhyQuery,
-    Word,
+    columns_named,
     names_of,
 )
 
@@ -73,7 +73,7 @@ def one(query: Query, tail: Tail) -> OneSession:
     scope = query.scope(tail)
     if not isinstance(scope, OneSession):
         span = tail.scope.span if tail.scope is not None else SourceSpan(0, 0)
-        raise QueryError("this is asked of one session", code="which-session", span=span, hint="name one: IN SESSION …")
+        raise fault("this is asked of one session", "which-session", span, hint="name one: IN SESSION …")
     return scope
 
 
@@ -91,31 +91,22 @@ def faults_at(span: SourceSpan, code: str) -> Iterator[None]:
 
 def relation(query: Query, statement: RelationQuery) -> Result:
     """The rows of a relation."""
-    name = statement.name.upper()
-    found = RELATIONS.get(name)
-    if found is None:
-        meant = near(name, RELATIONS)
-        raise QueryError(
-            f"there is no relation {statement.name!r}",
-            code="unknown-relation",
-            span=statement.span,
-            expected=tuple(RELATIONS),
-            hint=f"did you mean {meant}?" if meant else "SHOW RELATIONS lists them",
-        )
+    found = shows.named(statement.name, RELATIONS, statement.span)
     with query.world.asking():
         scope = query.scope(statement.tail, wide=found.wide)
-        make = _maker(name)(query, scope, statement.tail) if found.made else None
+        make = _maker(query, found, scope, statement.tail)
         if found.now and not statement.tail.ever:
             scope.basis["valid_at"] = iso(scope.need("valid_at"))
-        ready = name == "MUTATIONS"
-        return query.select(found, statement.columns, statement.tail, scope, make=make, ready=ready)
+        return query.select(found, statement.columns, statement.tail, scope, make=make, ready=found.name == "MUTATIONS")
 
 
-def _maker(name: str) -> Callable[[Query, Scope, Tail], Make]:
-    """The function that makes the rows of a relation: most relations are SQL, and load none."""
-    from vmstore.vmql.execution.streams import MAKERS
+def _maker(query: Query, relation: Relation, scope: Scope, tail: Tail) -> Make | None:
+    """What makes the rows of a relation: most relations are SQL, and load nothing for it."""
+    if not relation.made:
+        return None
+    from vmstore.vmql.execution.streams import maker
 
-    return MAKERS[name]
+    return maker(query, relation, scope, tail)
 
 
 def watch(query: Query, statement: Watch) -> Result:
@@ -162,8 +153,7 @@ def contexts(query: Query, statement: ContextAt, per: str) -> Result:
     """What the model saw at each call, or at the last call of each turn, that is asked about."""
     with query.world.asking():
         scope = one(query, statement.tail)
-        columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("turn", "call"))
-        calls = list(query.kept(RELATIONS["CALLS"], columns, scope))
+        calls = list(query.kept(RELATIONS["CALLS"], columns_named("turn", "call"), scope))
         moments = calls if per == "call" else list(dict(calls).items())  # of each turn the last
         session = query.world.session(scope.name)
 
@@ -278,7 +268,7 @@ def of_page(query: Query, statement: OfPage) -> Result:
     found = RESIDENCIES if statement.what == "residencies" else VERSIONS
     with query.world.asking():
         scope = one(query, statement.tail)
-        scope.values["page"] = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
+        scope.values["page"] = _page(query, scope, statement.page)
         return query.select(found, (), statement.tail, scope, path="page")
 
 
@@ -297,19 +287,29 @@ def history(query: Query, statement: OfPage) -> Result:
         return query.select(python_rows.HISTORY, (), statement.tail, scope, make=rows_of(listed), kind="history")
 
 
+def _page(query: Query, scope: OneSession, page: Name) -> int:
+    """The position of the page that a statement names."""
+    return scope.position_of(str(given(page, query.params)), page.span)
+
+
+def _walk(query: Query, statement: LineageQuery | PathQuery) -> tuple[Any, list[str]]:
+    """How deep a walk goes, and over which kinds of link: over all where it says none."""
+    depth = None if statement.depth is None else given(statement.depth, query.params)
+    return depth, [str(given(kind, query.params)).lower() for kind in statement.kinds]
+
+
 def lineage(query: Query, statement: LineageQuery) -> Result:
     """The links met on a walk from a page, as the log had them at the moment."""
     with query.world.asking():
         scope = one(query, statement.tail)
-        page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
-        depth = None if statement.depth is None else given(statement.depth, query.params)
-        kinds = [str(given(kind, query.params)).lower() for kind in statement.kinds] or None
+        page = _page(query, scope, statement.page)
+        depth, kinds = _walk(query, statement)
         session = query.world.session(scope.name)
-        if kinds is not None and EVIDENCE in kinds:
+        if EVIDENCE in kinds:
             return _evidence(query, statement, scope, page)
         walk = session.lineage.ancestors if statement.up else session.lineage.descendants
         with faults_at(statement.span, "unknown-word"):
-            found = walk(f"p{page}@position:{scope.at.position}", depth=depth, kinds=kinds)
+            found = walk(f"p{page}@position:{scope.at.position}", depth=depth, kinds=kinds or None)
         listed = [
             (e.depth, page_position(e.source), e.kind, page_position(e.target), e.position, e.text, e.status)
             for e in found
@@ -326,16 +326,11 @@ def path(query: Query, statement: PathQuery) -> Result:
 
     with query.world.asking():
         scope = one(query, statement.tail)
-        first, last = (
-            scope.position_of(str(given(page, query.params)), page.span)
-            for page in (statement.source, statement.target)
-        )
-        depth = None if statement.depth is None else given(statement.depth, query.params)
-        kinds = [str(given(kind, query.params)).lower() for kind in statement.kinds]
+        first, last = (_page(query, scope, page) for page in (statement.source, statement.target))
+        depth, kinds = _walk(query, statement)
         with faults_at(statement.span, "unknown-word"):
             known = kinds_of(kinds)
-        names = ("source", "target", "kind", "position")
-        columns = tuple(SelectItem(expr=Word(path=(name,))) for name in names)
+        columns = columns_named("source", "target", "kind", "position")
         held = query.kept(RELATIONS["LINKS"], columns, scope)
         walk = shortest([WalkedLink(*link) for link in held if not known or link[2] in known], first, last, depth)
         lineage = query.world.session(scope.name).lineage
@@ -359,12 +354,9 @@ EVIDENCE = "evidence"
 def _evidence(query: Query, statement: LineageQuery, scope: OneSession, page: int) -> Result:
     """What an answer may have come from, by its words and by what was new to its call: none of it was logged."""
     if len(statement.kinds) > 1 or not statement.up or statement.depth is not None:
-        raise QueryError(
-            "evidence is no link, so it stands in no walk with links",
-            code="clause-unused",
-            span=statement.kinds[0].span,
-            hint=f"write SOURCES OF p{page} VIA evidence, alone and without DEPTH",
-        )
+        message = "evidence is no link, so it stands in no walk with links"
+        hint = f"write SOURCES OF p{page} VIA evidence, alone and without DEPTH"
+        raise fault(message, "clause-unused", statement.kinds[0].span, hint)
     found = query.world.session(scope.name).lineage.evidence(page, limit=None)
     listed = [
         (
@@ -382,7 +374,7 @@ def why(query: Query, statement: WhyQuery) -> Result:
 
     with query.world.asking():
         scope = one(query, Tail(scope=statement.scope))
-        page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
+        page = _page(query, scope, statement.page)
         seen = _seen(query, scope, statement.moment, statement.span)
         when = as_of(statement.moment, query.params, query.world.now())
         listed = list(chain(scope, page, seen, max(seen.basis.position, resolve(scope.lane, when).position)))
@@ -393,14 +385,16 @@ def why(query: Query, statement: WhyQuery) -> Result:
 # ---- sessions
 
 
+def _in(session: Name | None) -> InSession | None:
+    """The session that a statement names."""
+    return None if session is None else InSession(name=session, span=session.span)
+
+
 def fork(query: Query, statement: Fork) -> Result:
     """Makes a session that shares another's past: the one statement that writes."""
     name = str(given(statement.name, query.params))
-    in_session = None
-    if statement.session is not None:
-        in_session = InSession(name=statement.session, span=statement.session.span)
     with query.world.asking():
-        scope = one(query, Tail(scope=in_session, as_of=statement.moment))
+        scope = one(query, Tail(scope=_in(statement.session), as_of=statement.moment))
     try:
         query.world.session(scope.name).fork(name, Position(scope.at.position))
     except (InputError, RefusedError) as error:
@@ -416,12 +410,9 @@ def replay(query: Query, statement: Replay) -> Result:
     for said in statement.given:
         if said.name.lower() == "keep":  # the store's own word for writing it down
             hint = "keep it with `vmstore replay --keep`"
-            raise QueryError("a query keeps no session", code="not-replayed", span=said.span, hint=hint)
-    in_session = None
-    if statement.session is not None:
-        in_session = InSession(name=statement.session, span=statement.session.span)
+            raise fault("a query keeps no session", "not-replayed", said.span, hint=hint)
     with query.world.asking():
-        scope = one(query, Tail(scope=in_session))
+        scope = one(query, Tail(scope=_in(statement.session)))
     changes = {assignment.name: given(assignment.value, query.params) for assignment in statement.given}
     with faults_at(statement.span, "not-replayed"):
         runs = [query.world.replayed(scope.name, {}, query.watch.check)]
@@ -444,16 +435,11 @@ def verify(query: Query, statement: Verify) -> Result:
     """Checks every hash, view and rule; no row where all is well."""
     name = None if statement.session is None else str(given(statement.session, query.params))
     with query.world.asking():
-        scope = query.scope(Tail() if name is None else _in(name, statement), wide=True)
+        scope = query.scope(Tail(scope=_in(statement.session)), wide=True)
     verdict = query.world.verified(name, query.watch.check)
     listed = [(problem.kind, problem.where, problem.what) for problem in verdict.problems]
     basis = {**scope.basis, "ok": verdict.ok, "commits": verdict.commits, "mutations": verdict.mutations}
     return query.select(python_rows.PROBLEMS, (), Tail(), scope, make=rows_of(listed), basis=basis)
-
-
-def _in(name: str, statement: Verify) -> Tail:
-    assert statement.session is not None, "a name was given"
-    return Tail(scope=InSession(name=Value(value=name, span=statement.session.span), span=statement.session.span))
 
 
 # ---- what can be asked for
@@ -475,12 +461,8 @@ def describe(query: Query, statement: Describe) -> Result:
 
 def set_(query: Query, statement: Set) -> Result:
     """Refuses: settings belong to the caller."""
-    raise QueryError(
-        f"a store keeps no setting {statement.name!r}",
-        code="no-settings",
-        span=statement.span,
-        hint="set it in the shell, or pass session=… to query",
-    )
+    message, hint = f"a store keeps no setting {statement.name!r}", "set it in the shell, or pass session=… to query"
+    raise fault(message, "no-settings", statement.span, hint)
 
 
 def _plain(query: Query, of: Relation, listed: list[Row]) -> Result:
@@ -516,11 +498,11 @@ def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> lis
     tokens = given(statement.within, query.params)
     if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 < tokens < 1 << 31:
         message = f"WITHIN {tokens!r} TOKENS is no room for anything"
-        raise QueryError(message, code="wrong-type", span=statement.within.span, expected=("a whole number from 1 up",))
+        raise fault(message, "wrong-type", statement.within.span, expected=("a whole number from 1 up",))
     allowed = None
     if statement.tail.where is not None:
         scope.values["hits"] = json.dumps(found)
-        columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("session", "page"))
+        columns = columns_named("session", "page")
         tail = Tail(scope=statement.tail.scope, as_of=statement.tail.as_of, where=statement.tail.where)
         passed = query.passed(SEARCH, columns, tail, scope, "found")
         let = {(session, page_position(page)) for session, page in passed}

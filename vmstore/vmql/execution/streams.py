@@ -11,9 +11,9 @@ from vmstore.views.log_reader import LogReader
 from vmstore.views.projectors.decisions import decisions_at
 from vmstore.views.reads.reasons import reason_of
 from vmstore.views.reads.resolve_asof import moment_at
-from vmstore.vmql.execution.query import Make, Query, Row, rows_of
+from vmstore.vmql.execution.query import Make, Query, Row
 from vmstore.vmql.execution.result import Result
-from vmstore.vmql.planner.clause_checks import check_metrics, check_tags
+from vmstore.vmql.planner.clause_checks import check_whole
 from vmstore.vmql.planner.plan import Plan
 from vmstore.vmql.planner.scope import Scope, given
 from vmstore.vmql.planner.values import LISTS, word_of
@@ -23,11 +23,11 @@ from vmstore.vmql.relations.compactions import compactions_of
 from vmstore.vmql.relations.faults import faults_of, moves_of
 from vmstore.vmql.relations.mutations import Stream
 from vmstore.vmql.relations.recalls import recalls_of
-from vmstore.vmql.relations.relation import ACROSS
+from vmstore.vmql.relations.relation import ACROSS, Relation
 from vmstore.vmql.relations.session_stream import SessionStream
 from vmstore.vmql.relations.tags import segments_of, tags_of
-from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import And, Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word
+from vmstore.vmql.syntax.errors import QueryError, fault
+from vmstore.vmql.syntax.nodes import Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word, parts_of
 
 
 def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
@@ -86,7 +86,7 @@ def ordinals(query: Query, written: SessionStream, after: int, most: int) -> lis
 
 def kinds_in(where: Expr | None, params: dict[str, Any]) -> set[str] | None:
     """The kinds a condition leaves, None where it may be any."""
-    for part in where.parts if isinstance(where, And) else () if where is None else (where,):
+    for part in parts_of(where):
         match part:
             case Compare(op="=", left=Word(path=("kind",)), right=Value() | Param() | Word() as one):
                 return _kinds([given(one, params)])
@@ -103,36 +103,6 @@ def _kinds(words: Iterable[Any]) -> set[str] | None:
     """The words of some kinds; None where one is no kind, which is not for the stream to say."""
     found = [word_of(kind, python_rows.Kind) for kind in words]
     return None if None in found else {kind.word for kind in found if kind is not None}
-
-
-def faults(query: Query, scope: Scope, tail: Tail) -> Make:
-    """Every return to the prompt."""
-    return _listed(lambda wanted: faults_of(scope.lanes(), wanted))
-
-
-def moves(query: Query, scope: Scope, tail: Tail) -> Make:
-    """Every change of the prompt."""
-    return _listed(lambda wanted: moves_of(scope.lanes(), wanted))
-
-
-def compactions(query: Query, scope: Scope, tail: Tail) -> Make:
-    """Every summary that replaced pages of the prompt."""
-    return rows_of(list(compactions_of(scope.lanes())))
-
-
-def recalls(query: Query, scope: Scope, tail: Tail) -> Make:
-    """Every recall, a row for each page it gave."""
-    return _listed(lambda wanted: recalls_of(query.world.log, scope.lanes(), wanted))
-
-
-def _listed(rows: Callable[[Collection[str]], Iterable[Row]]) -> Make:
-    """Rows that are made at once, by the values that are wanted of them."""
-
-    def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        listed = list(rows(found.wanted))
-        return lambda: listed
-
-    return make
 
 
 def watch(query: Query, statement: Watch) -> Result:
@@ -168,7 +138,7 @@ def watch(query: Query, statement: Watch) -> Result:
 
 
 def _no_cursor(message: str, span: SourceSpan) -> QueryError:
-    return QueryError(message, code="no-cursor", span=span, hint="pass the `next` of a WATCH of this store")
+    return fault(message, "no-cursor", span, hint="pass the `next` of a WATCH of this store")
 
 
 def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
@@ -179,34 +149,32 @@ def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
             yield row
 
 
-def metrics(query: Query, scope: Scope, tail: Tail) -> Make:
-    """The numbers of each session's memory."""
-    check_metrics(tail)
-    world, check = query.world, query.watch.check
-    return rows_of(
-        [(own.name, *number) for own in scope.lanes() for number in world.numbers(own.lane, own.until, check)]
-    )
+# ---- relations that are made at once
 
-
-def tags(query: Query, scope: Scope, tail: Tail) -> Make:
-    """The tags of each session."""
-    check_tags(tail)
-    return rows_of(list(tags_of(scope.lanes())))
-
-
-def segments(query: Query, scope: Scope, tail: Tail) -> Make:
-    """The segments of each session."""
-    check_tags(tail, "SEGMENTS")
-    return rows_of(list(segments_of(scope.lanes())))
-
-
-MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {
-    "MUTATIONS": mutations,
-    "FAULTS": faults,
-    "MOVES": moves,
-    "RECALLS": recalls,
-    "COMPACTIONS": compactions,
-    "METRICS": metrics,
-    "TAGS": tags,
-    "SEGMENTS": segments,
+LISTED: dict[str, Callable[[Query, Scope, Collection[str]], Iterable[Row]]] = {
+    "FAULTS": lambda _, scope, wanted: faults_of(scope.lanes(), wanted),
+    "MOVES": lambda _, scope, wanted: moves_of(scope.lanes(), wanted),
+    "RECALLS": lambda query, scope, wanted: recalls_of(query.world.log, scope.lanes(), wanted),
+    "COMPACTIONS": lambda _, scope, wanted: compactions_of(scope.lanes()),
+    "METRICS": lambda query, scope, wanted: (
+        (own.name, *number)
+        for own in scope.lanes()
+        for number in query.world.numbers(own.lane, own.until, query.watch.check)
+    ),
+    "TAGS": lambda _, scope, wanted: tags_of(scope.lanes()),
+    "SEGMENTS": lambda _, scope, wanted: segments_of(scope.lanes()),
 }
+"""The rows of each by the values that are wanted of them."""
+
+
+def maker(query: Query, relation: Relation, scope: Scope, tail: Tail) -> Make:
+    """What makes the rows of a relation that is in no view."""
+    if relation.name == "MUTATIONS":
+        return mutations(query, scope, tail)
+    check_whole(relation.name, tail)
+
+    def make(found: Plan) -> Callable[[], Iterable[Row]]:
+        listed = list(LISTED[relation.name](query, scope, found.wanted))
+        return lambda: listed
+
+    return make

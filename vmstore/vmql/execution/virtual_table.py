@@ -18,17 +18,63 @@ Row = tuple[Any, ...]
 Make = Callable[[], Iterable[Row]]
 
 
-class RelationTable:
+class RowTable:
+    """A table of SQLite that has no rows of its own."""
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        self.schema = f"CREATE TABLE made({', '.join(columns)})"
+
+    def Connect(self, *_: Any) -> tuple[str, RowTable]:  # noqa: N802  the names are SQLite's
+        """Nothing is kept between statements."""
+        return self.schema, self
+
+    def Disconnect(self) -> None:  # noqa: N802
+        """Nothing to let go of."""
+
+    Destroy = Disconnect
+
+    def register(self, db: apsw.Connection, name: str) -> None:
+        """Has a connection know it by a name."""
+        table: Any = self
+        db.create_module(name, table, use_bestindex_object=True, eponymous_only=True, read_only=True)
+
+
+class RowCursor:
+    """A cursor over rows, which are taken one at a time; `number` is that of the row, from 1."""
+
+    rows: Iterator[Row] = iter(())
+    row: Row | None = None
+    number = 0
+
+    def begin(self, rows: Iterable[Row]) -> None:
+        """Takes the first of some rows."""
+        self.rows, self.number = iter(rows), 0
+        self.Next()
+
+    def Next(self) -> None:  # noqa: N802
+        """Takes the next row."""
+        self.row = next(self.rows, None)
+        self.number += 1
+
+    def Eof(self) -> bool:  # noqa: N802
+        """Whether there was none."""
+        return self.row is None
+
+    def Rowid(self) -> int:  # noqa: N802
+        """The number of the row."""
+        return self.number
+
+    def Close(self) -> None:  # noqa: N802
+        """Releases the rows, and what makes them."""
+        self.rows = iter(())
+
+
+class RelationTable(RowTable):
     """The table of one relation: its fields in order, `row` (from 1) and, hidden, what makes them."""
 
     def __init__(self, relation: Relation) -> None:
         self.fields = len(relation.fields)
-        names = ", ".join(f'"{name}"' for name in relation.fields)
-        self.schema = f'CREATE TABLE made({names}, "row", made HIDDEN)'
-
-    def Connect(self, *_: Any) -> tuple[str, RelationTable]:  # noqa: N802  the names are SQLite's
-        """Nothing is kept between statements."""
-        return self.schema, self
+        super().__init__((*(f'"{name}"' for name in relation.fields), '"row"', "made HIDDEN"))
 
     def BestIndexObject(self, info: Any) -> bool:  # noqa: N802
         """The one way to the rows is to make them."""
@@ -43,37 +89,18 @@ class RelationTable:
 
     def Open(self) -> RowCursor:  # noqa: N802
         """A cursor."""
-        return RowCursor(self.fields)
-
-    def Disconnect(self) -> None:  # noqa: N802
-        """Nothing to let go of."""
-
-    Destroy = Disconnect
+        return MadeCursor(self.fields)
 
 
-class RowCursor:
+class MadeCursor(RowCursor):
     """A cursor over rows as they are made."""
 
     def __init__(self, fields: int) -> None:
         self.fields = fields
-        self.rows: Iterator[Row] = iter(())
-        self.row: Row | None = None
-        self.number = 0
 
-    def Filter(self, _number: int, _name: str | None, values: tuple[Any, ...]) -> None:  # noqa: N802
+    def Filter(self, _number: int, _plan: str | None, values: tuple[Any, ...]) -> None:  # noqa: N802
         """Begins with the first row."""
-        self.rows = iter(values[0]())
-        self.number = 0
-        self.Next()
-
-    def Next(self) -> None:  # noqa: N802
-        """Makes the next row."""
-        self.row = next(self.rows, None)
-        self.number += 1
-
-    def Eof(self) -> bool:  # noqa: N802
-        """Whether there was none."""
-        return self.row is None
+        self.begin(values[0]())
 
     def Column(self, number: int) -> Any:  # noqa: N802
         """A value of the row."""
@@ -81,18 +108,8 @@ class RowCursor:
             return self.number
         return self.row[number] if self.row is not None and number < self.fields else None
 
-    def Rowid(self) -> int:  # noqa: N802
-        """The number of the row."""
-        return self.number
-
-    def Close(self) -> None:  # noqa: N802
-        """Releases the iterator that makes the rows."""
-        self.rows = iter(())
-
 
 def register(db: apsw.Connection) -> None:
     """Has a connection know the tables."""
     for relation in MADE:
-        name = f"vm_{relation.name.lower()}"
-        table: Any = RelationTable(relation)
-        db.create_module(name, table, use_bestindex_object=True, eponymous_only=True, read_only=True)
+        RelationTable(relation).register(db, f"vm_{relation.name.lower()}")

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from vmstore.core.address import page_position
 from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, TIME, ColumnType
 from vmstore.vmql.functions import AGGREGATES
-from vmstore.vmql.planner.values import Beside, ValueSlot, a_type, check, fault, no_word
+from vmstore.vmql.planner.values import Beside, ValueSlot, a_type, check, no_word
 from vmstore.vmql.relations.catalog import NAMED
 from vmstore.vmql.relations.relation import ACROSS, Field, Relation, Shape
 from vmstore.vmql.scalars import NUMBERS, SCALARS, Scalar, fits
-from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.errors import QueryError, fault, near, unknown
 from vmstore.vmql.syntax.nodes import (
     And,
     Apply,
@@ -135,7 +135,7 @@ class Binder:
             hint = "MOVES WHERE p17 LEAVES L0 tells when a page came or went"
         if page_position(name) is not None and "page" in names:
             hint = f"write {self.relation.name} WHERE page = {name}"
-        return fault(f"{self.relation.name} has no column {name!r}", "unknown-column", word.span, names, hint)
+        return fault(f"{self.relation.name} has no column {name!r}", "unknown-column", word.span, hint, names)
 
     def _column(self, word: Word) -> Term:
         field = self.field(word)
@@ -145,12 +145,9 @@ class Binder:
         if field.form.name in NAMED and len(word.path) == 2:
             return self._beside_page(word, field)
         if field.form.type != "json":
-            raise fault(
-                f"{field.name} is {a_type(field.form.type)}, with no {'.'.join(word.path[1:])!r} in it",
-                "no-path",
-                word.span,
-                hint="columns of type json have paths, and those that name a page or a message: page.type",
-            )
+            message = f"{field.name} is {a_type(field.form.type)}, with no {'.'.join(word.path[1:])!r} in it"
+            hint = "columns of type json have paths, and those that name a page or a message: page.type"
+            raise fault(message, "no-path", word.span, hint)
         path = self.constant("$" + "".join(f'."{step}"' for step in word.path[1:]), TEXT)
         return Term(f"({_operand(field.sql)} ->> {path})", ANY, ".".join(word.path))
 
@@ -159,10 +156,9 @@ class Binder:
         relation = NAMED[field.form.name]
         of = relation.fields.get(word.path[1].lower())
         if of is None:
-            meant = near(word.path[1], relation.fields)
-            hint = f"did you mean {word.path[0]}.{meant}?" if meant else f"DESCRIBE {relation.name} lists them"
-            message = f"{relation.name} has no column {word.path[1]!r}"
-            raise fault(message, "unknown-column", word.span, tuple(relation.fields), hint)
+            name, message = word.path[1], f"{relation.name} has no column {word.path[1]!r}"
+            otherwise, meant = f"DESCRIBE {relation.name} lists them", f"did you mean {word.path[0]}.{{}}?"
+            raise unknown(message, "unknown-column", word.span, name, relation.fields, otherwise, meant)
         key = Beside, (relation.name, of.name)
         if key not in self.fixed:
             self.fixed[key] = self.place(Beside(relation.name, of.name), of.form, of.name)
@@ -191,10 +187,9 @@ class Binder:
         name = apply.name.lower()
         known = AGGREGATES.get(name)
         if known is None:
-            meant = near(name, (*AGGREGATES, *SCALARS))
-            hint = f"did you mean {meant}(…)?" if meant else "SHOW FUNCTIONS lists them"
-            known_names = (*AGGREGATES, *SCALARS)
-            raise fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, known_names, hint)
+            message, otherwise = f"there is no function {apply.name!r}", "SHOW FUNCTIONS lists them"
+            names, meant = (*AGGREGATES, *SCALARS), "did you mean {}(…)?"
+            raise unknown(message, "unknown-function", apply.span, name, names, otherwise, meant)
         if self.series and self.named:
             hint = "show it beside the others; AS gives it a name"
             raise fault(f"{written(apply)} is not shown in the series", "not-grouped", apply.span, hint=hint)
@@ -354,12 +349,8 @@ class Binder:
     def _truth(self, word: Word | Apply) -> str:
         of = self._plain(word)
         if of.form.type not in ("boolean", "json"):
-            raise fault(
-                f"{of.name} is {a_type(of.form.type)}, no condition",
-                "not-a-condition",
-                word.span,
-                hint=f"compare it: {of.name} = …",
-            )
+            message, hint = f"{of.name} is {a_type(of.form.type)}, no condition", f"compare it: {of.name} = …"
+            raise fault(message, "not-a-condition", word.span, hint)
         return f"({of.sql})"
 
     def _plain(self, expr: Expr) -> Term:

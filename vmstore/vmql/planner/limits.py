@@ -38,7 +38,7 @@ def refusal(error: apsw.Error, columns: Sequence[SelectItem], tail: Tail, text: 
     return None
 
 
-def fault(error: apsw.Error, text: str) -> VmstoreError:
+def misbuilt(error: apsw.Error, text: str) -> VmstoreError:
     """What to say of a statement that was built wrongly: that is vmstore's own fault, and no damage."""
     return InternalError(
         f"vmstore made a statement that SQLite does not understand ({error}) of {text[:200] or 'a query'!r}; nothing "

@@ -18,8 +18,8 @@ from vmstore.vmql.planner.series import grouped, series
 from vmstore.vmql.planner.values import ValueSlot
 from vmstore.vmql.relations.ctes import TABLES
 from vmstore.vmql.relations.relation import Path, Relation, Shape
-from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import And, Compare, Expr, IsNull, Param, SelectItem, Tail, Value, Word
+from vmstore.vmql.syntax.errors import fault
+from vmstore.vmql.syntax.nodes import Compare, Expr, IsNull, Param, SelectItem, Tail, Value, Word, parts_of
 
 
 class PlannedColumn(NamedTuple):
@@ -155,7 +155,7 @@ def _having(binder: Binder, tail: Tail, named: dict[str, Term], by: Sequence[Ter
         return ""
     if not summed:
         message, hint = "HAVING chooses groups, and there are none", "write BY, or WHERE for rows"
-        raise QueryError(message, code="not-grouped", span=tail.having.span, hint=hint)
+        raise fault(message, "not-grouped", tail.having.span, hint=hint)
     return binder.having(tail.having, named, by)
 
 
@@ -180,12 +180,9 @@ def _columns(
             loose = () if term.sql in grouped else term.loose
             differs = next((part for part in loose if part.sql not in grouped), None)
             if differs is not None:
-                raise QueryError(
-                    f"{differs.name} differs within a group",
-                    code="not-grouped",
-                    span=column.expr.span,
-                    hint=f"add it to BY, or write first({differs.name})",
-                )
+                message = f"{differs.name} differs within a group"
+                hint = f"add it to BY, or write first({differs.name})"
+                raise fault(message, "not-grouped", column.expr.span, hint)
     listed = {term.sql for term, _ in bound}
     before = [key for key in keys if key.sql not in listed]
     return before + [term for term, _ in bound], [key.name for key in before] + names
@@ -202,21 +199,14 @@ def _keys(
         alias = isinstance(expr, Word) and expr.path[0] in named
         term = named[expr.path[0]] if alias else binder.term(expr)  # type: ignore[union-attr]
         if by is None and term.sums:
-            raise QueryError(
-                f"{term.name} is of a group, and there is none",
-                code="not-grouped",
-                span=expr.span,
-                hint=f"write BY, or show {term.name}",
-            )
+            message, hint = f"{term.name} is of a group, and there is none", f"write BY, or show {term.name}"
+            raise fault(message, "not-grouped", expr.span, hint)
         grouped = {key.sql for key in by or ()}
         differs = next((part for part in term.loose if part.sql not in grouped), None)
         if by is not None and differs is not None and term.sql not in grouped:
-            raise QueryError(
-                f"groups cannot be ordered by {differs.name}, which differs within one",
-                code="not-grouped",
-                span=expr.span,
-                hint="order by a word of BY or by an aggregate",
-            )
+            message = f"groups cannot be ordered by {differs.name}, which differs within one"
+            hint = "order by a word of BY or by an aggregate"
+            raise fault(message, "not-grouped", expr.span, hint)
         keys.append(SortKey(term.ordered, order.descending))
     if by is not None:
         return keys + [SortKey(term.ordered) for term in by]
@@ -237,7 +227,7 @@ def _ordered(key: SortKey) -> str:
 
 def _after_keys(binder: Binder, tail: Tail, keys: Sequence[SortKey]) -> None:
     if tail.after is not None and not keys:
-        raise QueryError("AFTER continues a limited answer where it ended", code="no-cursor", span=tail.after.span)
+        raise fault("AFTER continues a limited answer where it ended", "no-cursor", tail.after.span)
 
 
 def _beyond(keys: Sequence[SortKey]) -> str:
@@ -255,7 +245,7 @@ def _way(relation: Relation, where: Expr | None) -> Path:
     """The way to the rows: from the few pages in the prompt, where only those can be meant."""
     paths = relation.paths
     if "prompt" in paths:
-        parts = where.parts if isinstance(where, And) else () if where is None else (where,)
+        parts = parts_of(where)
         if any(map(_in_prompt, parts)):
             return paths["prompt"]
         if any(map(_of_few, parts)):
@@ -319,12 +309,9 @@ def after(node: Value | Param, params: Params, keys: int) -> list[Any]:
     except (binascii.Error, ValueError):
         values = None
     if not isinstance(values, list) or len(values) != keys or not all(map(_single, values)):
-        raise QueryError(
-            f"{str(text)[:40]!r} is no cursor of this statement",
-            code="no-cursor",
-            span=node.span,
-            hint="pass the `next` of an answer to the same statement",
-        )
+        message = f"{str(text)[:40]!r} is no cursor of this statement"
+        hint = "pass the `next` of an answer to the same statement"
+        raise fault(message, "no-cursor", node.span, hint)
     return values
 
 
@@ -336,7 +323,5 @@ def limit(node: Value | Param, params: Params) -> int:
     """The number of rows asked for."""
     value = given(node, params)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 62:
-        raise QueryError(
-            f"LIMIT {value!r} is no number of rows", code="wrong-type", span=node.span, expected=("a whole number",)
-        )
+        raise fault(f"LIMIT {value!r} is no number of rows", "wrong-type", node.span, expected=("a whole number",))
     return value

@@ -15,19 +15,19 @@ from vmstore.vmql.parse import parse
 from vmstore.vmql.planner.bind import Binder
 from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.relation import CHAIN
-from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.errors import QueryError, fault, near
 from vmstore.vmql.syntax.nodes import (
     AcrossSessions,
     Expr,
     MomentNode,
     Param,
     RelationQuery,
-    SelectItem,
     SourceSpan,
     Statement,
     Tail,
     Value,
     Word,
+    columns_named,
 )
 
 ASKED = ("CALLS", "MOVES", "MUTATIONS", "FAULTS")
@@ -54,10 +54,8 @@ class Predicate(NamedTuple):
 
     def pages(self, across: bool) -> RelationQuery:
         """The statement whose rows are the session and name of each page for which it holds."""
-        columns = tuple(SelectItem(expr=Word(path=(name,))) for name in ("session", "page"))
-        return RelationQuery(
-            name=self.relation, columns=columns, tail=Tail(where=self.where, scope=AcrossSessions() if across else None)
-        )
+        tail = Tail(where=self.where, scope=AcrossSessions() if across else None)
+        return RelationQuery(name=self.relation, columns=columns_named("session", "page"), tail=tail)
 
     def pointed(self, error: QueryError) -> QueryError:
         """A mistake where the text has it."""
@@ -147,11 +145,11 @@ def _nowhere(where: Expr, error: QueryError) -> QueryError:
     known = tuple(dict.fromkeys(column for name in ASKED for column in RELATIONS[name].fields))
     if missing is None:
         listed = ", ".join(f"{name} is of {' and '.join(found)}" for name, found in known_in.items())
-        return QueryError(f"no relation has all of them: {listed}", code="unknown-column", span=error.span)
+        return fault(f"no relation has all of them: {listed}", "unknown-column", error.span)
     meant = near(missing, known)
     hint = f"did you mean {meant}?" if meant else f"DESCRIBE {', '.join(ASKED[:-1])} and {ASKED[-1]} list what there is"
     message = f"none of {', '.join(ASKED)} has a column {missing!r}"
-    return QueryError(message, code="unknown-column", span=_span(where, missing) or error.span, hint=hint)
+    return fault(message, "unknown-column", _span(where, missing) or error.span, hint=hint)
 
 
 def _words(where: object) -> list[Word]:

@@ -24,8 +24,9 @@ from vmstore.vmql.planner.times import instant
 from vmstore.vmql.relations.faults import FaultScope
 from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE
 from vmstore.vmql.relations.session_stream import SessionStream
-from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.errors import QueryError, fault, unknown
 from vmstore.vmql.syntax.nodes import (
+    NOWHERE,
     AcrossSessions,
     InSession,
     MomentNode,
@@ -39,6 +40,7 @@ from vmstore.vmql.syntax.nodes import (
 
 Params = dict[str, Any]
 UNITS: dict[str, type[Turn] | type[Call] | type[Position]] = {"turn": Turn, "call": Call, "position": Position}
+NEAREST = "the nearest is '{}'"
 CLOCKS = {"time": "at_max", "logged_time": "logged_max"}
 
 
@@ -49,13 +51,8 @@ def given(node: Value | Param | Word, params: Params) -> Any:
     if isinstance(node, Word):
         return ".".join(node.path)
     if node.name not in params:
-        raise QueryError(
-            f"there is no parameter ${node.name}",
-            code="unknown-parameter",
-            span=node.span,
-            expected=tuple(f"${name}" for name in params),
-            hint=f"pass {_handed(node.name)} beside the text",
-        )
+        message, hint = f"there is no parameter ${node.name}", f"pass {_handed(node.name)} beside the text"
+        raise fault(message, "unknown-parameter", node.span, hint, expected=tuple(f"${name}" for name in params))
     return params[node.name]
 
 
@@ -92,7 +89,7 @@ def moment_of(at: AsOf) -> MomentNode:
 
 def query_error(error: Exception, span: SourceSpan, code: str = "no-such-moment") -> QueryError:
     """A refusal of the views as a fault of the text."""
-    return error if isinstance(error, QueryError) else QueryError(str(error), code=code, span=span)
+    return error if isinstance(error, QueryError) else fault(str(error), code, span)
 
 
 class Scope(ABC):
@@ -281,13 +278,9 @@ class ManySessions(Scope):
         if moment is None or moment.unit == "head":
             return ""
         if moment.unit not in CLOCKS:
-            raise QueryError(
-                f"a {moment.unit} is of one session; of many at once only TIME and LOGGED TIME can be asked",
-                code="moment-of-one-session",
-                span=moment.span,
-                expected=("TIME", "LOGGED TIME"),
-                hint="write AS OF TIME '2026-11-21', or IN SESSION and a name",
-            )
+            message = f"a {moment.unit} is of one session; of many at once only TIME and LOGGED TIME can be asked"
+            hint = "write AS OF TIME '2026-11-21', or IN SESSION and a name"
+            raise fault(message, "moment-of-one-session", moment.span, hint, expected=("TIME", "LOGGED TIME"))
         when = as_of(moment, params, now)
         assert isinstance(when, Time | LoggedTime), "units of clocks are times"
         self.values[name] = when.at - early
@@ -317,12 +310,9 @@ class ManySessions(Scope):
         """The position a name like p17 says; of many sessions a hint says no one page."""
         position = page_position(page)
         if position is None:
-            raise QueryError(
-                f"{page!r} can name a page in each session",
-                code="page-of-one-session",
-                span=span,
-                hint=f"write hint = '{page}', or IN SESSION and a name",
-            )
+            message = f"{page!r} can name a page in each session"
+            hint = f"write hint = '{page}', or IN SESSION and a name"
+            raise fault(message, "page-of-one-session", span, hint)
         return position
 
 
@@ -336,7 +326,7 @@ def scope_of(
     if isinstance(named, InSession):
         name = given(named.name, params)
         if not isinstance(name, str):
-            raise QueryError(f"{name!r} names no session", code="not-text", span=named.span)
+            raise fault(f"{name!r} names no session", "not-text", named.span)
         if "%" in name:
             _check_any(world, name, named.span)
             return ManySessions(world, tail, params, ("name LIKE :named", {"named": name}))
@@ -371,13 +361,9 @@ def meant_by(world: Host, written: Value | Param | Word, params: Params) -> str:
     found = meant(world.views, name)
     if len(found) > 1:
         some = ", ".join(f"'{one}'" for one in found[:5])
-        raise QueryError(
-            f"several sessions begin with {name!r}",
-            code="which-session",
-            span=written.span,
-            expected=tuple(found[:5]),
-            hint=f"write more of its name: {some}{' …' if len(found) > 5 else ''}",
-        )
+        message = f"several sessions begin with {name!r}"
+        hint = f"write more of its name: {some}{' …' if len(found) > 5 else ''}"
+        raise fault(message, "which-session", written.span, hint, expected=tuple(found[:5]))
     return found[0] if found else name
 
 
@@ -386,14 +372,9 @@ def key_of(world: Host, name: str, span: SourceSpan | None) -> int:
     key: int | None = world.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get
     if key is None:
         names = names_of(world)
-        meant = near(name, names)
-        raise QueryError(
-            f"there is no session {name!r}" if names else f"there is no session {name!r}, nor any other yet",
-            code="unknown-session",
-            span=span or SourceSpan(0, 0),
-            expected=tuple(names[:20]),
-            hint=f"the nearest is '{meant}'" if meant else "SESSIONS lists them" if names else None,
-        )
+        message = f"there is no session {name!r}{'' if names else ', nor any other yet'}"
+        otherwise = "SESSIONS lists them" if names else None
+        raise unknown(message, "unknown-session", span or NOWHERE, name, names, otherwise, NEAREST)
     return key
 
 
@@ -407,15 +388,13 @@ def _only(world: Host, where: SourceSpan | None) -> str:
     if len(names) == 1:
         return names[0]
     some = "" if not names else f"'{names[0]}'" if len(names) < 3 else "'name'"
-    raise QueryError(
-        f"which session? this store has {len(names):,}" if names else "there is no session yet",
-        code="which-session",
-        span=where or SourceSpan(0, 0),
-        expected=tuple(names[:20]),
-        hint=f"add IN SESSION {some}, or ACROSS SESSIONS; in the shell \\session NAME; SESSIONS lists them"
+    message = f"which session? this store has {len(names):,}" if names else "there is no session yet"
+    hint = (
+        f"add IN SESSION {some}, or ACROSS SESSIONS; in the shell \\session NAME; SESSIONS lists them"
         if names
-        else "record or import one",
+        else "record or import one"
     )
+    raise fault(message, "which-session", where or NOWHERE, hint, expected=tuple(names[:20]))
 
 
 def _of_user(world: Host, across: AcrossSessions, params: Params) -> tuple[str, Params]:
@@ -427,21 +406,15 @@ def _of_user(world: Host, across: AcrossSessions, params: Params) -> tuple[str, 
     ).fetchall()
     users = [session for (session,) in rows]
     if user not in users:
-        meant = near(str(user), users)
-        raise QueryError(
-            f"no session is of user {user!r}",
-            code="unknown-user",
-            span=across.user.span,
-            expected=tuple(users[:20]),
-            hint=f"the nearest is '{meant}'" if meant else None,
-        )
+        message = f"no session is of user {user!r}"
+        raise unknown(message, "unknown-user", across.user.span, str(user), users, meant=NEAREST)
     return "user = :of_user", {"of_user": user}
 
 
 def _check_any(world: Host, pattern: str, span: SourceSpan) -> None:
     found = world.views.execute("SELECT 1 FROM sessions WHERE name LIKE ? AND hidden = 0 LIMIT 1", (pattern,)).get
     if found is None:
-        raise QueryError(f"no session is named like {pattern!r}", code="unknown-session", span=span)
+        raise fault(f"no session is named like {pattern!r}", "unknown-session", span)
 
 
 def _resolved(tail: Tail, params: Params, now: int) -> dict[str, str]:
@@ -473,7 +446,7 @@ def _contradiction(tail: Tail) -> QueryError:
     assert tail.since is not None, "nothing ends before the beginning"
     message = "what is asked for ends before it begins, so no row can be in it"
     hint = "name the earlier first" if tail.between else "SINCE takes the earlier moment, UNTIL and AS OF the later"
-    return QueryError(message, code="no-such-moment", span=tail.since.span, hint=hint)
+    return fault(message, "no-such-moment", tail.since.span, hint=hint)
 
 
 def _timed(tail: Tail) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from vmstore.vmql.planner.bind import Binder, Term
 from vmstore.vmql.relations.relation import ACROSS, Relation, Shape
-from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.errors import fault
 from vmstore.vmql.syntax.nodes import Tail, Word
 
 ZEROS = ("count(", "sum(")
@@ -35,7 +35,7 @@ def grouped(relation: Relation, shape: Shape, tail: Tail) -> Tail:
     if moment is None:
         message = f"the rows of {relation.name} are of no one {tail.per}"
         hint = f"MUTATIONS, PAGES, CALLS and others have a {tail.per}; write BY for other groups"
-        raise QueryError(message, code="clause-unused", span=tail.span, hint=hint)
+        raise fault(message, "clause-unused", tail.span, hint=hint)
     keys = ("session", moment) if shape == ACROSS else (moment,)
     return tail.including(*(Word(path=(name,)) for name in keys))
 

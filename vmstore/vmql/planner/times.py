@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from vmstore.core.times import microseconds, moment_of
-from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.errors import QueryError, fault
 from vmstore.vmql.syntax.nodes import SourceSpan
 from vmstore.vmql.text_cache import cached
 
@@ -43,10 +43,6 @@ def _phrase(text: str, now: int) -> datetime | None:
 
 
 def _none(value: object, span: SourceSpan) -> QueryError:
-    return QueryError(
-        f"{value!r} is no time",
-        code="not-a-time",
-        span=span,
-        expected=("a time",),
-        hint="write it like '2026-11-21T22:55:01Z'; phrases like '2 hours ago' need `pip install vmstore[shell]`",
-    )
+    message = f"{value!r} is no time"
+    hint = "write it like '2026-11-21T22:55:01Z'; phrases like '2 hours ago' need `pip install vmstore[shell]`"
+    return fault(message, "not-a-time", span, hint, expected=("a time",))

@@ -9,7 +9,7 @@ from vmstore.core.page import WordEnum
 from vmstore.vmql.column_types import ColumnType
 from vmstore.vmql.planner.scope import Params, Scope, given
 from vmstore.vmql.planner.times import instant
-from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.errors import QueryError, fault, unknown
 from vmstore.vmql.syntax.nodes import Param, SourceSpan, Subquery, Value, Word
 
 LISTS = (list, tuple, set, frozenset)
@@ -55,7 +55,7 @@ def check(value: Any, form: ColumnType, what: str, span: SourceSpan) -> None:
         return
     if not fits[form.type] and not hasattr(value, "isoformat"):
         hint = f"write {what} = '{value}'" if form.type == "text" else None
-        raise fault(f"{what} is {a_type(form.type)}, and {value!r} is not", "wrong-type", span, (form.type,), hint)
+        raise fault(f"{what} is {a_type(form.type)}, and {value!r} is not", "wrong-type", span, hint, (form.type,))
 
 
 def kept(place: ValueSlot, params: Params, scope: Scope) -> Any:
@@ -117,15 +117,7 @@ def word_of(value: Any, words: type[WordEnum]) -> WordEnum | None:
 
 def no_word(value: Any, words: type[WordEnum], what: str, span: SourceSpan) -> QueryError:
     known = tuple(member.word for member in words)
-    meant = near(value, known) if isinstance(value, str) else None
-    hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
-    return fault(f"{what} is never {value!r}", "unknown-word", span, known, hint)
-
-
-def fault(
-    message: str, code: str, span: SourceSpan, expected: tuple[str, ...] = (), hint: str | None = None
-) -> QueryError:
-    return QueryError(message, code=code, span=span, expected=expected, hint=hint)
+    return unknown(f"{what} is never {value!r}", "unknown-word", span, value, known, f"there are {', '.join(known)}")
 
 
 def a_type(type_: str) -> str:

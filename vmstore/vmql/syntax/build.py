@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from vmstore.vmql.syntax import nodes as s
-from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.errors import QueryError, fault
 from vmstore.vmql.syntax.nodes import Expr, SourceSpan, Value, Word
 from vmstore.vmql.syntax.rule import CLAUSES, RULES, SyntaxRule
 
@@ -100,7 +100,7 @@ def gathered(node: Any, clauses: Iterable[Clause]) -> dict[str, Any]:
 def _twice(clause: Clause, before: str) -> QueryError:
     hint = "join conditions with AND" if "where" in clause.fields else "keep one of them"
     message = f"{before} and {clause.name} cannot stand together" if before != clause.name else f"{before} stands twice"
-    return QueryError(message, code="clause-twice", span=clause.span, hint=hint)
+    return fault(message, "clause-twice", clause.span, hint=hint)
 
 
 MAKERS.update({name: functools.partial(_made, rule) for rule in (*RULES, *CLAUSES) for name in rule.names.split()})
@@ -135,7 +135,7 @@ MAKERS["null"] = lambda span: Value(value=None, span=span)
 def _compare(span: SourceSpan, left: Expr, op: s.Comparison, right: Expr) -> Expr:
     if any(type(side) is Value and side.value is None for side in (left, right)):
         message = f"nothing is {op} NULL, which stands for what is not known"
-        raise QueryError(message, code="null-compared", span=span, hint="write IS NULL or IS NOT NULL")
+        raise fault(message, "null-compared", span, hint="write IS NULL or IS NOT NULL")
     return s.Compare(op=op, left=left, right=right, span=span)
 
 
@@ -175,7 +175,7 @@ def _integer(span: SourceSpan, text: str) -> Value:
     value = int(text) if len(text.lstrip("-0")) <= INTEGER_DIGITS_MAX else INTEGER_MAX + 1
     if not -INTEGER_MAX <= value <= INTEGER_MAX:
         message = f"a whole number goes from -{INTEGER_MAX} to {INTEGER_MAX}; this one has no place in a store"
-        raise QueryError(message, code="number-too-large", span=span)
+        raise fault(message, "number-too-large", span)
     return Value(value=value, span=span)
 
 
@@ -184,7 +184,7 @@ def _real(span: SourceSpan, text: str) -> Value:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         message = "this number is larger than any that can be stored; the largest is about 1.8e308"
-        raise QueryError(message, code="number-too-large", span=span)
+        raise fault(message, "number-too-large", span)
     return Value(value=value, span=span)
 
 

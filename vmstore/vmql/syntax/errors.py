@@ -10,6 +10,7 @@ from vmstore.vmql.syntax.nodes import NOWHERE, SourceSpan
 
 NEAR_MIN = 0.7  # of difflib's ratio: `lmit` finds LIMIT, `banana` finds nothing
 NEAR_CHARS_MAX = 40  # what is longer is no slip of the finger, and costs the square of its length
+EXPECTED_MAX = 60  # words that an error lists
 LINE_CHARS_MAX = 100  # of the line that is shown over the caret
 
 
@@ -70,6 +71,29 @@ def _visible(sign: str) -> str:
     if sign.isprintable() or sign == "\t":
         return sign
     return chr(0x2400 + ord(sign)) if sign < " " else "\ufffd"
+
+
+def fault(
+    message: str, code: str, span: SourceSpan = NOWHERE, hint: str | None = None, expected: tuple[str, ...] = ()
+) -> QueryError:
+    """What is wrong at a place of the text that is being answered."""
+    return QueryError(message, code=code, span=span, hint=hint, expected=expected)
+
+
+def unknown(
+    message: str,
+    code: str,
+    span: SourceSpan,
+    word: object,
+    known: Iterable[str],
+    otherwise: str | None = None,
+    meant: str = "did you mean {}?",
+) -> QueryError:
+    """What to say of a word that is none of those known: the nearest of them, or something else to do."""
+    names = tuple(known)
+    nearest = near(word, names) if isinstance(word, str) else None
+    hint = meant.format(nearest) if nearest else otherwise
+    return fault(message, code, span, hint, names[:EXPECTED_MAX])
 
 
 def near(word: str, known: Iterable[str]) -> str | None:

@@ -197,6 +197,9 @@ Expr: TypeAlias = (
     | ContextMatches
 )
 
+Name: TypeAlias = Value | Param | Word
+"""What names a page, a session or a user."""
+
 # ---- moments and scopes
 
 Unit: TypeAlias = OneOf["turn", "call", "position", "time", "logged_time", "head"]
@@ -232,14 +235,14 @@ clause("replay_with", "WITH {given:, }")
 class InSession(Node, frozen=True):
     """IN SESSION: one by name, or those a LIKE pattern with `%` or `_` names."""
 
-    name: Value | Param | Word
+    name: Name
 
 
 @rule("across_sessions", "ACROSS SESSIONS[ OF USER {user}]", fills="scope")
 class AcrossSessions(Node, frozen=True):
     """ACROSS SESSIONS, of one user where it says so: every session, each page by the one that wrote it."""
 
-    user: Value | Param | Word | None = None
+    user: Name | None = None
 
 
 Scope: TypeAlias = InSession | AcrossSessions
@@ -341,13 +344,10 @@ class DiffContext(Node, frozen=True):
 class DiffSession(Node, frozen=True):
     """DIFF SESSION a TO b [AT moment]: two sessions' contexts at one moment, or at their heads."""
 
-    before: Value | Param | Word
-    after: Value | Param | Word
+    before: Name
+    after: Name
     moment: MomentNode | None = None
     tail: Tail = Tail()
-
-
-PageName: TypeAlias = Value | Param | Word
 
 
 @rule("history", "HISTORY OF {page}…", what="history")
@@ -357,7 +357,7 @@ class OfPage(Node, frozen=True):
     """HISTORY OF, RESIDENCIES OF, VERSIONS OF a page; the tail bounds and filters it."""
 
     what: OneOf["history", "residencies", "versions"]
-    page: PageName
+    page: Name
     tail: Tail = Tail()
 
 
@@ -367,7 +367,7 @@ class LineageQuery(Node, frozen=True):
     """SOURCES OF and DERIVED FROM a page: a walk over links, of some kinds, so many steps deep."""
 
     up: bool
-    page: PageName
+    page: Name
     depth: Value | Param | None = None
     kinds: tuple[Word | Value, ...] = ()
     tail: Tail = Tail()
@@ -377,8 +377,8 @@ class LineageQuery(Node, frozen=True):
 class PathQuery(Node, frozen=True):
     """PATH FROM a page TO another: the shortest walk over links, either way along each."""
 
-    source: PageName
-    target: PageName
+    source: Name
+    target: Name
     depth: Value | Param | None = None
     kinds: tuple[Word | Value, ...] = ()
     tail: Tail = Tail()
@@ -389,7 +389,7 @@ class PathQuery(Node, frozen=True):
 class WhyQuery(Node, frozen=True):
     """WHY [NOT] page IN CONTEXT [AT moment]."""
 
-    page: PageName
+    page: Name
     negated: bool = False
     moment: MomentNode | None = None
     scope: Scope | None = None
@@ -419,15 +419,15 @@ class Explain(Node, frozen=True):
 class Verify(Node, frozen=True):
     """VERIFY [SESSION s]."""
 
-    session: Value | Param | Word | None = None
+    session: Name | None = None
 
 
 @rule("fork", "FORK… AS {name}")
 class Fork(Node, frozen=True):
     """FORK SESSION s [AT moment] AS name: the one statement that writes."""
 
-    name: Value | Param | Word
-    session: Value | Param | Word | None = None
+    name: Name
+    session: Name | None = None
     moment: MomentNode | None = None
 
 
@@ -436,14 +436,14 @@ class ReplaySetting(Node, frozen=True):
     """`name = value` of a REPLAY."""
 
     name: str
-    value: Value | Param | Word
+    value: Name
 
 
 @rule("replay", "REPLAY…")
 class Replay(Node, frozen=True):
     """REPLAY [SESSION s] [WITH policy = lru, budget = 8000]: a session decided again, beside what was decided."""
 
-    session: Value | Param | Word | None = None
+    session: Name | None = None
     given: tuple[ReplaySetting, ...] = ()
 
 
@@ -461,7 +461,7 @@ class Set(Node, frozen=True):
     """SET name = value: session, limit, as_of …; NULL takes it back."""
 
     name: str
-    value: Value | Param | Word | MomentNode
+    value: Name | MomentNode
 
 
 @rule("show", "SHOW {what!l}")
@@ -497,6 +497,16 @@ Statement: TypeAlias = (
     | Show
     | Describe
 )
+
+
+def columns_named(*names: str) -> tuple[SelectItem, ...]:
+    """Columns by their names alone."""
+    return tuple(SelectItem(expr=Word(path=(name,))) for name in names)
+
+
+def parts_of(where: Expr | None) -> tuple[Expr, ...]:
+    """The conditions that all hold where one does."""
+    return where.parts if isinstance(where, And) else () if where is None else (where,)
 
 
 def names_of(node: Node) -> set[str]:
