@@ -49,6 +49,7 @@ NAMES = (
     "many",
     "record",
     "wrap",
+    "proxy",
     "vmql",
     "evict",
     "whatif",
@@ -71,6 +72,7 @@ PEERS = {
     "pydantic": "pydantic>=2.11",
     "sqlglot": "sqlglot>=30",
     "httpx2": "openai>=3",
+    "aiohttp": "aiohttp>=3.11",
 }
 
 

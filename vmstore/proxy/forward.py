@@ -23,7 +23,7 @@ from vmstore.proxy.bodies import without
 from vmstore.proxy.figures import ProxyFigures
 from vmstore.proxy.guard import check
 from vmstore.proxy.headers import SESSION, passed_on, secrets_of
-from vmstore.proxy.ports import PortSettings
+from vmstore.proxy.ports import PortSettings, proxy_before
 from vmstore.proxy.writer import CallWriter
 
 AUTOMATIC = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")  # headers that are the client's to send
@@ -75,6 +75,8 @@ class Forwarder:
         self._client = client
         self._writer = writer
         self._figures = figures
+        # Asked once: the library would ask the environment in a thread at each request, and ~/.netrc for keys.
+        self._proxies = {upstream: proxy_before(upstream) for upstream in port.upstreams.values()}
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers one request: forwarded, refused, or with the proxy's own figures."""
@@ -119,17 +121,18 @@ class Forwarder:
 
     async def _forwarded(self, request: web.BaseRequest, headers: dict[str, str]) -> web.StreamResponse:
         target = request.raw_path if request.raw_path.startswith("/") else f"/{request.raw_path}"
-        address = self._port.upstream_of(request.path, request.query_string, headers) + target
+        base = self._port.upstream_of(request.path, request.query_string, headers)
         call = self._begun(request, headers)
         self._figures.forwarded += 1
         try:
             upstream = await self._client.request(
                 request.method,
-                URL(address, encoded=True),
+                URL(base + target, encoded=True),
                 headers=passed_on(request.raw_headers, to_upstream=True),
                 skip_auto_headers=AUTOMATIC,
                 data=_copied(request, call) if request.body_exists else None,
                 allow_redirects=False,
+                proxy=self._proxies[base],
             )
         except asyncio.CancelledError as error:
             _end(call, error, aborted=True)

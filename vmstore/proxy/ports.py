@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
@@ -34,6 +35,14 @@ class PortSettings(msgspec.Struct, frozen=True):
     def upstream_of(self, path: str, query: str, headers: Mapping[str, str]) -> str:
         """The address that a request goes to: scheme, host and the path before its own."""
         return self.upstreams[provider_of(path, query, headers)]
+
+
+def proxy_before(upstream: str) -> str | None:
+    """The proxy that the environment names for an upstream (HTTPS_PROXY, NO_PROXY and the like)."""
+    parts = urlsplit(upstream)
+    if not parts.hostname or proxy_bypass(parts.netloc):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 class UpstreamTarget(NamedTuple):

@@ -89,7 +89,6 @@ class Proxy:
             timeout=timeout,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
-            trust_env=True,
             max_line_size=LINE_BYTES_MAX,
             max_field_size=LINE_BYTES_MAX,
         ) as client:

@@ -52,6 +52,8 @@ class CallWriter(asyncio.Protocol):
         self._process: subprocess.Popen[bytes] | None = None
         self._transport: asyncio.Transport | None = None
         self._reader = FrameReader()
+        self._held: list[bytes] = []  # frames that go out together when the loop turns, or a call ends
+        self._held_size = 0
         self._ready: asyncio.Future[None] | None = None
         self._restart: asyncio.Task[None] | None = None
         self._closing = False
@@ -84,6 +86,7 @@ class CallWriter(asyncio.Protocol):
             self._restart.cancel()
         if self._process is None:
             return True
+        self._flush()
         if self._transport is not None:
             self._transport.write(frame(FrameKind.CLOSE, 0))
         loop = asyncio.get_running_loop()
@@ -107,6 +110,7 @@ class CallWriter(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Starts another writer, unless this one was to end."""
         self._transport = None
+        self._held.clear()
         if self._ready is None or self._ready.cancelled():
             return
         if not self._ready.done():
@@ -170,6 +174,7 @@ class CallWriter(asyncio.Protocol):
         self._send(call, packed(FrameKind.END, call, CallEnd(latency, name, text, aborted)))
         if call in self._missed:
             self._send_miss(call)
+        self._flush()  # now, since its client is told next
 
     def miss(self, session: str | None, reason: str) -> None:
         """Notes a call that cannot be recorded."""
@@ -183,16 +188,28 @@ class CallWriter(asyncio.Protocol):
         if self._transport is None:
             self._missed[call] = WRITER_ENDED
             return
-        if self._transport.get_write_buffer_size() + len(data) > BUFFER_BYTES_MAX:
+        if self._transport.get_write_buffer_size() + self._held_size + len(data) > BUFFER_BYTES_MAX:
             self._missed[call] = BEHIND
             return
-        self._transport.write(data)
+        self._hold(data)
+
+    def _hold(self, data: bytes) -> None:
+        if not self._held:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._held.append(data)
+        self._held_size += len(data)
+
+    def _flush(self) -> None:
+        if self._held and self._transport is not None:
+            self._transport.write(b"".join(self._held))
+        self._held.clear()
+        self._held_size = 0
 
     def _send_miss(self, call: int) -> None:
         """Tells of a call that it is a gap, now or when there is a writer again."""
         if self._transport is not None and self._restart is None:
             reason = self._missed[call]
-            self._transport.write(packed(FrameKind.MISS, call, CallMiss(self._unsettled[call], reason)))
+            self._hold(packed(FrameKind.MISS, call, CallMiss(self._unsettled[call], reason)))
 
     def _settle(self, call: int, gap: str | None) -> None:
         if call not in self._unsettled:
@@ -210,7 +227,7 @@ class CallWriter(asyncio.Protocol):
 
     def waiting_bytes(self) -> int:
         """How many bytes the writer has not taken yet."""
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self._held_size + (0 if self._transport is None else self._transport.get_write_buffer_size())
 
     def unsettled(self) -> int:
         """How many calls are not in the store yet."""

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -156,9 +157,9 @@ def recorder_of(opening: OpenStore, link: ProxyLink) -> Recorder:
     def opened(path: str) -> Any:
         return open_store(path, "rw", namespace=opening.namespace, key=opening.key, wait_s=opening.wait_s)
 
-    def settled(job: ClientExchange | MissedCall, gap: str | None) -> None:
-        if isinstance(job, ProxyExchange | ProxyMiss):
-            link.send(packed(FrameKind.SETTLED, job.call, Settled(gap)))
+    def settled(jobs: Sequence[ClientExchange | MissedCall], gap: str | None) -> None:
+        ours = [job for job in jobs if isinstance(job, ProxyExchange | ProxyMiss)]
+        link.send(b"".join(packed(FrameKind.SETTLED, job.call, Settled(gap)) for job in ours))
 
     opened(opening.path).close()
     return Recorder(

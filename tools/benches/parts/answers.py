@@ -1,4 +1,4 @@
-"""A provider in a process of its own: the same short answer to whatever it is asked, at once."""
+"""A provider in a process of its own: the same short answer to whatever it is asked, at once, streamed where asked."""
 
 from __future__ import annotations
 
@@ -21,6 +21,24 @@ BODY = json.dumps(
     }
 ).encode()
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(BODY), BODY)
+EVENTS = [
+    b"data: "
+    + json.dumps(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m-1",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+        }
+    ).encode()
+    + b"\n\n"
+    for delta, finish in (*(({"content": word}, None) for word in ("In ", "Ja", "pan", ".")), ({}, "stop"))
+]
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+PIECES = [b"%x\r\n%b\r\n" % (len(event), event) for event in (*EVENTS, b"data: [DONE]\n\n")]
+PIECE_S = 0.002  # between two pieces of a stream
+STREAMED = b'"stream": true'
 
 
 @contextmanager
@@ -39,8 +57,14 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         while head := await reader.readuntil(b"\r\n\r\n"):
             lines = head.lower().split(b"\r\n")
             size = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:"))
-            await reader.readexactly(size)
-            writer.write(ANSWER)
+            if STREAMED in await reader.readexactly(size):
+                writer.write(STREAM)
+                for piece in PIECES:
+                    writer.write(piece)
+                    await asyncio.sleep(PIECE_S)
+                writer.write(b"0\r\n\r\n")
+            else:
+                writer.write(ANSWER)
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()

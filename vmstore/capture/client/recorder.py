@@ -138,11 +138,11 @@ class Recorder:
         waiting_bytes_max: int | None = None,
         record_together: RecordTogether | None = None,
         past: Callable[[Any, frozenset[str]], Iterable[PastCall]] | None = None,
-        settled: Callable[[ClientExchange | MissedCall, str | None], None] | None = None,
+        settled: Callable[[Sequence[ClientExchange | MissedCall], str | None], None] | None = None,
     ) -> None:
         """`past` gives the last calls of a store's sessions, but for those of the given names.
 
-        `settled` is called when a job is in the store, or never will be, with why it became a gap.
+        `settled` is called when jobs are in the store, or never will be, with why they became gaps.
         """
         if isinstance(store, str) and open_store is None:
             raise InputError(
@@ -260,7 +260,7 @@ class Recorder:
                 if self._waiting + job.size > (self._waiting_bytes_max or WAITING_BYTES_MAX):
                     self._dropped[job.session] += 1
                     self.trouble(QUEUE_FULL)
-                    self._settle(job, QUEUE_FULL)
+                    self._settle([job], QUEUE_FULL)
                     return
             dropped, self._dropped = self._dropped, Counter()
             self._waiting += job.size
@@ -372,13 +372,12 @@ class Recorder:
             if isinstance(outcome, Exception):
                 attempt.doubted = isinstance(outcome, TRANSIENT)
                 failing.append(attempt)
-            else:
-                self._settle(attempt.job)
+        self._settle([attempt.job for attempt in group if attempt not in failing])
         return failing
 
-    def _settle(self, job: ClientExchange | MissedCall, gap: str | None = None) -> None:
+    def _settle(self, jobs: Sequence[ClientExchange | MissedCall], gap: str | None = None) -> None:
         if self._settled is not None:
-            self._settled(job, gap)
+            self._settled(jobs, gap)
 
     def _rested(self) -> bool:
         self._shut()
@@ -395,7 +394,7 @@ class Recorder:
         while True:
             try:
                 self._write(entry)
-                self._settle(job, entry.job.reason if isinstance(entry.job, MissedCall) else None)
+                self._settle([job], entry.job.reason if isinstance(entry.job, MissedCall) else None)
                 return
             except TRANSIENT as error:
                 entry.doubted = True
@@ -408,7 +407,7 @@ class Recorder:
                 reason = self.trouble(error)
                 if isinstance(entry.job, MissedCall):  # not even that it was made can be written
                     self._lost = True
-                    self._settle(job, reason)
+                    self._settle([job], reason)
                     return
                 entry = RecordedAttempt(MissedCall(reason, entry.name))
 

@@ -1,0 +1,175 @@
+"""The proxy: what recording adds to a call that is forwarded, beside a bare forward of the same request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from benches.parts import answers, bare_forward
+from benches.parts.rounds import HIGHER, LOWER, Bench, Goal, Row, percentile, row, wall
+
+P50 = Goal("what the proxy adds to a call, above a bare forward of the same request: p50, ms", 3, LOWER)
+P99 = Goal("the same: p99, ms", 10, LOWER)
+FIRST = Goal("what it adds until the first streamed byte: p50, ms", 1, LOWER)
+RATE = Goal("calls a second of 32 clients, each recorded when the clock stops, against the bare forward", 0.5, HIGHER)
+GAPS = Goal("of those, calls that became gaps", 0, LOWER)
+CALLS_S = Goal("the same calls a second", "", HIGHER)
+GOALS = (P50, P99, FIRST, RATE, GAPS, CALLS_S)
+
+CLIENTS = 32
+MESSAGES = 20  # of each conversation at its beginning
+CALLS = (30, 3)  # of each client
+PAIRS = (600, 20)
+STREAMS = (150, 5)
+ROUNDS = (5, 2)
+POLL_S = 0.02
+WORDS = "words of a session " * 15
+HEAD = "POST /v1/chat/completions HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n"
+
+
+class Waited(NamedTuple):
+    """Seconds until the first byte of an answer's body, and until its end."""
+
+    first: float
+    whole: float
+
+
+class Client:
+    """A client as cheap as Python has one: a connection, requests written and answers read as bytes."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._host = urlsplit(url).netloc
+        self._said = [message(f"{name}, message {n}", n) for n in range(MESSAGES - 1)]
+
+    async def __aenter__(self) -> Client:
+        host, _, port = self._host.partition(":")
+        self._reader, self._writer = await asyncio.open_connection(host, int(port))
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._writer.close()
+
+    async def ask(self, about: str, *, streams: bool = False, grows: bool = True) -> Waited:
+        """Asks once, with all that was said so far."""
+        said = [*self._said, message(about, 0)]
+        body = json.dumps({"model": "m-1", "messages": said, "stream": streams}).encode()
+        began = wall()
+        self._writer.write(HEAD.format(self._host, len(body)).encode() + body)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        assert b" 200 " in head[:16], head
+        if streams:
+            first = await self._chunk()
+            at_first = wall()
+            while await self._chunk():
+                pass
+            assert first, "a stream has a piece"
+        else:
+            size = next(int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
+            await self._reader.readexactly(size)
+            at_first = wall()
+        if grows:
+            self._said = [*said, answers.MESSAGE]
+        return Waited(at_first - began, wall() - began)
+
+    async def _chunk(self) -> bytes:
+        size = int(await self._reader.readline(), 16)
+        return (await self._reader.readexactly(size + 2))[:-2]
+
+
+def message(about: str, number: int) -> dict[str, str]:
+    """A message of some 300 bytes."""
+    return {"role": ("user", "assistant")[number % 2], "content": f"{about}: {WORDS}"}
+
+
+@contextmanager
+def proxied(store: Path, upstream: str) -> Iterator[str]:
+    """The address of a proxy, as its command runs, until the end of the block."""
+    command = [sys.executable, "-m", "vmstore", "proxy", str(store), "--upstream", upstream, "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None, "it was asked for"
+        try:
+            yield json.loads(process.stdout.readline())["ports"][0]["url"]
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def figures(url: str) -> dict[str, int]:
+    """What a proxy says it has done."""
+    with urllib.request.urlopen(f"{url}/vmstore") as answer:
+        told: dict[str, int] = json.load(answer)
+    return told
+
+
+def measure(bench: Bench) -> Iterator[Row]:
+    """One client that asks the one and the other in turns, then 32 clients at each."""
+    added: list[list[float]] = [[], [], []]
+    rates: list[float] = []
+    gaps: list[float] = []
+    absolute: list[float] = []
+    with answers.answering() as far, bare_forward.forwarding(far) as bare:
+        for number in range(bench.size(*ROUNDS)):
+            with proxied(bench.folder / f"{number}.vms", far) as proxy:
+                asyncio.run(_alternating(bench, bare, proxy, added))
+                before = figures(proxy)["recorded"]
+                plain, _ = _rate(bench, bare, None, 0)
+                recorded, missed = _rate(bench, proxy, proxy, before)
+                rates.append(recorded / plain)
+                absolute.append(recorded)
+                gaps.append(float(missed))
+                bench.say(f"  bare {plain:.0f} calls/s, recorded {recorded:.0f} calls/s")
+    for goal, measured in zip((P50, P99, FIRST), added, strict=True):
+        yield row(goal, measured)
+    yield row(RATE, rates)
+    yield row(GAPS, gaps)
+    yield row(CALLS_S, absolute)
+
+
+async def _alternating(bench: Bench, bare: str, proxy: str, added: list[list[float]]) -> None:
+    """Adds this round's p50, p99 and first byte, each in ms above the bare forward."""
+    burden = bench.burden("vmstore")
+    async with Client(bare, "bare") as one, Client(proxy, "proxied") as other:
+        waits: tuple[list[float], list[float]] = ([], [])
+        firsts: tuple[list[float], list[float]] = ([], [])
+        for n in range(bench.size(*PAIRS)):
+            for client, wait in zip((one, other), waits, strict=True):
+                wait.append((await client.ask(f"question {n}", grows=False)).whole)
+        for n in range(bench.size(*STREAMS)):
+            for client, first in zip((one, other), firsts, strict=True):
+                first.append((await client.ask(f"stream {n}", streams=True, grows=False)).first)
+    for share, (plain, ours) in ((0.5, waits), (0.99, waits), (0.5, firsts)):
+        at = 2 if plain is firsts[0] else int(share > 0.5)
+        added[at].append(1e3 * (percentile(ours, share) + burden - percentile(plain, share)))
+    bench.say(f"  bare {1e3 * statistics.median(waits[0]):.2f} ms, proxied {1e3 * statistics.median(waits[1]):.2f} ms")
+
+
+def _rate(bench: Bench, url: str, proxy: str | None, before: int) -> tuple[float, int]:
+    """Calls a second of 32 clients, until the last one is in the store where they go through a proxy; and its gaps."""
+    calls = bench.size(*CALLS)
+
+    async def talk(number: int) -> None:
+        async with Client(url, f"client {number} of {url}") as client:
+            for n in range(calls):
+                await client.ask(f"question {n}")
+
+    async def everybody() -> None:
+        await asyncio.gather(*(talk(n) for n in range(CLIENTS)))
+
+    began = wall()
+    asyncio.run(everybody())
+    missed = 0
+    if proxy is not None:
+        while (now := figures(proxy))["recorded"] + now["gaps"] < before + CLIENTS * calls:
+            time.sleep(POLL_S)
+        missed = now["gaps"]
+    return CLIENTS * calls / (wall() - began + bench.burden("vmstore")), missed
