@@ -30,6 +30,8 @@ from vmstore.aio.regions import Sharing as AsyncSharing
 from vmstore.aio.store_parts import Catalog, SearchIndex
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
+from vmstore.aio.work.artifacts import Artifacts as AsyncArtifacts
+from vmstore.aio.work.artifacts import Atoms as AsyncAtoms
 from vmstore.aio.work.digests import Digests as AsyncDigests
 from vmstore.aio.work.plans import Plans as AsyncPlans
 from vmstore.aio.work.vbrief import VBriefTools as AsyncVBriefTools
@@ -43,6 +45,8 @@ from vmstore.store.live.live_session import Live
 from vmstore.store.reads.context import Context
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store, open_store
+from vmstore.store.work.artifacts import Artifacts
+from vmstore.store.work.atoms import Atoms
 from vmstore.store.work.digests import Digests
 from vmstore.store.work.plans import Plans
 from vmstore.store.work.vbrief import VBriefTools
@@ -71,6 +75,8 @@ TWINS = [
     (vmstore.StoreWork, AsyncStoreWork),
     (Plans, AsyncPlans),
     (Digests, AsyncDigests),
+    (Artifacts, AsyncArtifacts),
+    (Atoms, AsyncAtoms),
     (VBriefTools, AsyncVBriefTools),
 ]
 # Handles below the store, where nothing could be awaited.

@@ -77,6 +77,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/wire.py", "vmstore"),
         ("vmstore/store/session.py", "vmstore"),
         ("vmstore/store/work/session_work.py", "vmstore"),
+        ("vmstore/store/work/digests.py", "vmstore"),
         ("vmstore/store/work/store_work.py", "vmstore"),
         ("vmstore/store/query_host.py", "vmstore"),
         ("vmstore/store/recall/fact_reads.py", "vmstore"),

@@ -169,13 +169,17 @@ if TYPE_CHECKING:
     from vmstore.store.virtual_context.chat_message import ClientMessage
     from vmstore.store.virtual_context.engine import InboundContext, TurnReport, VirtualContextEngine
     from vmstore.store.wire import Wire
+    from vmstore.store.work.artifacts import ArtifactInfo, Artifacts
+    from vmstore.store.work.atoms import AtomInfo, Atoms
     from vmstore.store.work.digests import Digests
     from vmstore.store.work.hand_off import HandOff
     from vmstore.store.work.observations import ObservationInfo, RecommendedLoad, SessionHit, WorkSearch
     from vmstore.store.work.plans import AgentPlan, Plans
+    from vmstore.store.work.report import Brief
     from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
     from vmstore.store.work.session_work import SessionWork
     from vmstore.store.work.store_work import StoreWork
+    from vmstore.store.work.tasks import AgentTask
     from vmstore.store.work.tool import ToolResult, tool
     from vmstore.store.work.vbrief import VBriefTools
     from vmstore.transfer.merge import merge
@@ -190,6 +194,7 @@ if TYPE_CHECKING:
     from vmstore.vm.protocol.loop import RunResult
     from vmstore.vmql.execution.result import Result
     from vmstore.vmql.syntax.errors import QueryError
+    from vmstore.work.artifact import ArtifactCheck
     from vmstore.work.digest import PackedDigests, TaskDigest
     from vmstore.work.disclosure import DisclosureStep
     from vmstore.work.plan import PlanStep
@@ -255,6 +260,7 @@ __all__ = [
     "AnthropicModel", "TextModelError", "SegmentInfo", "TagInfo", "AliasSuggestion",
     # an agent's work
     "SessionWork", "StoreWork", "GuardInfo", "SkillInfo", "Lessons", "WorkMeasures", "Digests", "HandOff",
+    "AgentTask", "AtomInfo", "Atoms", "ArtifactCheck", "ArtifactInfo", "Artifacts", "Brief",
     "ObservationInfo", "RecommendedLoad", "SessionHit", "WorkSearch", "AgentPlan", "Plans", "VBriefTools", "AbiPage",
     "MemoryABI", "PackedDigests", "TaskDigest", "DisclosureStep", "PlanStep", "BriefTier", "CapturedSession",
     "CompressionMetadata", "CompressionStats", "Playbook", "PlaybookEntry", "TodoItem", "TodoList", "VBriefDocument",
@@ -343,12 +349,17 @@ _HOMES = {
     "vmstore.store.work.tool": "tool ToolResult",
     "vmstore.store.live.tool_memory": "ToolMemory MemoryPage",
     "vmstore.store.work.results": "GuardInfo SkillInfo Lessons WorkMeasures",
+    "vmstore.store.work.artifacts": "ArtifactInfo Artifacts",
+    "vmstore.store.work.atoms": "AtomInfo Atoms",
     "vmstore.store.work.digests": "Digests",
     "vmstore.store.work.hand_off": "HandOff",
     "vmstore.store.work.observations": "ObservationInfo RecommendedLoad SessionHit WorkSearch",
     "vmstore.store.work.plans": "AgentPlan Plans",
+    "vmstore.store.work.report": "Brief",
+    "vmstore.store.work.tasks": "AgentTask",
     "vmstore.store.work.vbrief": "VBriefTools",
     "vmstore.vm.protocol.abi": "AbiPage MemoryABI",
+    "vmstore.work.artifact": "ArtifactCheck",
     "vmstore.work.digest": "PackedDigests TaskDigest",
     "vmstore.work.disclosure": "DisclosureStep",
     "vmstore.work.plan": "PlanStep",

@@ -31,6 +31,8 @@ from vmstore.aio.result import Result as AsyncResult
 from vmstore.aio.store_parts import Catalog, SearchIndex
 from vmstore.aio.trust import Trust as AsyncTrust
 from vmstore.aio.wire import Wire as AsyncWire
+from vmstore.aio.work.artifacts import Artifacts as AsyncArtifacts
+from vmstore.aio.work.artifacts import Atoms as AsyncAtoms
 from vmstore.aio.work.digests import Digests as AsyncDigests
 from vmstore.aio.work.plans import Plans as AsyncPlans
 from vmstore.aio.work.vbrief import VBriefTools as AsyncVBriefTools
@@ -39,6 +41,8 @@ from vmstore.aio.work.work import StoreWork as AsyncStoreWork
 from vmstore.core import aliases
 from vmstore.store.live.acts import PageActions
 from vmstore.store.store import ALIASES
+from vmstore.store.work.artifacts import Artifacts
+from vmstore.store.work.atoms import Atoms
 from vmstore.store.work.digests import Digests
 from vmstore.store.work.plans import Plans
 from vmstore.store.work.vbrief import VBriefTools
@@ -49,14 +53,14 @@ PARTS = (
     vmstore.Session, vmstore.Admin, vmstore.Trust, vmstore.Sharing, vmstore.Lineage,
     vmstore.SessionMemory, vmstore.FactMemory, vmstore.TagMemory, vmstore.SegmentMemory, vmstore.TurnMemory,
     vmstore.StoreFacts, vmstore.Wire, vmstore.Debug, vmstore.Context, vmstore.Result,
-    vmstore.SessionWork, vmstore.StoreWork, Plans, Digests, VBriefTools,
+    vmstore.SessionWork, vmstore.StoreWork, Plans, Digests, Artifacts, Atoms, VBriefTools,
 )  # fmt: skip
 TWINS = (
     vmstore.aio.Store, Catalog, SearchIndex,
     vmstore.aio.Session, AsyncAdmin, AsyncTrust, AsyncSharing, AsyncLineage, AsyncMemory,
     FactMemory, TagMemory, SegmentMemory, TurnMemory, StoreFacts,
     AsyncWire, AsyncDebug, vmstore.aio.Context, AsyncResult,
-    AsyncSessionWork, AsyncStoreWork, AsyncPlans, AsyncDigests, AsyncVBriefTools,
+    AsyncSessionWork, AsyncStoreWork, AsyncPlans, AsyncDigests, AsyncArtifacts, AsyncAtoms, AsyncVBriefTools,
 )  # fmt: skip
 LIMITED = tuple(one for one in (*PARTS, *TWINS) if one not in (vmstore.Context, vmstore.Result))
 TYPES_MIN = 70  # so that a walk that finds nothing fails

@@ -445,6 +445,9 @@ def test_a_run_of_tools_is_decided_again_alike_and_rebuilt(store: Store, live: L
     store.admin.redrive("a", "again", l0_tokens_max=8_000)
     assert len(rows(store, "TOOLS pages_created WHERE tool = calculate", "again")) == 5
     assert all(row["pages_created"] for row in rows(store, "TOOLS pages_created WHERE tool = calculate", "again"))
+    learned = "GUARDS type, tool, count, text", "SKILLS skill, successes, tries, tools"
+    for asked in learned:
+        assert rows(store, asked, "again") == rows(store, asked, "a") != []
 
 
 def test_the_debugger_tells_what_tools_did_and_what_was_learned(store: Store, live: Live) -> None:

@@ -39,6 +39,7 @@ def draft_of(door: Redactor, draft: Draft, where: str) -> Draft:
         links=tuple((kind, door.text(hint, where)) for kind, hint in draft.links),
         tags=tuple(door.text(tag, where) for tag in draft.tags),
         actor=_text(door, draft.actor, where),
+        metadata={name: door.text(value, where) for name, value in draft.metadata.items()},
     )
 
 

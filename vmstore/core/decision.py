@@ -85,6 +85,7 @@ class Cause(WordEnum):
     THOUGHT = 7  # it is a model's thinking, which is not sent back
     ERASED = 8  # what it says was erased
     RETRACTED = 9  # it is superseded
+    UNAPPROVED = 10  # it is a file, and nobody approved what it holds
 
 
 class Holder(WordEnum):

@@ -40,7 +40,7 @@ class Draft(msgspec.Struct, frozen=True):
     open a turn; `hint` is the source's own name for it, by which later messages may name it;
     `links` are (kind, hint of an earlier message) pairs: where this one comes from. `tags`,
     `importance` (parts per million) and `actor`, who made it, are what the source says of its pages;
-    `origin` is the address of the page in another session that it was taken from.
+    `origin` is the address of the page in another session that it was taken from; `metadata` are further labels.
     """
 
     role: Role
@@ -55,6 +55,7 @@ class Draft(msgspec.Struct, frozen=True):
     importance: int | None = None
     actor: str | None = None
     origin: str | None = None
+    metadata: dict[str, str] = {}
 
 
 class TokenUsage(msgspec.Struct, frozen=True, gc=False):

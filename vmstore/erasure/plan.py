@@ -47,14 +47,16 @@ from vmstore.namespace.reports import ErasurePlan, LeftContent, PlannedPage, Pla
 from vmstore.views.branch import NEVER
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.residency import stays
+from vmstore.work.digest import TAG as DIGEST
 
 WORDLESS = frozenset(("mime", "asks", "answers", "where", "reason"))  # labels that somebody's program wrote
 NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "aside", "tag", "alias", "canonical"))
 NAMES |= {*CELL_FIELDS[Fact], *CELL_FIELDS[GuardTrip], *CELL_FIELDS[Promote]}
 PROGRAMS = frozenset(("model", "method"))  # names that programs gave themselves
 READ = 256
-_ANSWERS = """SELECT session, page FROM pages WHERE type = ? UNION ALL SELECT session, warning FROM guards
-  WHERE warning IS NOT NULL UNION ALL SELECT session, page FROM skills"""  # each may quote any of its sources
+_ANSWERS = f"""SELECT session, page FROM pages WHERE type = ? UNION ALL SELECT session, warning FROM guards
+  WHERE warning IS NOT NULL UNION ALL SELECT session, page FROM skills
+  UNION ALL SELECT session, page FROM tags WHERE tag = '{DIGEST}'"""  # each may quote any of its sources
 
 
 class ErasureRequest(msgspec.Struct, frozen=True):

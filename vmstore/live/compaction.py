@@ -81,7 +81,7 @@ def _waiting(act: Act) -> dict[int, list[ManagedPage]]:
             and managed.page not in summed
             and managed.created <= last
             and managed.created not in open_turns
-            and managed.page not in state.retracted
+            and managed.page not in state.barred
             and not act.spoken.undone(managed.page)
         ):
             found.setdefault(managed.segment, []).append(managed)

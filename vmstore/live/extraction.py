@@ -58,7 +58,7 @@ def hear(act: Act, spokes: Sequence[LoggedMessage], sent: dict[int, int]) -> Non
     written = [number for spoke in spokes for number in spoke.pages if number not in act.spoken.thoughts]
     for used in act.uses.of(written, sent):
         here = act.state.here.get(used.page)  # recorded at the level it has, so that nothing is decided of it
-        if here is not None and used.page not in cited and used.page not in act.state.retracted:
+        if here is not None and used.page not in cited and used.page not in act.state.barred:
             words = used.evidence[:EVIDENCE_CHARS_MAX].encode("utf-8", "replace")
             act.tell(Reference(used.page, used.use, act.state.call, here.level, evidence=act.cell(words)))
     _need(act, written)
@@ -74,7 +74,7 @@ def _need(act: Act, written: Sequence[int]) -> None:
     if settings is None or settings.paging == "model" or not settings.prefetch:
         return
     for number, name in act.uses.files(written).items():
-        if number not in act.state.here and number not in act.state.retracted:
+        if number not in act.state.here and number not in act.state.barred:
             evidence = act.cell(name.encode("utf-8", "replace"))
             act.tell(Reference(number, Use.SIGNAL, act.state.call, signal=Signal.TOOL, evidence=evidence))
 
@@ -106,7 +106,7 @@ def texts(act: Act, pages: Sequence[int]) -> list[ClaimSource]:
     for number in pages:
         managed = act.state.pages[number]
         is_said = managed.role in (Role.USER, Role.ASSISTANT) and number not in act.spoken.thoughts
-        if is_said and number not in act.state.retracted and managed.modality is Modality.TEXT:
+        if is_said and number not in act.state.barred and managed.modality is Modality.TEXT:
             content = act.forms.of(number)
             if not isinstance(content, ErasedContent):
                 found.append(ClaimSource(number, Role(managed.role), content.decode("utf-8", "replace")))
@@ -148,7 +148,7 @@ def state(
     )
     if old is not None and act.state.pages[old].type is PageType.CLAIM:
         act.tell(Link(made, old, LinkKind.SUPERSEDES))
-        if old not in act.state.retracted:  # what was retracted stays so
+        if old not in act.state.barred:  # what was retracted stays so
             act.tell(Annotate(old, status=Standing.ABANDONED, importance=0))
             here = act.state.here.get(old)
             if here is not None and not here.pinned:  # two claims that say different things of one subject mislead
@@ -165,7 +165,7 @@ def claims_in(act: Act, number: int) -> list[str]:
         and managed.forms[0] is not None
         and managed.type is PageType.CLAIM
         and managed.importance
-        and managed.page not in act.state.retracted
+        and managed.page not in act.state.barred
     ]
     return [content.decode("utf-8", "replace") for content in stated if not isinstance(content, ErasedContent)]
 

@@ -44,6 +44,12 @@ def pin(act: Act, number: int, holder: Holder = Holder.HAND) -> None:
         return
     full = managed.forms[0]
     tokens = managed.tokens if number in state.here else (full.tokens if full else 0)
+    if state.barred.unapproved(number):
+        raise RefusedError(
+            f"nobody approved {page_name(number)}, so nothing holds it in a prompt; "
+            f"`work.artifacts.approve({page_name(number)!r}, who=…)` says that somebody did",
+            code="not-approved",
+        )
     if not managed.pinned and state.pinned + tokens > state.room:
         raise RefusedError(
             f"{page_name(number)} takes {tokens:,} tokens and {state.pinned:,} of {state.room:,} are pinned already; "
@@ -107,7 +113,9 @@ def compress(act: Act, number: int, level: int) -> int:
 
 def show_shorter(act: Act, number: int, words: str) -> None:
     """Shows a file that was taken in by a shorter form where there is one; `words` were handed in about it."""
-    resident = act.state.here[number]
+    resident = act.state.here.get(number)
+    if resident is None:  # it waits for somebody's word
+        return
     if words:
         made = act.shorten(number, Level.ABSTRACT if resident.modality is Modality.IMAGE else Level.REDUCED, words)
         if made.method in (Method.CAPTION, Method.TRANSCRIPT) or made.tokens < resident.tokens:
@@ -140,7 +148,7 @@ def restore(act: Act, name: str) -> list[PageAnswer]:
     return [
         fault(act, number, level, FaultReason.USER_REQUESTED_RECALL, by_model=False)
         for number, level in sorted(wanted.items())
-        if (number not in act.state.here or act.state.here[number].level > level) and number not in act.state.retracted
+        if (number not in act.state.here or act.state.here[number].level > level) and number not in act.state.barred
     ]
 
 

@@ -57,7 +57,7 @@ def prefetch(act: Act, spoke: LoggedMessage) -> None:
         act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=signal_of, evidence=act.cell(_why(one))))
     for summary in act.spoken.summaries[-settings.prefetch_depth :] if settings.prefetch_depth else ():
         held = act.state.pages[summary]
-        gone = summary not in act.state.here and summary not in act.state.retracted
+        gone = summary not in act.state.here and summary not in act.state.barred
         useful = held.used_turn >= held.entered  # or it came back the last time for nothing
         if gone and useful and summary not in {wish.page for wish in wishes}:
             act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
@@ -74,7 +74,7 @@ def look_for(
     state = act.state
     act.index.follow(state, act.spoken, act.forms)
     out = _out(act, signals.asks_for_the_past(query))
-    held = [(page, score) for page, score in hits if page not in out and page not in state.retracted]
+    held = [(page, score) for page, score in hits if page not in out and page not in state.barred]
     found: dict[int, float] = {}
     for page, score in held[:FOLLOWED]:
         for one in (*_after(act, RecallMatch(page, score, ())), page):
@@ -97,8 +97,8 @@ def _ranked(act: Act, asked: dict[str, float], past: bool, new: frozenset[int]) 
     """All older pages that say something of what is asked, best first; what holds before what it was found in."""
     state, spoken = act.state, act.spoken
     act.index.follow(state, spoken, act.forms)
-    out, retracted = _out(act, past), state.retracted
-    found = act.index.ranked(asked, lambda page: page not in new and page not in retracted and page not in out)
+    out, barred = _out(act, past), state.barred
+    found = act.index.ranked(asked, lambda page: page not in new and page not in barred and page not in out)
     claims = {spoken.named[name] for name in spoken.claims}
     stated = frozenset() if past else frozenset(page for claim in claims for page in spoken.sources.get(claim, ()))
     weights = {**dict.fromkeys(stated, ECHO), **dict.fromkeys(claims, CLAIMED)}
@@ -193,7 +193,7 @@ def _after(act: Act, match: RecallMatch, new: frozenset[int] = frozenset()) -> t
     """Pages that may have changed a page since: its replacements, and later messages on it."""
     if not act.index.decides(match.page):
         return ()
-    topic, out = act.spoken.topic(match.page), act.state.retracted
+    topic, out = act.spoken.topic(match.page), act.state.barred
     later = act.index.later(match.page, _text(act, match.page), topic, act.spoken.topic)
     after = (*act.spoken.successors(match.page), *later)
     return tuple(page for page in after if page not in out and page not in new)
@@ -229,7 +229,7 @@ def _cost(act: Act, page: int) -> int | None:
     """The tokens it takes to show a page in full; None where it is not to be shown."""
     managed = act.state.pages[page]
     form = managed.forms[0]
-    if form is None or page in act.state.retracted:
+    if form is None or page in act.state.barred:
         return None
     return 0 if page in act.state.here and not managed.level else form.tokens
 

@@ -96,7 +96,7 @@ class PromptPages:
         state, sent = self._state, self._sent()
         claims = [state.pages[page] for page in self._spoken.named.values() if page not in sent]
         newest = islice((managed for page, managed in reversed(state.pages.items()) if page not in sent), LOOKED_AT_MAX)
-        unsaid = self._spoken.thoughts.keys() | state.retracted.pages.keys()
+        unsaid = self._spoken.thoughts.keys() | {page for page in state.barred.pages if not self._named_file(page)}
         beside = (PageType.RAW, PageType.VALUE)  # the conversation
         out = {
             managed.page: managed
@@ -105,6 +105,12 @@ class PromptPages:
         }
         away = heapq.nlargest(AVAILABLE_MAX, out.values(), key=_weight)
         return [self._leaf(managed, 0, {}, Tier.L2) for managed in away], len(state.pages) - len(sent)
+
+    def _named_file(self, page: int) -> bool:
+        """Whether a page is a file that waits for approval, of which a manifest tells the name and nothing else."""
+        known = self._spoken.known.get(page)
+        is_named = known is not None and bool(known.name)
+        return is_named and page not in self._state.barred.retracted
 
     def of(self, managed: ManagedPage, level: int, tier: Tier, *, words: bool = True) -> PromptPage:
         """One page as it is shown at a level, with what it says or without."""

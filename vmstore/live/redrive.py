@@ -8,7 +8,7 @@ the user speaks of counts at the call that follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -172,6 +172,8 @@ class Redrive:
                 act.tell(m.Depth(act.cell(self._bytes(mutation.tag)), mutation.depth))
             case m.ToolRun() if mutation.call in self._at:
                 self._ran(act, mutation)
+            case m.GuardTrip() | m.Promote() | m.Approve():
+                self._worked(act, mutation)
             case m.Reply():
                 act.tell(msgspec.structs.replace(mutation, aside=None))
             case m.Pack():
@@ -187,13 +189,27 @@ class Redrive:
         settings = act.state.settings
         return given.method == TagMethod.HAND or settings is None or settings.tags != "keyword"
 
+    def _worked(self, act: Act, said: m.GuardTrip | m.Promote | m.Approve) -> None:
+        """Takes over a guard, a skill and somebody's word on a file, as far as their pages are here."""
+        match said:
+            case m.GuardTrip() if calls := self._moved(said.calls):
+                tool, warning = act.cell(self._bytes(said.tool)), self._at.get(said.warning, 0)
+                act.tell(m.GuardTrip(said.type, tool, said.count, calls, warning))
+            case m.Promote() if said.page in self._at:
+                skill, calls = act.cell(self._bytes(said.skill)), self._moved(said.calls)
+                act.tell(m.Promote(self._at[said.page], skill, said.count, said.tries, calls))
+            case m.Approve() if said.page in self._at:
+                who = None if said.who is None else act.cell(self._bytes(said.who))
+                act.tell(m.Approve(said.granted, page=self._at[said.page], who=who))
+
+    def _moved(self, pages: Iterable[int]) -> tuple[int, ...]:
+        """Pages of the source, as far as they are here."""
+        return tuple(self._at[page] for page in pages if page in self._at)
+
     def _ran(self, act: Act, ran: m.ToolRun) -> None:
         """Takes over how a tool ran, as far as its pages are here."""
         error, tags = (None if ref is None else act.cell(self._bytes(ref)) for ref in (ran.error, ran.tags))
-        effects = {
-            name: tuple(self._at[page] for page in getattr(ran, name) if page in self._at)
-            for name in ("read", "created", "modified")
-        }
+        effects = {name: self._moved(getattr(ran, name)) for name in ("read", "created", "modified")}
         one = {name: self._at.get(getattr(ran, name), 0) for name in ("result", "reasoning")}
         moved = {**effects, **one, "call": self._at[ran.call], "error": error, "tags": tags}
         act.tell(msgspec.structs.replace(ran, **moved))

@@ -74,7 +74,7 @@ class _Renewing:
         return self._summary(number) if self._state.pages[number].type is PageType.SUMMARY else None
 
     def _sound(self, number: int) -> bool:
-        return number not in self._fallen and number not in self._state.retracted
+        return number not in self._fallen and number not in self._state.barred
 
     # ---- claims
 

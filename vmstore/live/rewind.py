@@ -55,7 +55,7 @@ def rewind(act: Act, then: RewoundState, name: str) -> list[PageAnswer]:
     after = [page for page in act.spoken.pages if page > then.position and not act.spoken.undone(page)]
     _release(act, then)
     for page in after:
-        if page not in act.state.retracted:
+        if page not in act.state.barred:
             act.tell(Annotate(page, status=Standing.SUPERSEDED))
     retagged = _retag(act, then)
     _say_again(act, then, retagged)
@@ -186,5 +186,5 @@ def _lacking(act: Act, then: RewoundState) -> list[tuple[int, int]]:
     return [
         (page, resident.level)
         for page, resident in sorted(then.state.here.items())
-        if (page not in here or here[page].level > resident.level) and page not in act.state.retracted
+        if (page not in here or here[page].level > resident.level) and page not in act.state.barred
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from vmstore.core.mutation import Erase, Redact, Settings, decode
+from vmstore.core.mutation import Approve, Erase, Redact, Settings, decode
 from vmstore.core.redaction import Redaction
 from vmstore.engine.transfer.ingest import ForeignCommits
 from vmstore.errors import RefusedError
@@ -63,6 +63,8 @@ def _rules(commits: Iterable[Commit], name: str) -> Iterator[str]:
         if isinstance(m, Redact) and m.policy is not None:
             word = Redaction(m.policy).word if m.policy in tuple(Redaction) else f"number {m.policy}"
             yield f"session {name!r} has the redaction {word!r} from there on"
+        elif isinstance(m, Approve) and m.page:
+            yield f"session {name!r} has files approved for its prompts that nobody approved here"
         elif isinstance(m, Settings):
             yield f"session {name!r} manages its memory by other settings from there on"
 

@@ -1,8 +1,8 @@
 """Digests of tasks, and the packer that puts them with cards and expansions into a budget of tokens.
 
-A task is a plan. Its digest is made from its page each time, so it is never older than the plan.
-`expand://task/p7?depth=2` names a task and how far it is opened: 0 its short form, 1 a paragraph, 2 its steps, 3 its
-decisions too.
+A task is a plan. Its digest is made from its page each time, so it is never older than the plan; one that somebody
+wrote holds until the plan changes. `expand://task/p7?depth=2` names a task and how far it is opened: 0 its short form,
+1 a paragraph, 2 its steps, 3 its decisions and all that is a part of it, each with its page.
 """
 
 from __future__ import annotations
@@ -17,15 +17,22 @@ from vmstore.errors import InputError
 from vmstore.work.observation import tokens
 from vmstore.work.plan import PlanContent
 
+TAG = "digest"
+"""The tag of the page of a digest that somebody wrote."""
 DEPTH_MAX = 3
 CARDS = 6
-SHORT_CHARS_MAX, PARAGRAPH_CHARS_MAX, CARD_CHARS_MAX = 160, 640, 320
+SHORT_CHARS_MAX, PARAGRAPH_CHARS_MAX, CARD_CHARS_MAX, SYSTEM_CHARS_MAX = 80, 640, 320, 400
 _REFERENCE = re.compile(r"expand://task/(p[1-9][0-9]{0,17})(?:\?depth=([0-9]{1,3}))?")
+_SENTENCE = re.compile(r"(?<=[.!?…])\s")
 _SEPARATOR = "\n\n"
 
 
 class TaskDigest(msgspec.Struct, frozen=True):
-    """A task in a sentence or two and in a paragraph; `tokens` are those of the paragraph."""
+    """A task in a sentence or two and in a paragraph; `tokens` are those of the paragraph.
+
+    `costs` are the tokens of each depth it is opened to. `written` is the page of a digest that somebody wrote; where
+    the plan changed since it is `stale`, and what is told here is made of the plan.
+    """
 
     task: str
     title: str
@@ -33,23 +40,42 @@ class TaskDigest(msgspec.Struct, frozen=True):
     short: str
     paragraph: str
     tokens: int
+    costs: list[int] = []
+    written: str | None = None
+    stale: bool = False
+
+
+class WrittenDigest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of the page of a digest that somebody wrote: the page of its task, and its texts."""
+
+    task: str
+    short: str
+    paragraph: str
 
 
 class PackedDigests(msgspec.Struct, frozen=True):
-    """A text within a budget, its tokens, the cards and expansions in it; `dropped` has what was cut or left out."""
+    """A text within a budget, its tokens, the cards and expansions in it; `dropped` has what was cut or left out.
+
+    `denied` are the files that were asked for and that nobody approved.
+    """
 
     text: str
     tokens: int
     cards: list[str]
     expanded: list[str]
     dropped: list[str]
+    denied: list[str] = []
 
 
 class Expansion(NamedTuple):
-    """A task that is to be opened: its page, and its texts from the shortest to the one asked for."""
+    """Something that is to be opened: its names and texts, from the shortest to the one asked for.
 
-    task: str
+    What is not `current`, as a task that ended, is the less critical and goes first.
+    """
+
+    uris: Sequence[str]
     texts: Sequence[str]
+    current: bool = True
 
 
 def reference(uri: str) -> tuple[str, int]:
@@ -65,16 +91,47 @@ def reference(uri: str) -> tuple[str, int]:
     return match[1], depth
 
 
-def digest(page: str, of: PlanContent) -> TaskDigest:
-    """The digest of a task as its plan stands."""
-    paragraph = _paragraph(of)
-    return TaskDigest(page, of.plan, of.plan_status, _short(of), paragraph, tokens(paragraph))
+def references(task: str, depth: int) -> list[str]:
+    """The references of a task at each depth up to one."""
+    return [f"expand://task/{task}?depth={step}" for step in range(depth + 1)]
 
 
-def shards(of: PlanContent, decisions: Sequence[str]) -> list[str]:
+# ---- texts
+
+
+def digest(page: str, of: PlanContent, parts: Sequence[str] = ()) -> TaskDigest:
+    """The digest of a task as its plan stands; `parts` are lines on what belongs to it."""
+    texts = shards(of, parts)
+    costs = [tokens(text) for text in texts]
+    return TaskDigest(page, of.plan, of.plan_status, texts[0], texts[1], costs[1], costs)
+
+
+def with_written(made: TaskDigest, page: str, written: WrittenDigest, *, stale: bool) -> TaskDigest:
+    """A digest in the words that somebody wrote, unless the plan changed since."""
+    if stale:
+        return msgspec.structs.replace(made, written=page, stale=True)
+    costs = [tokens(written.short), tokens(written.paragraph), *made.costs[2:]]
+    return msgspec.structs.replace(
+        made, short=written.short, paragraph=written.paragraph, tokens=costs[1], costs=costs, written=page
+    )
+
+
+def written(task: str, paragraph: str, short: str | None) -> WrittenDigest:
+    """A digest that somebody writes, checked; without `short` the first sentence of the paragraph is it."""
+    for name, text, most in (("paragraph", paragraph, PARAGRAPH_CHARS_MAX), ("short", short, SHORT_CHARS_MAX)):
+        if text is not None and (not isinstance(text, str) or not 0 < len(text.strip()) <= most):
+            raise InputError(
+                f"the {name} of a digest is a text of 1 to {most} characters, not {text!r:.60}", code="not-a-text"
+            )
+    flat = " ".join(paragraph.split())
+    first = _SENTENCE.split(flat, 1)[0]
+    return WrittenDigest(task, within(first if short is None else short, SHORT_CHARS_MAX), flat)
+
+
+def shards(of: PlanContent, parts: Sequence[str]) -> list[str]:
     """The texts of a task, by depth; one holds what those before it hold, in more words."""
     whole = "\n".join([_short(of), *(f"Goal: {goal}" for goal in of.goals), *_steps(of)])
-    return [_short(of), _paragraph(of), whole, "\n".join([whole, *(f"Decided: {text}" for text in decisions)])]
+    return [_short(of), _paragraph(of), whole, "\n".join([whole, *parts])]
 
 
 def opened(of: Sequence[str], depth: int, budget: int) -> str:
@@ -89,62 +146,22 @@ def opened(of: Sequence[str], depth: int, budget: int) -> str:
     return of[depth]
 
 
-def pack(
-    system: str, task: TaskDigest | None, cards: Sequence[str], expansions: Sequence[Expansion], budget: int
-) -> PackedDigests:
-    """Puts into a budget the system's digest, the task's, cards from the best, expansions as they were asked for.
-
-    Over the budget the last expansion is opened less far, then left out, then the one before it; then the last card.
-    The first two stay, the task in its short form where need be; InputError where even these have no room.
-    """
-    kept = list(cards)
-    depths = [len(one.texts) - 1 for one in expansions]
-    said = task.paragraph if task is not None else ""
-    dropped: list[str] = []
-
-    def joined() -> str:
-        """The text as it stands."""
-        bodies = [one.texts[depth] for one, depth in zip(expansions, depths, strict=True) if depth >= 0]
-        return _SEPARATOR.join(text for text in (system, said, *kept, *bodies) if text)
-
-    while tokens(joined()) > budget:
-        last = next((at for at in reversed(range(len(depths))) if depths[at] >= 0), None)
-        if last is not None:
-            depths[last] -= 1
-        elif kept:
-            dropped.append(kept.pop())
-        elif task is not None and said != task.short:
-            said = task.short
-        else:
-            raise InputError(
-                f"the digests of the system and the task take {tokens(joined())} tokens and the budget is {budget}; "
-                "give more",
-                code="over-budget",
-            )
-    named = list(zip(expansions, depths, strict=True))
-    cut = [_uri(one.task, len(one.texts) - 1) for one, depth in named if depth < len(one.texts) - 1]
-    text = joined()
-    return PackedDigests(
-        text, tokens(text), kept, [_uri(one.task, depth) for one, depth in named if depth >= 0], cut + dropped
-    )
-
-
 def card(text: str) -> str:
     """A card: a text on one line, cut where it is long."""
-    return _within(text, CARD_CHARS_MAX)
+    return within(text, CARD_CHARS_MAX)
 
 
-# ---- texts
-
-
-def _uri(task: str, depth: int) -> str:
-    return f"expand://task/{task}?depth={depth}"
+def within(text: str, chars: int) -> str:
+    """A text on one line, cut where it is longer than so many characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= chars else flat[: chars - 1].rstrip() + "…"
 
 
 def _short(of: PlanContent) -> str:
     done = sum(step.done for step in of.steps)
     count = f", {done} of {len(of.steps)} steps done" if of.steps else f", {of.progress:.0%} done"
-    return f"{_within(of.plan, SHORT_CHARS_MAX - 40)}: {of.plan_status}{count}."
+    ending = f": {of.plan_status}{count}."
+    return within(of.plan, SHORT_CHARS_MAX - len(ending)) + ending
 
 
 def _paragraph(of: PlanContent) -> str:
@@ -152,7 +169,7 @@ def _paragraph(of: PlanContent) -> str:
     said += [f"Goals: {'; '.join(of.goals)}."] if of.goals else []
     said += [f"Next: {'; '.join(of.ready)}."] if of.ready else []
     said += [f"{len(of.decisions)} decided."] if of.decisions else []
-    return _within(" ".join(said), PARAGRAPH_CHARS_MAX)
+    return within(" ".join(said), PARAGRAPH_CHARS_MAX)
 
 
 def _steps(of: PlanContent) -> list[str]:
@@ -162,6 +179,69 @@ def _steps(of: PlanContent) -> list[str]:
     ]
 
 
-def _within(text: str, chars: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= chars else flat[: chars - 1].rstrip() + "…"
+# ---- the packer
+
+
+class _Pack:
+    """Bodies on their way into a budget: what is left of each, and what was dropped."""
+
+    def __init__(self, system: str, task: TaskDigest | None, cards: Sequence[str], asked: Sequence[Expansion]) -> None:
+        self.system = system
+        self.task = task
+        self.said = task.paragraph if task is not None else ""
+        self.cards = list(cards)
+        self.asked = asked
+        self.depths = [len(one.texts) - 1 for one in asked]
+        self.dropped: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The bodies as they stand."""
+        bodies = [one.texts[depth] for one, depth in zip(self.asked, self.depths, strict=True) if depth >= 0]
+        return _SEPARATOR.join(text for text in (self.system, self.said, *self.cards, *bodies) if text)
+
+    def less(self) -> bool:
+        """Takes the next thing back, or a piece of it; whether there was any that may go.
+
+        Expansions before cards, those that are not current before the others, the last before those asked for
+        earlier; each is opened less far before it is left out, and a card says its first sentence before that. The
+        task is told in its short form at last.
+        """
+        left = [at for at, depth in enumerate(self.depths) if depth >= 0]
+        if left:
+            self.depths[min(left, key=lambda at: (self.asked[at].current, -at))] -= 1
+        elif self.cards:
+            last = self.cards.pop()
+            first = _SENTENCE.split(last, 1)[0]
+            if first != last:
+                self.cards.append(first)
+            if not self.dropped or not self.dropped[-1].startswith(last):
+                self.dropped.append(last)
+        elif self.task is not None and self.said != self.task.short:
+            self.said = self.task.short
+        else:
+            return False
+        return True
+
+
+def pack(
+    system: str, task: TaskDigest | None, cards: Sequence[str], expansions: Sequence[Expansion], budget: int
+) -> PackedDigests:
+    """Puts into a budget the system's digest, the task's, cards from the best, expansions as they were asked for.
+
+    Over the budget expansions go, then cards: see `_Pack.less`. The first two stay, the task in its short form where
+    need be; InputError where even these have no room.
+    """
+    packing = _Pack(system, task, cards, expansions)
+    while tokens(packing.text) > budget:
+        if not packing.less():
+            raise InputError(
+                f"the digests of the system and the task take {tokens(packing.text)} tokens and the budget is "
+                f"{budget}; give more",
+                code="over-budget",
+            )
+    named = list(zip(expansions, packing.depths, strict=True))
+    cut = [one.uris[-1] for one, depth in named if depth < len(one.texts) - 1]
+    text = packing.text
+    kept = [one.uris[depth] for one, depth in named if depth >= 0]
+    return PackedDigests(text, tokens(text), packing.cards, kept, cut + packing.dropped)

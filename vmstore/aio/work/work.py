@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from vmstore.aio.docs import described_by
+from vmstore.aio.work.artifacts import Artifacts, Atoms
 from vmstore.aio.work.digests import Digests
 from vmstore.aio.work.plans import Plans
 from vmstore.aio.work.vbrief import VBriefTools
@@ -16,6 +17,7 @@ from vmstore.store.work import session_work, store_work
 from vmstore.store.work.hand_off import HandOff
 from vmstore.store.work.observations import ObservationInfo, WorkSearch
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
+from vmstore.store.work.tasks import AgentTask
 from vmstore.work.disclosure import DisclosureStep
 from vmstore.work.observation import RATIO
 from vmstore.work.skill import SUCCESSES_MIN
@@ -39,6 +41,16 @@ class SessionWork:
     def digests(self) -> Digests:
         """See `vmstore.SessionWork.digests`."""
         return Digests(self._sync.digests, self._worker)
+
+    @property
+    def atoms(self) -> Atoms:
+        """See `vmstore.SessionWork.atoms`."""
+        return Atoms(self._sync.atoms, self._worker)
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """See `vmstore.SessionWork.artifacts`."""
+        return Artifacts(self._sync.artifacts, self._worker)
 
     async def observations(
         self, at: When | None = None, *, target_ratio: float = RATIO, **moment: Unpack[Moment]
@@ -167,6 +179,10 @@ class StoreWork:
     async def measures(self, *, user: str | None = None) -> WorkMeasures:
         """See `vmstore.StoreWork.measures`."""
         return await self._worker.do(partial(self._sync.measures, user=user))
+
+    async def tasks(self, *, user: str | None = None, status: str | None = None) -> list[AgentTask]:
+        """See `vmstore.StoreWork.tasks`."""
+        return await self._worker.do(partial(self._sync.tasks, user=user, status=status))
 
     async def search(
         self, query: str, *, token_budget: int = 2_000, optimize_for: str = "relevance", user: str | None = None

@@ -31,6 +31,7 @@ def born(
         "answers": is_.answers,
     }
     described |= {"tags": draft.tags, "actor": draft.actor, "origin": draft.origin}
+    described |= draft.metadata
     labels = {key: value for key, value in described.items() if value}
     return Create(
         type=type_ if type_ is not None else part.type,

@@ -21,8 +21,9 @@ from vmstore.live.recall.index import RecallIndex
 from vmstore.live.transcript import PageLabels, Transcript, TranscriptMessage
 from vmstore.vm.claims import claims
 from vmstore.vm.kernel.managed_page import ManagedPage
+from vmstore.vm.kernel.page_bars import BarredPages
 from vmstore.vm.kernel.settings import KernelSettings
-from vmstore.vm.kernel.state import Exchange, RetractedPages, State
+from vmstore.vm.kernel.state import Exchange, State
 from vmstore.vm.metrics import metrics
 from vmstore.vm.metrics.metrics import CommitTimes, Overhead
 from vmstore.vm.policies.ordered_queues import ChunkedList
@@ -33,7 +34,7 @@ from vmstore.vm.recall.postings import Postings
 STRUCTS = (
     ManagedPage,
     Exchange,
-    RetractedPages,
+    BarredPages,
     KernelSettings,
     TranscriptMessage,
     PageLabels,

@@ -87,7 +87,7 @@ def delete(act: Act, number: int) -> None:
         raise InputError(
             f"{page_name(number)} is a value; keep None, or another one, under its name", code="is-a-value"
         )
-    if number in act.state.retracted:
+    if number in act.state.barred.retracted:
         raise InputError(
             f"{page_name(number)} holds no more already; there is nothing to delete", code="deleted-already"
         )

@@ -39,7 +39,7 @@ WHY = {
     "no_room": "the prompt has no room for the page; ask for it at a higher level",
     "no_level": "the page cannot be shown at that level or above; ask for a lower one",
     "paging": "this memory loads pages by itself; answer with what is mapped",
-    "approval": "the page may not be loaded without approval",
+    "approval": "the user has not approved that file for a prompt; ask, or answer without it",
     "retracted": "the page was retracted: what it says does not hold; answer without it",
 }
 
@@ -171,7 +171,7 @@ class MemoryTools:
             ranked, total = self._ranked(query, limit)
         else:
             total = self._live.memory._counted(query, modality)
-            gone = self._live.look(lambda runtime: len(runtime.state.retracted.pages))
+            gone = self._live.look(lambda runtime: len(runtime.state.barred.pages))
             hits = self._live.search(query, limit=limit + gone if modality is None else SEARCHED_MAX + gone)
             ranked = [(int(hit.page[1:]), hit.score) for hit in hits]
         best = max((score for _, score in ranked), default=0.0) or 1.0
@@ -181,7 +181,7 @@ class MemoryTools:
             found = []
             for page, score in ranked:
                 managed = runtime.state.pages[page]
-                if managed.type is PageType.VALUE or managed.page in runtime.state.retracted:
+                if managed.type is PageType.VALUE or managed.page in runtime.state.barred:
                     continue
                 if modality in (None, managed.modality):
                     tier = Tier.L0 if managed.page in runtime.state.here else Tier.L2
@@ -216,11 +216,11 @@ class MemoryTools:
 
 
 def unfit(runtime: Runtime, page: int) -> bool:
-    """Whether recall tells nobody of a page: it was retracted, is a value, or is what the memory itself answered."""
+    """Whether recall tells nobody of a page: no prompt is given it, it is a value, or the memory itself answered it."""
     held = runtime.state.pages.get(page)
     if held is None:
         return False
-    if page in runtime.state.retracted or held.type is PageType.VALUE:
+    if page in runtime.state.barred or held.type is PageType.VALUE:
         return True
     call = held if held.role == Role.ASSISTANT else runtime.state.pages.get(held.answers)
     form = None if call is None or held.role not in (Role.ASSISTANT, Role.TOOL) else call.forms[0]

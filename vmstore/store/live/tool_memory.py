@@ -108,6 +108,12 @@ class ToolMemory:
             return _shown(made)
         self._here(page_id)
         page = self._session.page(page_id)
+        if self._waits(page.page):
+            raise RefusedError(
+                f"nobody approved {page.page} for a prompt, and what a tool reads comes into one; "
+                f"`work.artifacts.approve({page.page!r}, who=…)` says that somebody did",
+                code="not-approved",
+            )
         content = self._session.content(page_id)
         self._read[page.page] = None
         return MemoryPage(page.page, _value(content, page.modality), page.modality, page.importance, list(page.tags))
@@ -117,9 +123,16 @@ class ToolMemory:
         if modality is not None:
             _modality(modality)
         hits = self._session.search(query, limit=limit if modality is None else None)
-        named = [hit.page for hit in hits[: limit if modality is None else 5 * limit]]
+        read = [hit.page for hit in hits if not self._waits(hit.page)]
+        named = read[: limit if modality is None else 5 * limit]
         wanted = [name for name in named if modality in (None, self._session.page(name).modality)]
         return [self.get_page(name) for name in wanted[:limit]]
+
+    def _waits(self, page: str) -> bool:
+        """Whether a page is a file that nobody approved."""
+        number = page_position(page) or 0
+        waits: bool = self._session.look(lambda runtime: runtime.state.barred.unapproved(number))
+        return waits
 
     # ---- writes, with the answer
 
@@ -333,7 +346,7 @@ def named(act: Any, word: str) -> int | None:
 def _use(act: Any, page: int) -> None:
     """Says that a tool used a page that is in the prompt, at the level it has, so that nothing is decided of it."""
     here = act.state.here.get(page)
-    if here is not None and page not in act.state.retracted:
+    if here is not None and page not in act.state.barred:
         act.tell(Reference(page, Use.TOOL, act.state.call, here.level))
 
 

@@ -66,6 +66,11 @@ def known(
     return [_fact(dict(zip(NAMES, row, strict=True))) for row in answer]
 
 
+def asked_at(session: SessionHost, statement: str, when: AsOf) -> Any:
+    """The rows that answer a statement of one session, as of a moment."""
+    return engine_of(session._ns).ask(f"{statement} {_moment(when)}", session=session.name, params={})
+
+
 def engine_of(ns: Namespace) -> QueryEngine:
     """What answers questions about facts."""
     from vmstore.store.query_host import asker

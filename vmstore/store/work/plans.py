@@ -7,14 +7,14 @@ from typing import Any, Protocol, TypeVar, Unpack
 
 import msgspec
 
-from vmstore.core.address import Address, page_name, parse
+from vmstore.core.address import Address, page_name, page_position, parse
 from vmstore.core.asof import Moment, When, one_moment
 from vmstore.core.decision import Holder
 from vmstore.core.draft import Draft, Part
 from vmstore.core.mutation import Annotate, Unpin
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Standing
 from vmstore.core.text.json_text import plain
-from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.errors import ErasedError, InputError, RefusedError, UnknownError
 from vmstore.live import extraction, page_moves
 from vmstore.live.messages import alone, hidden
 from vmstore.live.runtime import Act
@@ -85,6 +85,7 @@ class Plans:
         name = page_name(plan) if isinstance(plan, int) else plan
         found = next((one for one in reversed(plans) if name in (one.page, one.title)), None)
         if found is None:
+            self._erased(str(name))
             near = Namespace.nearest(str(name), [one.title for one in plans]) if plans else "the session has none"
             raise UnknownError(f"there is no plan {name!r:.60}; {near}", code="no-plan")
         return found
@@ -93,6 +94,17 @@ class Plans:
         """The active plans of the user's other sessions that no session goes on with, the newest session first."""
         user = self._session.info().user
         return [] if user is None else open_plans(self._session._ns, user, self._session._key)
+
+    def _erased(self, name: str) -> None:
+        """Raises ErasedError where a name is that of a page that was erased."""
+        session: Any = self._session
+        try:
+            if page_position(name):
+                session.content(name)
+        except ErasedError:
+            raise
+        except UnknownError:
+            return
 
     # ---- writing
 

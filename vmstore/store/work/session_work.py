@@ -31,6 +31,8 @@ from vmstore.work.skill import commonly_read, skills
 from vmstore.work.watch import FAILURES_MIN, KEPT_MAX, CallWatch
 
 if TYPE_CHECKING:
+    from vmstore.store.work.artifacts import Artifacts
+    from vmstore.store.work.atoms import Atoms
     from vmstore.store.work.digests import Digests
     from vmstore.work.vbrief import VBriefDocument
 
@@ -56,6 +58,20 @@ class SessionWork:
         from vmstore.store.work.digests import Digests
 
         return Digests(self._session)
+
+    @property
+    def atoms(self) -> Atoms:
+        """Pages that say one thing of the work: facts, decisions, constraints, questions, insights."""
+        from vmstore.store.work.atoms import Atoms
+
+        return Atoms(self._session)
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Files of the session's project, which a prompt holds where somebody approved them."""
+        from vmstore.store.work.artifacts import Artifacts
+
+        return Artifacts(self._session)
 
     # ---- what was done
 

@@ -14,6 +14,7 @@ from vmstore.store.work.measures import measured
 from vmstore.store.work.observations import SESSIONS_MAX, WorkSearch, found
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
 from vmstore.store.work.session_work import counted, usable
+from vmstore.store.work.tasks import AgentTask, tasks_of
 from vmstore.work.past_call import PastCall
 from vmstore.work.skill import SUCCESSES_MIN, skills
 from vmstore.work.watch import Alarm, CallWatch
@@ -103,6 +104,10 @@ class StoreWork:
         top = max(best.values(), default=1.0) or 1.0
         ranked = [(self._session(name), score / top) for name, score in list(best.items())[:SESSIONS_MAX]]
         return found(ranked, token_budget, optimize_for)
+
+    def tasks(self, *, user: str | None = None, status: str | None = None) -> list[AgentTask]:
+        """The tasks of a user's sessions, or of all, by session, oldest first; with `status` those that stand so."""
+        return tasks_of(self._ns, user, status)
 
     @property
     def vbrief(self) -> VBriefTools:

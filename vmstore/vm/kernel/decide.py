@@ -30,6 +30,10 @@ Stimulus = tuple[int, AnyMutation]
 """A stimulus: a mutation and its position."""
 
 
+WITHDRAWN = (Cause.RETRACTED, Cause.UNAPPROVED)
+"""The causes for which pages leave the prompt whatever room there is."""
+
+
 class DecideResult(NamedTuple):
     """The decisions; none where something must be requested first."""
 
@@ -43,7 +47,8 @@ def decide(state: State, stimulus: Sequence[Stimulus]) -> DecideResult:
         return DecideResult([], [])
     room = EvictionPlan(state)
     deciding = DecisionRun(state, room)
-    room.withdraw(state.retracted.leaving(state.here))
+    for cause in WITHDRAWN:
+        room.withdraw(state.barred.leaving(state.here, cause), cause)
     asked = [(position, mutation) for position, mutation in stimulus if isinstance(mutation, Reference)]
     if state.settings.shape is not None:
         deciding.hold(mutation for _, mutation in asked)
@@ -69,7 +74,7 @@ def _settled(state: State, stimulus: Sequence[Stimulus]) -> bool:
                 managed.level > mutation.level and (mutation.use != Use.SIGNAL or state.settings.recall_share)
             ):
                 return False
-    if state.retracted.here and state.retracted.leaving(here):
+    if state.barred.here and any(state.barred.leaving(here, cause) for cause in WITHDRAWN):
         return False
     return state.used <= state.high and _load(state.used, state.low, state.high, state.room) is state.load
 
@@ -117,8 +122,10 @@ class DecisionRun:
             self.room.asked[managed.page] = None  # it is here, and does not leave while that is answered
 
     def _refusal(self, asked: Reference, managed: ManagedPage) -> Denial | None:
-        """The reason to refuse a page whatever its size: retracted, or no fault the model may make."""
-        if managed.page in self.state.retracted and asked.use != Use.ASKED:
+        """The reason to refuse a page whatever its size: not approved, retracted, or no fault the model may make."""
+        if self.state.barred.unapproved(managed.page):
+            return Denial.APPROVAL
+        if managed.page in self.state.barred and asked.use != Use.ASKED:
             return Denial.RETRACTED
         if asked.use != Use.FAULT:
             return None
@@ -183,7 +190,7 @@ class DecisionRun:
     def _wish(self, position: int, wish: Reference) -> None:
         """Brings in what is wished for: within its share what nothing holds goes for it."""
         managed = self.state.pages.get(wish.page)
-        if managed is None or not self.settings.prefetch or managed.page in self.state.retracted:
+        if managed is None or not self.settings.prefetch or managed.page in self.state.barred:
             return
         room, limit = self.room, self.state.high
         now = room.level(managed)

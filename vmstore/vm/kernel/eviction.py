@@ -276,13 +276,13 @@ class EvictionPlan:
     def _hold(self) -> None:
         self._back, self._last = self.state.guarded(), self.state.yielding()
 
-    def withdraw(self, pages: Sequence[int]) -> None:
-        """Takes out what was retracted, whatever room there is; nobody stands against it."""
+    def withdraw(self, pages: Sequence[int], cause: Cause) -> None:
+        """Takes out what no prompt is given, whatever room there is; nobody stands against it."""
         if pages:
             self._hold()
             steps = {page: EvictionStep(0, None, self.state.here[page].tokens) for page in pages}
             self._levels.update(dict.fromkeys(pages))
-            self._write(steps, (), sum(step.gain for step in steps.values()), len(pages), Cause.RETRACTED, 0)
+            self._write(steps, (), sum(step.gain for step in steps.values()), len(pages), cause, 0)
 
     def held(self, winner: int) -> int:
         """The tokens no fault takes, but for those of the page it is for: pins, the last turns, what just came."""
@@ -321,7 +321,7 @@ class EvictionPlan:
         for page in self.state.unseen:
             resident = self.state.here[page]
             free = not resident.pinned and page not in self.asked and page not in self._levels  # nor decided already
-            free = free and page not in self.state.retracted.here
+            free = free and page not in self.state.barred.here
             if resident.tokens > tokens_max and free and may_shorten(resident):
                 self._shorten(resident, tokens_max)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from vmstore.vm.kernel.settings import Learning, Paging, Remembers, Rules, Shape, Tagging, Threshold
+from vmstore.vm.kernel.settings import Artifacts, Learning, Paging, Remembers, Rules, Shape, Tagging, Threshold
 
 
 class WhatIf(TypedDict, total=False):
@@ -47,6 +47,7 @@ class WhatIf(TypedDict, total=False):
     compact_hard: float
     facts: bool
     learning: Learning
+    artifacts: Artifacts
     idle_hours: int
     behaviour: int
 

@@ -25,6 +25,7 @@ Threshold = Literal["explicit", "referenced", "speculative"]
 Remembers = Literal["session", "user"]
 Tagging = Literal["off", "keyword", "asked"]
 Learning = Literal["off", "session", "user"]
+Artifacts = Literal["allow", "ask"]
 Shape = Literal["chat", "chat-system", "responses", "anthropic", "gemini"]
 
 _ADMITTED = {
@@ -62,6 +63,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     With `facts` what a person says is searched for facts, which are stated beside the conversation.
     With `learning` guards look at each tool's answer, warn in the prompt, and what succeeds becomes a skill; with
     "user" what the user's other sessions learned counts, and is brought in where its tools are offered.
+    With `artifacts="ask"` a file is in no prompt before somebody approved what it holds.
     A session in which nothing was written for `idle_hours` is ended when it is opened again; 0 never.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     `behaviour` is the number of what no other setting says, so that a log is decided and written as it was: with 1
@@ -106,6 +108,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     compact_hard: float = 0.85
     facts: bool = False
     learning: Learning = "off"
+    artifacts: Artifacts = "allow"
     idle_hours: int = 0
     behaviour: int = BEHAVIOUR
 

@@ -6,7 +6,7 @@ replay. Nothing else changes it, and it holds no content: tokens, levels and pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -17,35 +17,11 @@ from vmstore.core.erasure import ErasedContent
 from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role, Standing
 from vmstore.core.text.json_text import loads
 from vmstore.vm.kernel.managed_page import ManagedForm, ManagedPage
+from vmstore.vm.kernel.page_bars import BarredPages
 from vmstore.vm.kernel.settings import PPM, KernelSettings, decoded
 from vmstore.vm.policies.policy import Policy, PolicyMoment
 from vmstore.vm.policies.recency import Recency2
 from vmstore.vm.policies.registry import policy
-
-
-class RetractedPages(msgspec.Struct):
-    """`pages` hold no more, and only a program brings one back; those `here` go once nothing pins them."""
-
-    pages: dict[int, None] = {}
-    here: dict[int, None] = {}
-
-    def __contains__(self, page: int) -> bool:
-        return page in self.pages
-
-    def say(self, page: int, status: int, there: Container[int]) -> None:
-        """Notes how a page stands from here on; `there` are those in the prompt."""
-        if status != Standing.SUPERSEDED:
-            self.pages.pop(page, None)
-            self.here.pop(page, None)
-        elif page not in self.pages:
-            self.pages[page] = None
-            if page in there:
-                self.here[page] = None
-
-    def leaving(self, there: Mapping[int, ManagedPage]) -> list[int]:
-        """Those in the prompt that nothing pins, oldest first."""
-        return sorted(page for page in self.here if not there[page].pinned)
-
 
 RANK_STEP = 1_024
 PROTECTED_CALLS = 16  # a turn may have hundreds of calls; who came back is left alone no longer than this
@@ -92,7 +68,7 @@ class State:
         self.unseen: dict[int, None] = {}  # pages no call has shown yet
         self.returned: dict[int, tuple[int, int]] = {}  # pages that came back: from which turn, or call, they may go
         self.pinned_pages = 0
-        self.retracted = RetractedPages()
+        self.barred = BarredPages()
         self.alike: dict[int, None] = {}  # pages that are like what the turn began with
         self.anchored: dict[int, list[str]] = {}  # the names of the anchors of pages that have any
 
@@ -136,6 +112,7 @@ class State:
     def _on_settings(self, position: int, settings: m.Settings) -> None:
         before, self.settings = self.settings, decoded(self.settings, self._read(position, settings.told))
         self._reckon()
+        self.barred.ask(self.settings.artifacts == "ask", self.here)
         same = before is not None and (before.policy, before.parameters, before.l0_tokens_max) == (
             self.settings.policy,
             self.settings.parameters,
@@ -207,7 +184,9 @@ class State:
         self.pages[position] = managed
         for kind, page in made.links:
             self._related(position, page, kind)
-        if self.settings is None or made.type in (PageType.RAW, PageType.VALUE):
+        if made.type == PageType.ARTIFACT and not made.message:
+            self.barred.file(position, self.here)
+        if self.settings is None or made.type in (PageType.RAW, PageType.VALUE) or position in self.barred:
             return
         self._enter(managed, 0, spoken=bool(made.message))
         self.unseen[position] = None
@@ -252,6 +231,12 @@ class State:
         managed.forms = [ManagedForm(position, new.tokens), None, None, None]
         if managed.page in self.here:
             self._show(managed, 0)
+        if managed.page in self.barred.files:
+            self.barred.file(managed.page, self.here)
+
+    def _on_approve(self, position: int, approval: m.Approve) -> None:
+        if approval.session is None:
+            self.barred.approve(approval.page, approval.granted, self.here)
 
     def _on_compress(self, position: int, made: m.Compress) -> None:
         managed = self.pages[made.page]
@@ -269,7 +254,7 @@ class State:
         if annotation.importance is not None or (annotation.anchors is not None and self._weighs_likeness):
             self._touched(managed)
         if annotation.status is not None:
-            self.retracted.say(managed.page, annotation.status, self.here)
+            self.barred.retract(managed.page, annotation.status, self.here)
 
     def _anchor(self, managed: ManagedPage, anchors: bytes) -> None:
         """Notes which anchors a page has; one whose value is null is taken away, and with the last its strength."""
@@ -285,7 +270,7 @@ class State:
             managed.anchor = 0
 
     def _on_delete(self, position: int, gone: m.Delete) -> None:
-        self.retracted.say(gone.page, Standing.SUPERSEDED, self.here)
+        self.barred.retract(gone.page, Standing.SUPERSEDED, self.here)
 
     # ---- uses
 
@@ -445,7 +430,7 @@ class State:
         del self.here[managed.page]
         self.used -= managed.tokens
         self.unseen.pop(managed.page, None)
-        self.retracted.here.pop(managed.page, None)
+        self.barred.here.pop(managed.page, None)
         managed.left = self.turn
         self.moved[managed.page] = None
         if self.policy is not None:
@@ -528,6 +513,7 @@ _FOLDS: dict[type, Callable[[State, int, Any], None]] = {
     m.Update: State._on_update,
     m.Link: State._on_link,
     m.Unlink: State._on_unlink,
+    m.Approve: State._on_approve,
     m.Compress: State._on_compress,
     m.Annotate: State._on_annotate,
     m.Delete: State._on_delete,

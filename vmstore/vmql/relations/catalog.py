@@ -24,13 +24,14 @@ from vmstore.vmql.relations.python_rows import (
 )
 from vmstore.vmql.relations.relation import Field, Relation
 from vmstore.vmql.relations.tools import TOOLS
-from vmstore.vmql.relations.work import GUARDS, SKILLS
+from vmstore.vmql.relations.work import ARTIFACTS, ATOMS, GUARDS, SKILLS, TASKS
 
 RELATIONS: dict[str, Relation] = {
     relation.name: relation
     for relation in (
         *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
         *(MOVES, METRICS, VECTORS, FACTS, TAGS, SEGMENTS, RECALLS, TOOLS, COMPACTIONS, GUARDS, SKILLS),
+        *(TASKS, ATOMS, ARTIFACTS),
     )
 }
 """Those that can be asked for by their name alone."""

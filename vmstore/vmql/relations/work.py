@@ -1,10 +1,14 @@
-"""GUARDS and SKILLS: what an agent was warned of, and what it learned to do, with what was counted for it."""
+"""GUARDS and SKILLS, TASKS, ATOMS and ARTIFACTS: what agents were warned of, what they learned, work on and hold."""
 
 from __future__ import annotations
 
-from vmstore.core.page import Standing
+from vmstore.core.decision import Denial, FaultDenied
+from vmstore.core.facts import FactType
+from vmstore.core.page import MIME_TYPES, LinkKind, Modality, PageType, Standing, WordEnum
+from vmstore.core.work.atom import ATOM, AtomKind
 from vmstore.core.work.trace import GuardType
-from vmstore.vmql.column_types import INTEGER, JSON, LIST, PAGE, REAL, TEXT, TIME, word
+from vmstore.vmql import column_types
+from vmstore.vmql.column_types import INTEGER, JSON, LIST, PAGE, REAL, TEXT, TIME, said, word
 from vmstore.vmql.relations.relation import Field, Path, Relation, by, fields, joins
 from vmstore.vmql.relations.shared_columns import (
     CONTENT,
@@ -113,4 +117,188 @@ SKILLS = Relation(
     ("t.position",),
     moment="t.position",
     brief=("session", "page", "skill", "tools", "success_rate", "successes"),
+)
+
+# ---- what is worked on
+
+
+class Consent(WordEnum):
+    """Somebody's word on a file of a session: whether a prompt may hold it."""
+
+    DENIED = 0
+    APPROVED = 1
+
+
+_CONSENTED = """consented(session, page, granted, who) AS MATERIALIZED (SELECT session, page, granted, who FROM (
+ SELECT {of} AS session, x.page AS page, x.granted AS granted, x.who AS who, max(x.position) FROM lane
+ CROSS JOIN approvals x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ WHERE x.page AND x.of IS NULL GROUP BY 1, 2))"""
+CONSENTED = each(_CONSENTED)
+"""What was said last of each file: whether a prompt may hold it, and by whom."""
+
+_REFUSED = """refused(session, page, times) AS MATERIALIZED (SELECT {of}, x.page, count(*) FROM lane
+ CROSS JOIN decisions x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ WHERE x.kind = {denied} AND x.word = {approval} GROUP BY 1, 2)"""
+REFUSED = each(_REFUSED, denied=str(FaultDenied.NUMBER), approval=str(int(Denial.APPROVAL)))
+"""How often each file was asked for and nobody had approved it."""
+
+_PART_OF = """part_of(session, page, task) AS MATERIALIZED (SELECT {of}, k.source, max(k.target) FROM lane
+ CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
+ WHERE k.kind = {part_of} AND {holds} GROUP BY 1, 2)"""
+PART_OF = each(_PART_OF, part_of=str(int(LinkKind.PART_OF)))
+"""The task that each page is a part of."""
+
+_REVISED = """revised(session, page, at) AS MATERIALIZED (SELECT session, page, (SELECT k.at FROM commits k
+  WHERE k.session = writer AND k.last >= position ORDER BY k.last LIMIT 1) FROM (
+ SELECT {of} AS session, x.page AS page, x.session AS writer, max(x.position) AS position FROM lane
+ CROSS JOIN changes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ WHERE x.level = 0 GROUP BY 1, 2))"""
+REVISED = each(_REVISED)
+"""When the content of each page was changed last."""
+
+_LATEST_ACROSS = """LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x
+ INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0 AND x.position <= lane.high
+ ORDER BY x.position DESC LIMIT 1)"""
+_JOINS = joins(
+    WRITER,
+    beside("tagged g", "p", "page"),
+    by("LEFT JOIN latest c ON c.page = p.page", across=_LATEST_ACROSS),
+    beside("said_status s", "p", "page"),
+    beside("part_of o", "p", "page"),
+    beside("revised u", "p", "page"),
+    beside("consented n", "p", "page"),
+    beside("refused d", "p", "page"),
+)
+_STATUS = Field("status", word(Standing), "how it stands", "coalesce(s.value, 0)")
+_TASK = Field("task", PAGE, "the task it is a part of", "o.task")
+_TAGS = Field("tags", LIST, "its tags", "coalesce(g.tags, '[]')")
+_TOKENS = Field("tokens", INTEGER, "estimated tokens of its full content", "coalesce(c.tokens, p.tokens)")
+
+
+def _has_tag(condition: str) -> str:
+    return f"EXISTS (SELECT 1 FROM json_each(g.tags) WHERE {condition})"
+
+
+def _path(where: str, tagged: str = "") -> dict[str, Path]:
+    """The pages for which `where` holds, and of their tags `tagged`."""
+    kept = f" CROSS JOIN (SELECT 1) ON {tagged}" if tagged else ""
+    typed = rows("pages", "p", "p.page").replace("pages p ON", "pages p INDEXED BY pages_type ON")
+    pages = f"{typed} AND p.type <> {int(PageType.TRANSCRIPT)} AND {where} LEFT JOIN tagged g ON g.page = p.page"
+    ways = by(pages + kept, across=f"{pages} AND g.session = p.session{kept}")
+    return {"scan": Path("scan", ways, joined=("g",), sorted=True)}
+
+
+_PLANNED = _has_tag("value = 'plan'")
+
+# ---- tasks
+
+
+def _plan(expression: str) -> str:
+    """A value of a plan's content; null where that was erased."""
+    return f"CASE WHEN json_valid({_TEXT}) THEN {expression.format(text=_TEXT)} END"
+
+
+_STEPS = _plan("(SELECT count(*) FROM json_each({text}, '$.steps'))")
+_DONE = _plan("(SELECT count(*) FROM json_each({text}, '$.steps') WHERE value ->> '$.done')")
+_PROGRESS = _plan("coalesce({text} ->> '$.progress', 0.0)")
+_DECISIONS = _plan("coalesce({text} -> '$.decisions', '[]')")
+
+TASKS = Relation(
+    "TASKS",
+    "what agents work on: plans, each as it stood at a moment",
+    fields(
+        Field("page", PAGE, "the page of it", "p.page"),
+        SESSION,
+        USER,
+        Field("title", TEXT, "what it is called", _plan("{text} ->> '$.plan'")),
+        _STATUS,
+        Field("progress", REAL, "how far it came, from 0 to 1", _PROGRESS),
+        Field("steps", INTEGER, "how many steps it has", _STEPS),
+        Field("done", INTEGER, "how many of them are done", _DONE),
+        Field("decisions", LIST, "what was decided of it, by page", _DECISIONS),
+        _TAGS,
+        Field("continues", TEXT, "the task of an earlier session that it goes on with", "p.labels ->> '$.origin'"),
+        Field("created_at", TIME, "when it was begun", "p.at"),
+        Field("updated_at", TIME, "when it was changed last", "coalesce(u.at, p.at)"),
+        Field("turn", INTEGER, "the turn in which it was begun", "p.turn"),
+        Field("position", INTEGER, "the position that began it", "p.page"),
+    ),
+    _path(f"p.type = {int(PageType.CLAIM)} AND p.modality = {int(Modality.STRUCTURED)}", _PLANNED),
+    _JOINS,
+    ("p.page",),
+    moment="p.page",
+    brief=("session", "page", "title", "status", "done", "steps", "updated_at"),
+)
+
+# ---- atoms
+
+_FACT = """(SELECT x.type FROM facts x INDEXED BY facts_page WHERE x.session = p.session AND x.page = p.page
+ AND x.position <= lane.high ORDER BY x.position DESC LIMIT 1)"""
+_STATED = f"(SELECT substr(value, {len(ATOM) + 1}) FROM json_each(g.tags) WHERE value LIKE '{ATOM}%' LIMIT 1)"
+_LEARNED = _has_tag("value IN ('warning', 'skill')")
+_KIND = f"""CASE WHEN {_STATED} IS NOT NULL THEN {_STATED}
+ WHEN {_FACT} IS NOT NULL
+  THEN iif({_FACT} = {int(FactType.DECISION)}, '{AtomKind.DECISION.word}', '{AtomKind.FACT.word}')
+ WHEN {_LEARNED} THEN '{AtomKind.INSIGHT.word}' ELSE '{AtomKind.DECISION.word}' END"""
+
+ATOMS = Relation(
+    "ATOMS",
+    "pages that say one thing: facts, decisions, constraints, questions, insights",
+    fields(
+        Field("page", PAGE, "the page of it", "p.page"),
+        SESSION,
+        USER,
+        Field("kind", said(AtomKind), "what it says of the work", _KIND),
+        Field("text", TEXT, "what it says", _TEXT),
+        _TASK,
+        _STATUS,
+        _TAGS,
+        _TOKENS,
+        Field("turn", INTEGER, "the turn in which it was stated", "p.turn"),
+        Field("position", INTEGER, "the position that states it", "p.page"),
+        Field("at", TIME, "when it was stated", "p.at"),
+    ),
+    _path(
+        f"p.type IN ({int(PageType.CLAIM)}, {int(PageType.PROCEDURE)})",
+        f"iif(p.type = {int(PageType.CLAIM)}, NOT {_PLANNED}, {_LEARNED})",
+    ),
+    _JOINS,
+    ("p.page",),
+    moment="p.page",
+    brief=("session", "page", "kind", "status", "task", "text"),
+)
+
+# ---- artifacts
+
+_TYPES = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
+_MIME = f"coalesce(iif(p.mime = 9, p.labels ->> '$.mime', NULL), {_TYPES})"
+_OF_FILES = "active, or abandoned where a later file of its path is there"
+
+ARTIFACTS = Relation(
+    "ARTIFACTS",
+    "files of sessions: what was taken in, attached, or made by a tool beside the conversation",
+    fields(
+        Field("page", PAGE, "the page of it", "p.page"),
+        SESSION,
+        USER,
+        Field("path", TEXT, "where it lay in its project; null where it came from no file", "p.labels ->> '$.path'"),
+        Field("mime", TEXT, "its content type", _MIME),
+        Field("sha256", TEXT, "the digest of the file; null where some of it was masked", "p.labels ->> '$.sha256'"),
+        Field("bytes", INTEGER, "bytes of what the page holds", "coalesce(c.size, p.size)"),
+        _TOKENS,
+        _TASK,
+        _STATUS._replace(meaning=_OF_FILES),
+        Field("approval", word(Consent), "whether somebody said that a prompt may hold it", "n.granted"),
+        Field("approved_by", TEXT, "who said so", "n.who"),
+        Field("refused", INTEGER, "how often it was asked for and not approved", "coalesce(d.times, 0)"),
+        _TAGS,
+        Field("turn", INTEGER, "the turn in which it was taken in", "p.turn"),
+        Field("position", INTEGER, "the position that took it in", "p.page"),
+        Field("at", TIME, "when it was taken in", "p.at"),
+    ),
+    _path(f"p.type = {int(PageType.ARTIFACT)} AND coalesce(p.message, 0) = 0"),
+    _JOINS,
+    ("p.page",),
+    moment="p.page",
+    brief=("session", "page", "path", "bytes", "sha256", "status", "approval"),
 )

@@ -59,7 +59,7 @@ def live_values(runtime: Runtime, shape: str, spoken: Sequence[SpokenMessage]) -
     state = runtime.state
     leaves: list[list[PromptPage]] = []
     for message in spoken:
-        known = [state.pages[page] for page in message.pages if page in state.pages and page not in state.retracted]
+        known = [state.pages[page] for page in message.pages if page in state.pages and page not in state.barred]
         leaves.append([pages.of(managed, 0, Tier.L0) for managed in known])
     asked = [{"tool_calls": [{"id": leaf.call_id} for leaf in some if leaf.is_call]} for some in leaves]
     answered = [
