@@ -67,11 +67,8 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
 
     inner = statement.statement
     if isinstance(inner, Fork | Explain):
-        message = (
-            "a statement that writes is not explained" if isinstance(inner, Fork) else "EXPLAIN is explained by itself"
-        )
-        hint = "explain a question"
-        raise fault(message, "not-explained", statement.span, hint)
+        message = "a statement that writes is not explained, nor is EXPLAIN itself"
+        raise fault(message, "not-explained", statement.span, "explain a question")
     probe = query.beside(inner)
     probe.noted, probe.dry = [], not statement.analyze
     if isinstance(inner, SearchQuery):  # its embedder is not waited for while the views are held

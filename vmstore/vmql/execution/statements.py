@@ -33,34 +33,8 @@ from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.relations.links import RESIDENCIES, VERSIONS
 from vmstore.vmql.relations.pages import SEARCH
 from vmstore.vmql.relations.relation import LANE, Relation
+from vmstore.vmql.syntax import nodes
 from vmstore.vmql.syntax.errors import fault
-from vmstore.vmql.syntax.nodes import (
-    ContextAt,
-    Describe,
-    DiffContext,
-    DiffSession,
-    Explain,
-    Fork,
-    InSession,
-    LineageQuery,
-    MomentNode,
-    Name,
-    OfPage,
-    PathQuery,
-    RelationQuery,
-    Replay,
-    SearchQuery,
-    Set,
-    Show,
-    SourceSpan,
-    Tail,
-    Value,
-    Verify,
-    Watch,
-    WhyQuery,
-    columns_named,
-    names_of,
-)
 
 if TYPE_CHECKING:
     from vmstore.vmql.execution.query import Make
@@ -68,17 +42,17 @@ if TYPE_CHECKING:
     from vmstore.vmql.execution.walk import WalkedLink
 
 
-def one(query: Query, tail: Tail) -> OneSession:
+def one(query: Query, tail: nodes.Tail) -> OneSession:
     """The one session a statement is asked of."""
     scope = query.scope(tail)
     if not isinstance(scope, OneSession):
-        span = tail.scope.span if tail.scope is not None else SourceSpan(0, 0)
+        span = tail.scope.span if tail.scope is not None else nodes.SourceSpan(0, 0)
         raise fault("this is asked of one session", "which-session", span, hint="name one: IN SESSION …")
     return scope
 
 
 @contextmanager
-def faults_at(span: SourceSpan, code: str) -> Iterator[None]:
+def faults_at(span: nodes.SourceSpan, code: str) -> Iterator[None]:
     """What the store refuses within is a fault of the text, at a place of it."""
     try:
         yield
@@ -89,7 +63,7 @@ def faults_at(span: SourceSpan, code: str) -> Iterator[None]:
 # ---- relations
 
 
-def relation(query: Query, statement: RelationQuery) -> Result:
+def relation(query: Query, statement: nodes.RelationQuery) -> Result:
     """The rows of a relation."""
     found = shows.named(statement.name, RELATIONS, statement.span)
     with query.world.asking():
@@ -100,7 +74,7 @@ def relation(query: Query, statement: RelationQuery) -> Result:
         return query.select(found, statement.columns, statement.tail, scope, make=make, ready=found.name == "MUTATIONS")
 
 
-def _maker(query: Query, relation: Relation, scope: Scope, tail: Tail) -> Make | None:
+def _maker(query: Query, relation: Relation, scope: Scope, tail: nodes.Tail) -> Make | None:
     """What makes the rows of a relation: most relations are SQL, and load nothing for it."""
     if not relation.made:
         return None
@@ -109,7 +83,7 @@ def _maker(query: Query, relation: Relation, scope: Scope, tail: Tail) -> Make |
     return maker(query, relation, scope, tail)
 
 
-def watch(query: Query, statement: Watch) -> Result:
+def watch(query: Query, statement: nodes.Watch) -> Result:
     """The mutations after a cursor, in the order of the log."""
     from vmstore.vmql.execution import streams
 
@@ -119,7 +93,7 @@ def watch(query: Query, statement: Watch) -> Result:
 # ---- contexts
 
 
-def context(query: Query, statement: ContextAt) -> Result:
+def context(query: Query, statement: nodes.ContextAt) -> Result:
     """What the model saw at a call."""
     check_context(statement)
     tail = statement.tail
@@ -133,11 +107,11 @@ def context(query: Query, statement: ContextAt) -> Result:
         basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
         if statement.form == "render":
             text = rows_of([(seen.text(),)])
-            return query.select(python_rows.RENDERED, (), Tail(), scope, make=text, kind="text", basis=basis)
+            return query.select(python_rows.RENDERED, (), nodes.Tail(), scope, make=text, kind="text", basis=basis)
         if statement.form == "messages":
             message = [(at, _role(message), _json(message)) for at, message in enumerate(seen.messages(), 1)]
             return query.select(
-                python_rows.CHAT, (), Tail(), scope, make=rows_of(message), kind="messages", basis=basis
+                python_rows.CHAT, (), nodes.Tail(), scope, make=rows_of(message), kind="messages", basis=basis
             )
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
@@ -149,11 +123,11 @@ def context(query: Query, statement: ContextAt) -> Result:
         )
 
 
-def contexts(query: Query, statement: ContextAt, per: str) -> Result:
+def contexts(query: Query, statement: nodes.ContextAt, per: str) -> Result:
     """What the model saw at each call, or at the last call of each turn, that is asked about."""
     with query.world.asking():
         scope = one(query, statement.tail)
-        calls = list(query.kept(RELATIONS["CALLS"], columns_named("turn", "call"), scope))
+        calls = list(query.kept(RELATIONS["CALLS"], nodes.columns_named("turn", "call"), scope))
         moments = calls if per == "call" else list(dict(calls).items())  # of each turn the last
         session = query.world.session(scope.name)
 
@@ -181,11 +155,11 @@ def _pages(seen: StoredContext, wanted: Collection[str], tools: dict[int, PageTo
     return pages if shown else ((page[0], _number(page[1]), _number(page[2]), *page[3:]) for page in pages)
 
 
-def _position(number: int) -> MomentNode:
-    return MomentNode(unit="position", value=Value(value=number))
+def _position(number: int) -> nodes.MomentNode:
+    return nodes.MomentNode(unit="position", value=nodes.Value(value=number))
 
 
-def _seen(query: Query, scope: OneSession, moment: MomentNode | None, span: SourceSpan) -> StoredContext:
+def _seen(query: Query, scope: OneSession, moment: nodes.MomentNode | None, span: nodes.SourceSpan) -> StoredContext:
     """The context of a call."""
     when = as_of(moment, query.params, query.world.now())
     with faults_at(moment.span if moment is not None else span, "no-such-moment"):
@@ -214,7 +188,7 @@ def _json(value: Any) -> str:
     return shown(value)
 
 
-def diff_context(query: Query, statement: DiffContext) -> Result:
+def diff_context(query: Query, statement: nodes.DiffContext) -> Result:
     """What changed between two contexts of a session."""
     check_diff(statement)
     with query.world.asking():
@@ -228,24 +202,26 @@ def diff_context(query: Query, statement: DiffContext) -> Result:
             raise
 
 
-def diff_session(query: Query, statement: DiffSession) -> Result:
+def diff_session(query: Query, statement: nodes.DiffSession) -> Result:
     """What differs between the contexts of two sessions."""
     check_diff(statement)
     with query.world.asking():
         ends, when = [], _when(query, statement.moment)
         for node in (statement.before, statement.after):
             name = meant_by(query.world, node, query.params)
-            scope = one(query, Tail(scope=InSession(name=Value(value=name, span=node.span), span=node.span)))
+            scope = one(
+                query, nodes.Tail(scope=nodes.InSession(name=nodes.Value(value=name, span=node.span), span=node.span))
+            )
             ends.append((name, when))
         with faults_at(statement.span, "no-such-moment"):
             return _diff(query, scope, statement.tail, *ends)
 
 
-def _when(query: Query, moment: MomentNode | None) -> AsOf:
+def _when(query: Query, moment: nodes.MomentNode | None) -> AsOf:
     return as_of(moment, query.params, query.world.now())
 
 
-def _diff(query: Query, scope: Scope, tail: Tail, before: tuple[str, AsOf], after: tuple[str, AsOf]) -> Result:
+def _diff(query: Query, scope: Scope, tail: nodes.Tail, before: tuple[str, AsOf], after: tuple[str, AsOf]) -> Result:
     changes, basis = query.world.differences(before, after)
     listed = [
         (
@@ -261,7 +237,7 @@ def _diff(query: Query, scope: Scope, tail: Tail, before: tuple[str, AsOf], afte
 # ---- pages
 
 
-def of_page(query: Query, statement: OfPage) -> Result:
+def of_page(query: Query, statement: nodes.OfPage) -> Result:
     """What happened to a page, where it stayed, what it held."""
     if statement.what == "history":
         return history(query, statement)
@@ -272,7 +248,7 @@ def of_page(query: Query, statement: OfPage) -> Result:
         return query.select(found, (), statement.tail, scope, path="page")
 
 
-def history(query: Query, statement: OfPage) -> Result:
+def history(query: Query, statement: nodes.OfPage) -> Result:
     """What happened to a page up to a moment."""
     with query.world.asking():
         scope = one(query, statement.tail)
@@ -287,18 +263,18 @@ def history(query: Query, statement: OfPage) -> Result:
         return query.select(python_rows.HISTORY, (), statement.tail, scope, make=rows_of(listed), kind="history")
 
 
-def _page(query: Query, scope: OneSession, page: Name) -> int:
+def _page(query: Query, scope: OneSession, page: nodes.Name) -> int:
     """The position of the page that a statement names."""
     return scope.position_of(str(given(page, query.params)), page.span)
 
 
-def _walk(query: Query, statement: LineageQuery | PathQuery) -> tuple[Any, list[str]]:
+def _walk(query: Query, statement: nodes.LineageQuery | nodes.PathQuery) -> tuple[Any, list[str]]:
     """How deep a walk goes, and over which kinds of link: over all where it says none."""
     depth = None if statement.depth is None else given(statement.depth, query.params)
     return depth, [str(given(kind, query.params)).lower() for kind in statement.kinds]
 
 
-def lineage(query: Query, statement: LineageQuery) -> Result:
+def lineage(query: Query, statement: nodes.LineageQuery) -> Result:
     """The links met on a walk from a page, as the log had them at the moment."""
     with query.world.asking():
         scope = one(query, statement.tail)
@@ -320,7 +296,7 @@ def lineage(query: Query, statement: LineageQuery) -> Result:
         return query.select(python_rows.LINEAGE, (), statement.tail, scope, make=rows_of(listed), kind="lineage")
 
 
-def path(query: Query, statement: PathQuery) -> Result:
+def path(query: Query, statement: nodes.PathQuery) -> Result:
     """The shortest walk from a page to another over the links that hold at the moment, either way along each."""
     from vmstore.vmql.execution.walk import WalkedLink, kinds_of, shortest
 
@@ -330,7 +306,7 @@ def path(query: Query, statement: PathQuery) -> Result:
         depth, kinds = _walk(query, statement)
         with faults_at(statement.span, "unknown-word"):
             known = kinds_of(kinds)
-        columns = columns_named("source", "target", "kind", "position")
+        columns = nodes.columns_named("source", "target", "kind", "position")
         held = query.kept(RELATIONS["LINKS"], columns, scope)
         walk = shortest([WalkedLink(*link) for link in held if not known or link[2] in known], first, last, depth)
         lineage = query.world.session(scope.name).lineage
@@ -351,7 +327,7 @@ def _step(lineage: PageLineage, scope: OneSession, number: int, edge: WalkedLink
 EVIDENCE = "evidence"
 
 
-def _evidence(query: Query, statement: LineageQuery, scope: OneSession, page: int) -> Result:
+def _evidence(query: Query, statement: nodes.LineageQuery, scope: OneSession, page: int) -> Result:
     """What an answer may have come from, by its words and by what was new to its call: none of it was logged."""
     if len(statement.kinds) > 1 or not statement.up or statement.depth is not None:
         message = "evidence is no link, so it stands in no walk with links"
@@ -368,33 +344,33 @@ def _evidence(query: Query, statement: LineageQuery, scope: OneSession, page: in
     return query.select(python_rows.EVIDENCE, (), statement.tail, scope, make=rows_of(listed))
 
 
-def why(query: Query, statement: WhyQuery) -> Result:
+def why(query: Query, statement: nodes.WhyQuery) -> Result:
     """Why a page is in the context of a call, or is not."""
     from vmstore.vmql.execution.why import chain
 
     with query.world.asking():
-        scope = one(query, Tail(scope=statement.scope))
+        scope = one(query, nodes.Tail(scope=statement.scope))
         page = _page(query, scope, statement.page)
         seen = _seen(query, scope, statement.moment, statement.span)
         when = as_of(statement.moment, query.params, query.world.now())
         listed = list(chain(scope, page, seen, max(seen.basis.position, resolve(scope.lane, when).position)))
         basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
-        return query.select(python_rows.WHY, (), Tail(), scope, make=rows_of(listed), kind="why", basis=basis)
+        return query.select(python_rows.WHY, (), nodes.Tail(), scope, make=rows_of(listed), kind="why", basis=basis)
 
 
 # ---- sessions
 
 
-def _in(session: Name | None) -> InSession | None:
+def _in(session: nodes.Name | None) -> nodes.InSession | None:
     """The session that a statement names."""
-    return None if session is None else InSession(name=session, span=session.span)
+    return None if session is None else nodes.InSession(name=session, span=session.span)
 
 
-def fork(query: Query, statement: Fork) -> Result:
+def fork(query: Query, statement: nodes.Fork) -> Result:
     """Makes a session that shares another's past: the one statement that writes."""
     name = str(given(statement.name, query.params))
     with query.world.asking():
-        scope = one(query, Tail(scope=_in(statement.session), as_of=statement.moment))
+        scope = one(query, nodes.Tail(scope=_in(statement.session), as_of=statement.moment))
     try:
         query.world.session(scope.name).fork(name, Position(scope.at.position))
     except (InputError, RefusedError) as error:
@@ -402,24 +378,24 @@ def fork(query: Query, statement: Fork) -> Result:
             raise query_error(error, statement.moment.span) from error
         raise query_error(error, statement.name.span, "bad-name") from error
     row = (name, scope.name, *scope.at)
-    return query.select(python_rows.FORKED, (), Tail(), scope, make=rows_of([row]))
+    return query.select(python_rows.FORKED, (), nodes.Tail(), scope, make=rows_of([row]))
 
 
-def replay(query: Query, statement: Replay) -> Result:
+def replay(query: Query, statement: nodes.Replay) -> Result:
     """What a session's memory did, and what it would have done under other settings."""
     for said in statement.given:
         if said.name.lower() == "keep":  # the store's own word for writing it down
             hint = "keep it with `vmstore replay --keep`"
             raise fault("a query keeps no session", "not-replayed", said.span, hint=hint)
     with query.world.asking():
-        scope = one(query, Tail(scope=_in(statement.session)))
+        scope = one(query, nodes.Tail(scope=_in(statement.session)))
     changes = {assignment.name: given(assignment.value, query.params) for assignment in statement.given}
     with faults_at(statement.span, "not-replayed"):
         runs = [query.world.replayed(scope.name, {}, query.watch.check)]
         if changes:
             runs.append(query.world.replayed(scope.name, changes, query.watch.check))
     names = list(python_rows.REPLAYED.fields)
-    return query.select(python_rows.REPLAYED, (), Tail(), scope, make=rows_of([_run(run, names) for run in runs]))
+    return query.select(python_rows.REPLAYED, (), nodes.Tail(), scope, make=rows_of([_run(run, names) for run in runs]))
 
 
 def _run(run: Any, names: Sequence[str]) -> Row:
@@ -431,21 +407,21 @@ def _run(run: Any, names: Sequence[str]) -> Row:
     return tuple(measured.get(name) for name in names)
 
 
-def verify(query: Query, statement: Verify) -> Result:
+def verify(query: Query, statement: nodes.Verify) -> Result:
     """Checks every hash, view and rule; no row where all is well."""
     name = None if statement.session is None else str(given(statement.session, query.params))
     with query.world.asking():
-        scope = query.scope(Tail(scope=_in(statement.session)), wide=True)
+        scope = query.scope(nodes.Tail(scope=_in(statement.session)), wide=True)
     verdict = query.world.verified(name, query.watch.check)
     listed = [(problem.kind, problem.where, problem.what) for problem in verdict.problems]
     basis = {**scope.basis, "ok": verdict.ok, "commits": verdict.commits, "mutations": verdict.mutations}
-    return query.select(python_rows.PROBLEMS, (), Tail(), scope, make=rows_of(listed), basis=basis)
+    return query.select(python_rows.PROBLEMS, (), nodes.Tail(), scope, make=rows_of(listed), basis=basis)
 
 
 # ---- what can be asked for
 
 
-def show(query: Query, statement: Show) -> Result:
+def show(query: Query, statement: nodes.Show) -> Result:
     """The relations or the functions there are."""
     what = statement.what.lower()
     if what not in shows.SHOWN:
@@ -454,12 +430,12 @@ def show(query: Query, statement: Show) -> Result:
     return _plain(query, python_rows.RELATIONS_SHOWN if what == "relations" else python_rows.FUNCTIONS, listed)
 
 
-def describe(query: Query, statement: Describe) -> Result:
+def describe(query: Query, statement: nodes.Describe) -> Result:
     """The columns of a relation."""
     return _plain(query, python_rows.COLUMNS, shows.columns(statement.relation, statement.span))
 
 
-def set_(query: Query, statement: Set) -> Result:
+def set_(query: Query, statement: nodes.Set) -> Result:
     """Refuses: settings belong to the caller."""
     message, hint = f"a store keeps no setting {statement.name!r}", "set it in the shell, or pass session=… to query"
     raise fault(message, "no-settings", statement.span, hint)
@@ -467,12 +443,12 @@ def set_(query: Query, statement: Set) -> Result:
 
 def _plain(query: Query, of: Relation, listed: list[Row]) -> Result:
     """Rows that are of no session and no moment."""
-    found = query.runner.planned(("", of.name), of, (), Tail(), LANE, None)
+    found = query.runner.planned(("", of.name), of, (), nodes.Tail(), LANE, None)
     assert found.plain is not None, "nothing is asked of the rows"
     return query.result("table", {}, found, iter(listed))
 
 
-def search(query: Query, statement: SearchQuery) -> Result:
+def search(query: Query, statement: nodes.SearchQuery) -> Result:
     """Pages that hold words, the best first."""
     words = str(given(statement.query, query.params))
     query.world.ask(words)
@@ -484,13 +460,13 @@ def search(query: Query, statement: SearchQuery) -> Result:
         return query.select(SEARCH, statement.columns, statement.tail, scope, path="found")
 
 
-def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> list[FoundRow]:
+def _hits(query: Query, statement: nodes.SearchQuery, scope: Scope, words: str) -> list[FoundRow]:
     """What a search found, all of it, or what so many tokens have room for: of what WHERE lets through alone."""
     from vmstore.vmql.execution.explain import WHY_FOUND
     from vmstore.vmql.execution.search import FoundRow, best, fitting
 
     found, vectors, query.searched = best(
-        scope, words, query.watch.check, not WHY_FOUND.isdisjoint(names_of(statement))
+        scope, words, query.watch.check, not WHY_FOUND.isdisjoint(nodes.names_of(statement))
     )
     query.notes += [vectors] if vectors is not None else []
     if statement.within is None:
@@ -502,8 +478,8 @@ def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> lis
     allowed = None
     if statement.tail.where is not None:
         scope.values["hits"] = json.dumps(found)
-        columns = columns_named("session", "page")
-        tail = Tail(scope=statement.tail.scope, as_of=statement.tail.as_of, where=statement.tail.where)
+        columns = nodes.columns_named("session", "page")
+        tail = nodes.Tail(scope=statement.tail.scope, as_of=statement.tail.as_of, where=statement.tail.where)
         passed = query.passed(SEARCH, columns, tail, scope, "found")
         let = {(session, page_position(page)) for session, page in passed}
         names = dict(scope.world.views.execute("SELECT session, name FROM sessions"))
@@ -515,7 +491,7 @@ def _hits(query: Query, statement: SearchQuery, scope: Scope, words: str) -> lis
     ]
 
 
-def explained(query: Query, statement: Explain) -> Result:
+def explained(query: Query, statement: nodes.Explain) -> Result:
     """Answers EXPLAIN."""
     from vmstore.vmql.execution.explain import explain
 
@@ -528,21 +504,21 @@ def answer(query: Query, statement: Any) -> Result:
 
 
 ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
-    RelationQuery: relation,
-    ContextAt: context,
-    DiffContext: diff_context,
-    DiffSession: diff_session,
-    OfPage: of_page,
-    LineageQuery: lineage,
-    PathQuery: path,
-    Fork: fork,
-    Replay: replay,
-    Verify: verify,
-    Watch: watch,
-    SearchQuery: search,
-    Show: show,
-    Describe: describe,
-    Set: set_,
-    WhyQuery: why,
-    Explain: explained,
+    nodes.RelationQuery: relation,
+    nodes.ContextAt: context,
+    nodes.DiffContext: diff_context,
+    nodes.DiffSession: diff_session,
+    nodes.OfPage: of_page,
+    nodes.LineageQuery: lineage,
+    nodes.PathQuery: path,
+    nodes.Fork: fork,
+    nodes.Replay: replay,
+    nodes.Verify: verify,
+    nodes.Watch: watch,
+    nodes.SearchQuery: search,
+    nodes.Show: show,
+    nodes.Describe: describe,
+    nodes.Set: set_,
+    nodes.WhyQuery: why,
+    nodes.Explain: explained,
 }

@@ -99,12 +99,14 @@ class Scope(ABC):
     lane_sql: str
     basis: dict[str, Any]
 
-    def __init__(self, world: Host) -> None:
+    whole = False  # whether it sees all of all sessions
+
+    def __init__(self, world: Host, tail: Tail, params: Params) -> None:
         self.world = world
         self.values: dict[str, Any] = {}
-
-    whole = False  # whether it sees all of all sessions
-    asked: tuple[Tail, Params]  # what it was made of
+        self.asked = tail, params  # what it is made of
+        self.now = world.now() if _timed(tail) else 0
+        _check_order(tail, params, self.now)
 
     def need(self, name: str) -> Any:
         """A parameter of its SQL."""
@@ -161,11 +163,8 @@ class OneSession(Scope):
     """One session up to a moment, its past before its fork included."""
 
     def __init__(self, world: Host, lane: Branch, name: str, tail: Tail, params: Params) -> None:
-        super().__init__(world)
-        self.lane, self.name = lane, name
-        self.asked = tail, params
-        now = world.now() if _timed(tail) else 0
-        _check_order(tail, params, now)
+        super().__init__(world, tail, params)
+        self.lane, self.name, now = lane, name, self.now
         self.as_of = as_of(tail.as_of, params, now)
         self.at = self._moment(tail.as_of, self.as_of)
         self.since = -1 if tail.since is None else self._before(tail.since, params, now, between=tail.between)
@@ -254,11 +253,8 @@ class ManySessions(Scope):
     """Many sessions, each with the rows it wrote itself; all, those of a user, or those a pattern names."""
 
     def __init__(self, world: Host, tail: Tail, params: Params, rows: tuple[str, Params]) -> None:
-        super().__init__(world)
-        self.shape = ACROSS
-        self.asked = tail, params
-        now = world.now() if _timed(tail) else 0
-        _check_order(tail, params, now)
+        super().__init__(world, tail, params)
+        self.shape, now = ACROSS, self.now
         self.values["never"] = NEVER
         high = self._bound("as_of", tail.as_of, params, now) or "position"
         since = self._bound("since", tail.since, params, now, early=tail.between) or "-1"
@@ -316,9 +312,7 @@ class ManySessions(Scope):
         return position
 
 
-def scope_of(
-    world: Host, tail: Tail, params: Params, session: str | None, *, wide: bool = False, where: SourceSpan | None = None
-) -> Scope:
+def scope_of(world: Host, tail: Tail, params: Params, session: str | None, *, wide: bool = False) -> Scope:
     """What a statement with a tail sees: the session it names, else the one handed in, else the only one."""
     named = tail.scope
     if isinstance(named, AcrossSessions):
@@ -336,8 +330,8 @@ def scope_of(
         return _alone(world, tail, params, key_of(world, name, named.span), name)
     if wide:
         return ManySessions(world, tail, params, ("1", {}))
-    name = session if session is not None else _only(world, where)
-    return OneSession(world, world.lane(key_of(world, name, where)), name, tail, params)
+    name = session if session is not None else _only(world)
+    return OneSession(world, world.lane(key_of(world, name, NOWHERE)), name, tail, params)
 
 
 def _alone(world: Host, tail: Tail, params: Params, key: int, name: str) -> Scope:
@@ -367,14 +361,14 @@ def meant_by(world: Host, written: Value | Param | Word, params: Params) -> str:
     return found[0] if found else name
 
 
-def key_of(world: Host, name: str, span: SourceSpan | None) -> int:
+def key_of(world: Host, name: str, span: SourceSpan) -> int:
     """A session's key by its name; a QueryError names the nearest."""
     key: int | None = world.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get
     if key is None:
         names = names_of(world)
         message = f"there is no session {name!r}{'' if names else ', nor any other yet'}"
         otherwise = "SESSIONS lists them" if names else None
-        raise unknown(message, "unknown-session", span or NOWHERE, name, names, otherwise, NEAREST)
+        raise unknown(message, "unknown-session", span, name, names, otherwise, NEAREST)
     return key
 
 
@@ -383,18 +377,16 @@ def names_of(world: Host) -> list[str]:
     return [row[0] for row in world.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
 
 
-def _only(world: Host, where: SourceSpan | None) -> str:
+def _only(world: Host) -> str:
     names = names_of(world)
     if len(names) == 1:
         return names[0]
-    some = "" if not names else f"'{names[0]}'" if len(names) < 3 else "'name'"
-    message = f"which session? this store has {len(names):,}" if names else "there is no session yet"
-    hint = (
-        f"add IN SESSION {some}, or ACROSS SESSIONS; in the shell \\session NAME; SESSIONS lists them"
-        if names
-        else "record or import one"
-    )
-    raise fault(message, "which-session", where or NOWHERE, hint, expected=tuple(names[:20]))
+    if not names:
+        raise fault("there is no session yet", "which-session", hint="record or import one")
+    some = f"'{names[0]}'" if len(names) < 3 else "'name'"
+    hint = f"add IN SESSION {some}, or ACROSS SESSIONS; in the shell \\session NAME; SESSIONS lists them"
+    message = f"which session? this store has {len(names):,}"
+    raise fault(message, "which-session", hint=hint, expected=tuple(names[:20]))
 
 
 def _of_user(world: Host, across: AcrossSessions, params: Params) -> tuple[str, Params]:

@@ -12,7 +12,7 @@ from vmstore.core.page import LinkKind, Role
 from vmstore.core.recalls import USES
 from vmstore.vmql.relations import facts, tools, work
 from vmstore.vmql.relations.relation import ACROSS, Shape, by
-from vmstore.vmql.relations.shared_columns import each, holds
+from vmstore.vmql.relations.shared_columns import each, holds, own
 
 _AT = "x.page, x.content, x.level, x.rank, x.since"
 _HERE = f"""here(session, page, content, level, rank, since) AS MATERIALIZED (
@@ -26,10 +26,9 @@ _HERE_ACROSS = f"""here(session, page, content, level, rank, since) AS MATERIALI
  UNION ALL SELECT lane.session, {_AT} FROM lane CROSS JOIN residents x ON x.session = lane.session
    AND x.f <= lane.high)"""
 
-_LATEST = """latest(page, position, version, size, tokens, cell, commitment) AS MATERIALIZED (
+_LATEST = f"""latest(page, position, version, size, tokens, cell, commitment) AS MATERIALIZED (
  SELECT x.page, max(x.position), x.version, x.size, x.tokens, x.cell, x.commitment
- FROM lane CROSS JOIN changes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- WHERE x.level = 0 GROUP BY x.page)"""
+ {own("changes x")} WHERE x.level = 0 GROUP BY x.page)"""
 
 _STALE_ACROSS = f"""stale(session, page) AS MATERIALIZED (
  SELECT DISTINCT lane.session, k.source FROM lane
@@ -41,41 +40,41 @@ _STALE_ACROSS = f"""stale(session, page) AS MATERIALIZED (
   AND c.position > coalesce((SELECT max(y.position) FROM changes y WHERE y.session = c.session
    AND y.page = k.source AND y.level = 0 AND y.position <= lane.high), 0))"""
 
-_SAID = """{name}(session, page, value) AS MATERIALIZED (SELECT session, page, value FROM (
- SELECT {of} AS session, x.page AS page, x.{column} AS value, max(x.position) FROM lane
- CROSS JOIN notes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- WHERE x.{column} IS NOT NULL GROUP BY 1, 2))"""
-_FLUSHED = """flushed(session, page, value) AS MATERIALIZED (SELECT session, page, value FROM (
- SELECT {of} AS session, x.page AS page, x.at AS value, max(x.position) FROM lane
- CROSS JOIN flushes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- GROUP BY 1, 2))"""
-_TAGGED = """tagged(session, page, tags) AS MATERIALIZED (
+
+def _last(name: str, table: str, column: str) -> dict[Shape, str]:
+    """A column of a view as it was said last of each page."""
+    text = """{name}(session, page, value) AS MATERIALIZED (SELECT session, page, value FROM (
+ SELECT {of} AS session, x.page AS page, x.{column} AS value, max(x.position)
+ {rows} WHERE x.{column} IS NOT NULL GROUP BY 1, 2))"""
+    return each(text, name=name, column=column, rows=own(f"{table} x"))
+
+
+def _linked(name: str, kind: LinkKind) -> dict[Shape, str]:
+    """The pages that each page is linked to by links of a kind that hold."""
+    text = """{name}(session, page, pages) AS MATERIALIZED (
+ SELECT session, page, json_group_array('p' || target) FROM (
+ SELECT DISTINCT {of} AS session, k.source AS page, k.target AS target
+ {rows} WHERE k.kind = {kind} AND {holds} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
+    return each(text, name=name, kind=str(int(kind)), rows=own("links k"))
+
+
+_TAGGED = f"""tagged(session, page, tags) AS MATERIALIZED (
  SELECT session, page, json_group_array(tag) FROM (
- SELECT {of} AS session, x.page AS page, x.tag AS tag, x.held AS held, max(x.position) FROM lane
- CROSS JOIN tags x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) WHERE held GROUP BY 1, 2)"""
-_ANCHORED = """anchored(session, page, anchors) AS MATERIALIZED (
+ SELECT {{of}} AS session, x.page AS page, x.tag AS tag, x.held AS held, max(x.position)
+ {own("tags x")} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) WHERE held GROUP BY 1, 2)"""
+_ANCHORED = f"""anchored(session, page, anchors) AS MATERIALIZED (
  SELECT session, page, json_group_object(name, json(value)) FROM (
- SELECT {of} AS session, x.page AS page, e.key AS name, x.anchors -> e.fullkey AS value, e.type AS type, max(x.position)
- FROM lane CROSS JOIN notes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ SELECT {{of}} AS session, x.page AS page, e.key AS name, x.anchors -> e.fullkey AS value, e.type AS type,
+  max(x.position) {own("notes x")}
  CROSS JOIN json_each(x.anchors) e WHERE x.anchors IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3)
  WHERE type <> 'null' GROUP BY 1, 2)"""
-_STANDS_FOR = f"""stands_for(session, page, pages) AS MATERIALIZED (
- SELECT session, page, json_group_array('p' || target) FROM (
- SELECT DISTINCT {{of}} AS session, k.source AS page, k.target AS target FROM lane
- CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
- WHERE k.kind = {int(LinkKind.REPRESENTS)} AND {{holds}} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
-_HELD = """held(session, page) AS MATERIALIZED (SELECT DISTINCT session, page FROM (
- SELECT {of} AS session, x.page AS page, x.held AS held, max(x.position) FROM lane
- CROSS JOIN pins x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- GROUP BY 1, 2, x.holder) WHERE held)"""
-_OTHERS = """others(session, call, status, tokens_in, tokens_cached, tokens_out, cost, latency, tokens_written, aside,
+_HELD = f"""held(session, page) AS MATERIALIZED (SELECT DISTINCT session, page FROM (
+ SELECT {{of}} AS session, x.page AS page, x.held AS held, max(x.position)
+ {own("pins x")} GROUP BY 1, 2, x.holder) WHERE held)"""
+_OTHERS = f"""others(session, call, status, tokens_in, tokens_cached, tokens_out, cost, latency, tokens_written, aside,
  aside_commitment, position) AS MATERIALIZED (
- SELECT {of}, x.call, x.status, x.tokens_in, x.tokens_cached, x.tokens_out, x.cost, x.latency,
-  x.tokens_written, x.aside,
-  x.aside_commitment, max(x.position) FROM lane
- CROSS JOIN replies x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- GROUP BY 1, x.call)"""
+ SELECT {{of}}, x.call, x.status, x.tokens_in, x.tokens_cached, x.tokens_out, x.cost, x.latency, x.tokens_written,
+  x.aside, x.aside_commitment, max(x.position) {own("replies x")} GROUP BY 1, x.call)"""
 SAID = ("importance", "status", "valid_from", "valid_to")
 """What annotations say of a page: the table `said_<name>` holds the last of each."""
 
@@ -106,23 +105,19 @@ _CHAINED_BEFORE = f"SELECT 0 AS session, x.page AS page, x.f AS f, max(x.t) AS t
 _USES = f"""x.kind = {Cite.NUMBER}
   OR (x.kind = {Reference.NUMBER} AND x.word IN ({", ".join(map(str, sorted(USES)))}))"""
 _USED = f"""used(session, page, uses) AS MATERIALIZED (SELECT session, page, sum(n) FROM (
- SELECT {{of}} AS session, x.page AS page, count(*) AS n FROM lane CROSS JOIN decisions x ON x.session = lane.session
-  AND x.position > lane.low AND x.position <= lane.high WHERE {_USES} GROUP BY 1, 2
- UNION ALL SELECT {{of}}, k.target, count(*) FROM lane CROSS JOIN links k ON k.session = lane.session
-  AND k.position > lane.low AND k.position <= lane.high
+ SELECT {{of}} AS session, x.page AS page, count(*) AS n {own("decisions x")} WHERE {_USES} GROUP BY 1, 2
+ UNION ALL SELECT {{of}}, k.target, count(*) {own("links k")}
   WHERE k.kind IN ({int(LinkKind.DERIVES)}, {int(LinkKind.REFERENCES)}) AND {{holds}} GROUP BY 1, 2) GROUP BY 1, 2)"""
 
 _SPOKEN = f"""sum(p.tokens) FILTER (WHERE p.role = {int(Role.USER)}),
    sum(p.tokens) FILTER (WHERE p.role = {int(Role.ASSISTANT)})"""
-_ITS_PAGES = """FROM lane CROSS JOIN pages p ON p.session = lane.session
-   AND p.page > lane.low AND p.page <= lane.high"""
+_ITS_PAGES = own("pages p", "page")
 
 
 def _grouped(name: str, columns: str, key: str, select: str, source: str) -> dict[Shape, str]:
     """A table of sums by a key of one session, or of each."""
-    text = "{name}(session, {columns}) AS MATERIALIZED (SELECT {of}, {key}, {select} {source} GROUP BY 1, 2)"
-    parts = {"name": name, "columns": columns, "key": key, "select": select, "source": source}
-    return by(text.format(of="0", **parts), across=text.format(of="lane.session", **parts))
+    head = f"{name}(session, {columns}) AS MATERIALIZED"
+    return each(f"{head} (SELECT {{of}}, {key}, {select} {source} GROUP BY 1, 2)")
 
 
 _KEYS = ("session", "page", "turn", "position", "f")
@@ -141,13 +136,13 @@ TABLES: dict[str, dict[Shape, str]] = {
     "here": by(_HERE, across=_HERE_ACROSS),
     "latest": by(_LATEST),
     "stale": {**_handed("stale", "session page"), ACROSS: _STALE_ACROSS},
-    **{f"said_{column}": each(_SAID, name=f"said_{column}", column=column) for column in SAID},
-    "flushed": each(_FLUSHED),
+    **{f"said_{column}": _last(f"said_{column}", "notes", column) for column in SAID},
+    "flushed": _last("flushed", "flushes", "at"),
     "tagged": each(_TAGGED),
     "held": each(_HELD),
     "others": each(_OTHERS),
     "anchored": each(_ANCHORED),
-    "stands_for": each(_STANDS_FOR),
+    "stands_for": _linked("stands_for", LinkKind.REPRESENTS),
     "seen": _handed("seen", "session page calls turn"),
     "stays": by(
         f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_chained(_STAYS)})"
@@ -159,14 +154,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "made": _grouped(
         "made", "turn, tokens, user_tokens, reply_tokens", "p.turn", f"sum(p.tokens), {_SPOKEN}", _ITS_PAGES
     ),
-    "called": _grouped(
-        "called",
-        "turn, calls",
-        "c.turn",
-        "count(*)",
-        """FROM lane CROSS JOIN calls c ON c.session = lane.session
-   AND c.position > lane.low AND c.position <= lane.high""",
-    ),
+    "called": _grouped("called", "turn, calls", "c.turn", "count(*)", own("calls c")),
     "moved": _handed("moved", "session turn faults evictions searches load"),
     "tiers": _handed("tiers", "session turn tokens tier critical"),
     "session_tiers": _handed("session_tiers", "many session tokens tier"),
@@ -184,7 +172,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     ),
     "parts": _grouped("parts", "message, pages, tokens", "p.message", "count(*), sum(p.tokens)", _ITS_PAGES),
     "known": facts.KNOWN,
-    "sources": each(facts.SOURCES),
+    "sources": _linked("sources", LinkKind.DERIVES),
     "answered": tools.ANSWERED,
     "shown": tools.SHOWN,
     "asked_tools": tools.ASKED,

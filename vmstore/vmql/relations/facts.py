@@ -19,13 +19,12 @@ from vmstore.vmql.relations.shared_columns import (
     beside,
     holds,
     latest_of,
+    own,
     page_of,
 )
 
 _RETRACTED, _ABANDONED = int(Standing.SUPERSEDED), int(Standing.ABANDONED)
 _PLANNED, _COMPLETED = int(Standing.PLANNED), int(Standing.COMPLETED)
-_ROWS = """FROM lane CROSS JOIN {table} x ON x.session = lane.session AND x.position > lane.low
-   AND x.position <= lane.high"""
 _NOTE = """{name} AS (SELECT key, page, value FROM (SELECT {of} AS key, x.page AS page, x.{name} AS value,
    max(x.position) {rows} WHERE x.{name} IS NOT NULL GROUP BY 1, 2))"""
 _STATED = """told AS (SELECT {of} AS key, x.*, max(x.position) AS last, w.name AS wrote, {who} AS who {rows}
@@ -50,8 +49,7 @@ _KNOWN = """known AS MATERIALIZED (WITH {status}, {valid_from}, {valid_to}, {sta
   followed AS (SELECT a.key, a.page, b.since, b.session, b.wrote, b.page AS next
    FROM stopped a JOIN ordered b ON b.n = a.final + 1),
   replaced AS (SELECT {of} AS key, k.target AS page, k.source AS next, min(k.position) AS position
-   FROM lane CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
-   WHERE k.kind = {supersedes} AND {holds} GROUP BY 1, 2)
+   {links} WHERE k.kind = {supersedes} AND {holds} GROUP BY 1, 2)
  SELECT t.*, u.was AS was, coalesce(iif(r.next IS NULL, NULL, 'p' || r.next),
    iif(f.session = t.session, 'p' || f.next, f.wrote || '/p' || f.next)) AS superseded_by,
   nullif(min(coalesce(t.until, {never}), coalesce(f.since, {never}), coalesce(o.since, iif(r.next IS NULL, {never},
@@ -66,12 +64,9 @@ _NEVER = (1 << 63) - 1
 def _known(of: str, who: str, *, across: bool) -> str:
     """The table `known`, of one session and what it inherits, or of each for itself."""
     words = {"retracted": _RETRACTED, "abandoned": _ABANDONED, "completed": _COMPLETED, "planned": _PLANNED}
-    notes = {
-        name: _NOTE.format(name=name, of=of, rows=_ROWS.format(table="notes"))
-        for name in ("status", "valid_from", "valid_to")
-    }
-    stated = _STATED.format(of=of, who=who, rows=_ROWS.format(table="facts"), **words)
-    kinds = {"supersedes": int(LinkKind.SUPERSEDES), "never": _NEVER}
+    notes = {name: _NOTE.format(name=name, of=of, rows=own("notes x")) for name in ("status", "valid_from", "valid_to")}
+    stated = _STATED.format(of=of, who=who, rows=own("facts x"), **words)
+    kinds = {"links": own("links k"), "supersedes": int(LinkKind.SUPERSEDES), "never": _NEVER}
     return _KNOWN.format(**notes, stated=stated, of=of, holds=holds(across=across), **kinds, **words)
 
 
@@ -79,11 +74,6 @@ KNOWN = by(
     _known("0", "''", across=False),
     across=_known("lane.session", "coalesce('user ' || w.user, 'session ' || w.name)", across=True),
 )
-SOURCES = f"""sources(session, page, pages) AS MATERIALIZED (
- SELECT session, page, json_group_array('p' || target) FROM (
- SELECT DISTINCT {{of}} AS session, k.source AS page, k.target AS target FROM lane
- CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
- WHERE k.kind = {int(LinkKind.DERIVES)} AND {{holds}} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
 _START = f"FROM known k CROSS JOIN lane ON lane.session = k.session AND {WITHIN.format('k.position')}"
 _NOW = f"""NOT k.retired AND (k.stands = {_PLANNED} OR k.since <= :valid_at)
  AND (k.stands = {_COMPLETED} AND k.superseded_by IS NULL OR k.ends IS NULL OR k.ends > :valid_at)"""

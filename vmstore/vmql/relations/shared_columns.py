@@ -74,6 +74,13 @@ def holds(*, across: bool = False) -> str:
    AND u.kind = k.kind AND u.position > k.position{own})"""
 
 
+def own(table: str, moment: str = "position") -> str:
+    """The rows of a view, `name alias`, that a session wrote itself up to the moment."""
+    alias = table.rpartition(" ")[2]
+    seen = f"{alias}.{moment} > lane.low AND {alias}.{moment} <= lane.high"
+    return f"FROM lane CROSS JOIN {table} ON {alias}.session = lane.session AND {seen}"
+
+
 def rows(table: str, alias: str, moment: str) -> str:
     """The rows of a view that a statement wants."""
     return f"FROM lane CROSS JOIN {table} {alias} ON {alias}.session = lane.session AND " + WITHIN.format(moment)

@@ -6,7 +6,7 @@ from vmstore.core.page import WordEnum
 from vmstore.core.text.tool_outcome import OutcomeRule, ToolOutcome
 from vmstore.vmql.column_types import INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, word
 from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
-from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, at_position, beside, each, rows
+from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, at_position, beside, each, own, rows
 
 
 class ToolStatus(WordEnum):
@@ -18,11 +18,10 @@ class ToolStatus(WordEnum):
 
 
 # The answers of each call: the first page, how many tokens all have, the first outcome that any of them says.
-_ANSWERED = """answered(session, call, page, pages, tokens, outcome, rule, latency, at) AS MATERIALIZED (
- SELECT {of}, x.call, min(x.page), count(*), sum(x.tokens), max(x.outcome),
-  max(x.outcome * 100 + x.rule) % 100, max(x.latency), min(x.at) FROM lane
- CROSS JOIN tools x ON x.session = lane.session AND x.page > lane.low AND x.page <= lane.high
- WHERE x.call AND x.call <> x.page GROUP BY 1, x.call)"""
+_ANSWERED = f"""answered(session, call, page, pages, tokens, outcome, rule, latency, at) AS MATERIALIZED (
+ SELECT {{of}}, x.call, min(x.page), count(*), sum(x.tokens), max(x.outcome),
+  max(x.outcome * 100 + x.rule) % 100, max(x.latency), min(x.at)
+ {own("tools x", "page")} WHERE x.call AND x.call <> x.page GROUP BY 1, x.call)"""
 ANSWERED = each(_ANSWERED)
 
 _SHOWN = """shown(session, page, f) AS MATERIALIZED (SELECT {of}, page, min(f) FROM (
@@ -33,7 +32,7 @@ _SHOWN = """shown(session, page, f) AS MATERIALIZED (SELECT {of}, page, min(f) F
 SHOWN = by(_SHOWN.format(of="0"), across=_SHOWN.format(of="session"))
 """Since when each page was in the prompt for the first time."""
 
-_TOOLS = """FROM lane CROSS JOIN tools t ON t.session = lane.session AND t.page > lane.low AND t.page <= lane.high
+_TOOLS = f"""{own("tools t", "page")}
  CROSS JOIN pages p ON p.session = t.session AND p.page = t.page"""
 _ASKED = f"""asked_tools(session, call, tools) AS MATERIALIZED (
  SELECT {{of}}, m.reply_to, json_group_array(t.tool ORDER BY t.page) {_TOOLS}

@@ -18,23 +18,22 @@ from vmstore.vmql.relations.shared_columns import (
     beside,
     each,
     latest_of,
+    own,
     page_of,
     rows,
     scan,
 )
 
-_RAN = """ran(session, call, outcome, duration, error, reasoning, read, created, modified, tags, at) AS MATERIALIZED (
+_RAN = f"""ran(session, call, outcome, duration, error, reasoning, read, created, modified, tags, at) AS MATERIALIZED (
  SELECT session, call, outcome, duration, error, reasoning, read, created, modified, tags, at FROM (
- SELECT {of} AS session, x.call AS call, x.outcome AS outcome, x.duration AS duration, x.error AS error,
+ SELECT {{of}} AS session, x.call AS call, x.outcome AS outcome, x.duration AS duration, x.error AS error,
   x.reasoning AS reasoning, x.read AS read, x.created AS created, x.modified AS modified, x.tags AS tags, x.at AS at,
-  max(x.position) FROM lane CROSS JOIN runs x ON x.session = lane.session AND x.position > lane.low
-   AND x.position <= lane.high GROUP BY 1, 2))"""
+  max(x.position) {own("runs x")} GROUP BY 1, 2))"""
 RAN = each(_RAN)
 """Of each call the last that is logged of how its tool ran."""
 
-_WEIGHED = """weighed(session, page, position) AS MATERIALIZED (
- SELECT {of}, x.page, max(x.position) FROM lane CROSS JOIN skills x ON x.session = lane.session
-  AND x.position > lane.low AND x.position <= lane.high GROUP BY 1, 2)"""
+_WEIGHED = f"""weighed(session, page, position) AS MATERIALIZED (
+ SELECT {{of}}, x.page, max(x.position) {own("skills x")} GROUP BY 1, 2)"""
 WEIGHED = each(_WEIGHED)
 """Where each skill was weighed last."""
 

@@ -179,24 +179,8 @@ class ContextMatches(Node, frozen=True):
     pattern: Expr
 
 
-Expr: TypeAlias = (
-    Value
-    | Param
-    | Word
-    | Apply
-    | Arithmetic
-    | Subquery
-    | Not
-    | And
-    | Or
-    | Compare
-    | In
-    | Has
-    | Between
-    | IsNull
-    | ContextMatches
-)
-
+Test: TypeAlias = Compare | In | Has | Between | IsNull | ContextMatches
+Expr: TypeAlias = Value | Param | Word | Apply | Arithmetic | Subquery | Not | And | Or | Test
 Name: TypeAlias = Value | Param | Word
 """What names a page, a session or a user."""
 
@@ -478,24 +462,9 @@ class Describe(Node, frozen=True):
     relation: str
 
 
+Lookup: TypeAlias = RelationQuery | ContextAt | OfPage | LineageQuery | PathQuery | WhyQuery | SearchQuery
 Statement: TypeAlias = (
-    RelationQuery
-    | ContextAt
-    | DiffContext
-    | DiffSession
-    | OfPage
-    | LineageQuery
-    | PathQuery
-    | WhyQuery
-    | SearchQuery
-    | Explain
-    | Verify
-    | Fork
-    | Replay
-    | Watch
-    | Set
-    | Show
-    | Describe
+    Lookup | DiffContext | DiffSession | Explain | Verify | Fork | Replay | Watch | Set | Show | Describe
 )
 
 
