@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 import vmstore
-from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS
 from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.scalars import SCALARS
+from vmstore.vmql.scalars import FUNCTIONS
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAGE = CHECKOUT / "specs" / "vmql.md"
@@ -31,9 +30,7 @@ def table(relation: Relation) -> str:
 def reference() -> str:
     """The whole part of the page that is made from the catalog."""
     functions = ["### Functions", "", "| function | gives | what it says |", "|---|---|---|"]
-    functions += [
-        f"| `{one.written}` | {one.type} | {one.meaning} |" for one in (*AGGREGATES.values(), *SCALARS.values())
-    ]
+    functions += [f"| `{one.written}` | {one.type} | {one.meaning} |" for one in FUNCTIONS.values()]
     return "\n\n".join(["## Columns and functions", *map(table, DESCRIBED.values()), "\n".join(functions)])
 
 

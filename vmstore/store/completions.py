@@ -10,11 +10,10 @@ from vmstore.core.page import LinkKind
 from vmstore.vm.kernel.settings import KernelSettings
 from vmstore.vm.policies.registry import names as policies
 from vmstore.vmql.diagnostics.complete import Expect, completions
-from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS, field_of
 from vmstore.vmql.relations.catalog import NAMED as NAMING
 from vmstore.vmql.relations.relation import Relation
-from vmstore.vmql.scalars import SCALARS
+from vmstore.vmql.scalars import FUNCTIONS
 from vmstore.vmql.syntax.printer import quoted
 
 MOST = 50  # names of one kind
@@ -96,8 +95,7 @@ class Candidates:
             yield from ((field.name, field.meaning) for field in relation.fields.values())
             yield from _beside(relation, expect.prefix)
         elif kind == "function":
-            yield from ((f"{name}(", function.meaning) for name, function in AGGREGATES.items())
-            yield from ((f"{name}(", function.meaning) for name, function in SCALARS.items())
+            yield from ((f"{name}(", function.meaning) for name, function in FUNCTIONS.items())
         elif kind == "value":
             yield from self._values(expect)
         elif kind in NAMED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
@@ -20,7 +20,6 @@ from vmstore.views.projectors.pages import object_of
 from vmstore.views.reads.page_lines import requests
 from vmstore.views.stored_cells import is_whole
 from vmstore.vmql import scalars as row_functions
-from vmstore.vmql.column_types import INTEGER, REAL, TEXT, ColumnType
 from vmstore.vmql.host import Host
 from vmstore.vmql.text_cache import cached
 
@@ -31,55 +30,6 @@ NEAR = 4  # cells apart: those between are wanted soon, too
 
 
 # ---- aggregates
-
-
-class Aggregate(NamedTuple):
-    """A function over the rows of a group: how it is written, its SQL, whether it takes numbers only."""
-
-    written: str
-    type: str
-    meaning: str
-    sql: str
-    numbers: bool = False
-
-    @property
-    def arguments(self) -> int:
-        """How many it takes."""
-        return self.written.count(",") + 1
-
-    def _picks(self, of: Any) -> bool:
-        """Whether it takes the numbers among values of any type."""
-        return self.numbers and of.form.type == "json"
-
-    def bound(self, of: Any, share: str, written: str, order: str) -> Any:
-        """The term it makes of another."""
-        name = self.written.partition("(")[0]
-        form: ColumnType = {"integer": INTEGER, "real": REAL}.get(self.type, of.form)
-        sql = f"iif(typeof({of.sql}) IN ('integer', 'real'), {of.sql}, NULL)" if self._picks(of) else of.sql
-        if name in ("min", "max") and form.text is not None and form.words is not None:
-            sql, form = of.text, TEXT  # the least word, not the least number
-        return type(of)(self.sql.format(sql, share=share, order=order), form, f"{name}({of.name}{written})", sums=True)
-
-
-AGGREGATES: dict[str, Aggregate] = {
-    "count": Aggregate("count(x)", "integer", "rows where x is not null; count(*) is all rows", "count({0})"),
-    "sum": Aggregate("sum(x)", "as x", "the sum; null of no rows", "sum({0})", True),
-    "min": Aggregate("min(x)", "as x", "the least", "min({0})"),
-    "max": Aggregate("max(x)", "as x", "the greatest", "max({0})"),
-    "avg": Aggregate("avg(x)", "real", "the mean", "avg({0})", True),
-    "quantile": Aggregate(
-        "quantile(x, q)",
-        "real",
-        "the value below which a share q of the rows lie, from 0 to 1, between two rows in proportion",
-        "vm_quantile({0}, {share})",
-        True,
-    ),
-    "first": Aggregate(
-        "first(x)", "as x", "x in the first row, in the relation's order", "vm_first({0} ORDER BY {order})"
-    ),
-    "last": Aggregate("last(x)", "as x", "x in the last row", "vm_last({0} ORDER BY {order})"),
-    "running": Aggregate("running(x)", "as x", "of a series, as PER TURN: the sum of x, a sum itself, so far", "{0}"),
-}
 
 
 class _Quantile:

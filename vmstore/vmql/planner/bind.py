@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 from vmstore.core.address import page_position
 from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, TIME, ColumnType
-from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.planner.values import Beside, ValueSlot, a_type, check, no_word
 from vmstore.vmql.relations.catalog import NAMED
 from vmstore.vmql.relations.relation import ACROSS, Field, Relation, Shape
-from vmstore.vmql.scalars import NUMBERS, SCALARS, Scalar, fits
+from vmstore.vmql.scalars import FUNCTIONS, NUMBERS, Function, fits
 from vmstore.vmql.syntax.errors import QueryError, fault, near, unknown
 from vmstore.vmql.syntax.nodes import (
     And,
@@ -108,9 +107,8 @@ class Binder:
                 return self._arithmetic(expr)
             case Subquery():
                 return Term(self.place(expr, ANY, "the value of a statement"), ANY, written(expr))
-            case Apply(name=name):
-                scalar = SCALARS.get(name.lower())
-                return self._aggregate(expr) if scalar is None else self._scalar(expr, scalar)
+            case Apply():
+                return self._apply(expr)
             case Value(value=value):
                 form = _form_of(value)
                 return Term(self.place(expr, form, "a value"), form, str(value))
@@ -183,68 +181,68 @@ class Binder:
                 self.need(join[self.shape])
                 self.needs[name] = self.needs.pop(name)  # after those
 
-    def _aggregate(self, apply: Apply) -> Term:
+    def _apply(self, apply: Apply) -> Term:
         name = apply.name.lower()
-        known = AGGREGATES.get(name)
+        known = FUNCTIONS.get(name)
         if known is None:
             message, otherwise = f"there is no function {apply.name!r}", "SHOW FUNCTIONS lists them"
-            names, meant = (*AGGREGATES, *SCALARS), "did you mean {}(…)?"
-            raise unknown(message, "unknown-function", apply.span, name, names, otherwise, meant)
-        if self.series and self.named:
+            raise unknown(message, "unknown-function", apply.span, name, FUNCTIONS, otherwise, "did you mean {}(…)?")
+        if known.sums and self.series and self.named:
             hint = "show it beside the others; AS gives it a name"
             raise fault(f"{written(apply)} is not shown in the series", "not-grouped", apply.span, hint=hint)
-        if apply.distinct and name != "count":
-            raise fault(f"{name} takes no DISTINCT", "wrong-arguments", apply.span, hint=f"write {known.written}")
-        if apply.star:
+        if apply.star and known.sums:
             if name != "count":
                 raise fault(f"{name}(*) counts nothing", "not-a-value", apply.span, hint=f"write {name} of a column")
             return Term("count(*)", INTEGER, "count(*)", sums=True)
-        if len(apply.args) != known.arguments:
-            message = f"{name} takes {known.arguments}, not {len(apply.args)}"
-            raise fault(message, "wrong-arguments", apply.span, hint=f"write {known.written}")
-        of = self._argument(apply.args[0])
-        if name == "running":
-            return self._running(apply, of)
-        if of.sums:
-            raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
-        if known.numbers and of.form.type not in (*NUMBERS, "json"):
-            raise fault(f"{name} takes numbers, and {of.name} is {a_type(of.form.type)}", "wrong-type", apply.span)
-        if apply.distinct:
-            return Term(f"count(DISTINCT {of.sql})", INTEGER, f"count(DISTINCT {of.name})", sums=True)
-        share, shown = self._share(apply)
-        made: Term = known.bound(of, share, shown, self.in_order())
-        return made
+        if apply.distinct and name != "count":
+            raise fault(f"{name} takes no DISTINCT", "wrong-arguments", apply.span, hint=f"write {known.written}")
+        of = self._arguments(apply, known)
+        return self._summed(apply, known, of) if known.sums else self._of_row(apply, known, of)
 
-    def _running(self, apply: Apply, of: Term) -> Term:
-        """A running total of a sum over the rows of a series."""
-        name, hint = f"running({of.name})", "CALLS running(sum(cost)) PER TURN"
-        if not self.series or not of.sums or of.running:
-            message = f"{name} adds up the sums of a series, in a column of its own"
-            raise fault(message, "not-grouped", apply.span, hint=hint)
-        if of.form.type not in (*NUMBERS, "json"):
-            raise fault(f"running takes numbers, and {of.name} is {a_type(of.form.type)}", "wrong-type", apply.span)
-        return of._replace(name=name, running=True)
-
-    def _scalar(self, apply: Apply, known: Scalar) -> Term:
-        count = len(known.takes)
-        if apply.star or not known.needed <= len(apply.args) <= count:
-            given = "*" if apply.star else str(len(apply.args))
-            takes = str(count) if known.needed == count else f"{known.needed} to {count}"
-            message = f"{known.name} takes {takes}, not {given}"
+    def _arguments(self, apply: Apply, known: Function) -> list[Term]:
+        """What a function is applied to, as many as it takes and of the types that it takes."""
+        if apply.star or not known.needed <= len(apply.args) <= len(known.takes):
+            message = f"{known.name} takes {known.arguments}, not {'*' if apply.star else len(apply.args)}"
             raise fault(message, "wrong-arguments", apply.span, hint=f"write {known.written}")
-        of = [self._argument(expr) for expr in apply.args]
+        first, *others = apply.args
+        of = [self._argument(first), *(self._side(expr, REAL if known.sums else ANY) for expr in others)]
         for term, types, expr in zip(of, known.takes, apply.args, strict=False):
             if not fits(term.form.type, types):
-                wanted = " or ".join(map(a_type, types))
+                wanted = "numbers" if types == NUMBERS else " or ".join(map(a_type, types))
                 message = f"{known.name} takes {wanted}, and {term.name} is {a_type(term.form.type)}"
                 raise fault(message, "wrong-type", expr.span, hint=f"write {known.written}")
+        return of
+
+    def _summed(self, apply: Apply, known: Function, of: list[Term]) -> Term:
+        """A function over the rows of a group."""
+        first, name = of[0], known.name
+        if name == "running":
+            if not self.series or not first.sums or first.running:
+                message = f"running({first.name}) adds up the sums of a series, in a column of its own"
+                raise fault(message, "not-grouped", apply.span, hint="CALLS running(sum(cost)) PER TURN")
+            return first._replace(name=f"running({first.name})", running=True)
+        if first.sums:
+            raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
+        if apply.distinct:
+            return Term(f"count(DISTINCT {first.sql})", INTEGER, f"count(DISTINCT {first.name})", sums=True)
+        if not all(isinstance(share, Value | Param) for share in apply.args[1:]):
+            hint = "quantile(tokens, 0.5)"
+            raise fault("quantile takes a number from 0 to 1", "wrong-type", apply.args[1].span, hint=hint)
+        sql, form = _numeric(first) if NUMBERS in known.takes else first.sql, known.gives or first.form
+        if name in ("min", "max") and form.text is not None and form.words is not None:
+            sql, form = first.text, TEXT  # the least word, not the least number
+        sql = known.sql.format(sql, *(term.sql for term in of[1:]), order=self.in_order())
+        return Term(sql, form, f"{name}({', '.join(term.name for term in of)})", sums=True)
+
+    def _of_row(self, apply: Apply, known: Function, of: list[Term]) -> Term:
+        """A function of the values of a row."""
         gives = known.gives
         if gives is None and not all(_comparable(of[0].form, term.form) for term in of[1:]):
             if any(term.form.type != "text" for term in of):
                 message = f"{of[0].name} is {a_type(of[0].form.type)} and {of[1].name} {a_type(of[1].form.type)}"
                 raise fault(message, "wrong-type", apply.span, hint="write values of one type")
             gives = TEXT  # names or words of two kinds: what is shown of each
-        sql = known.of_list if known.of_list and of[0].form.type == "list" else known.sql
+        sql, count = known.of_list if known.of_list and of[0].form.type == "list" else known.sql, len(known.takes)
         if len(of) < count:
             sql = sql.replace(f", {{{count - 1}}}", "")
         shown = [term.text if term.form.type == "text" and gives else term.sql for term in of]
@@ -287,16 +285,6 @@ class Binder:
         if of.running:
             raise fault(f"{of.name} stands in a column of its own", "not-a-value", expr.span)
         return of
-
-    def _share(self, apply: Apply) -> tuple[str, str]:
-        """The second argument of quantile, and how it is written."""
-        if len(apply.args) < 2:
-            return "", ""
-        share = apply.args[1]
-        if not isinstance(share, Value | Param):
-            raise fault("quantile takes a number from 0 to 1", "wrong-type", share.span, hint="quantile(tokens, 0.5)")
-        written = str(share.value) if isinstance(share, Value) else f"${share.name}"
-        return self.place(share, REAL, "quantile"), f", {written}"
 
     def in_order(self) -> str:
         """The order of the relation, for first and last."""

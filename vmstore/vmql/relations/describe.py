@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vmstore.vmql.column_types import ColumnType
-from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS
 from vmstore.vmql.relations.relation import Field, Relation
-from vmstore.vmql.scalars import SCALARS
+from vmstore.vmql.scalars import FUNCTIONS
 from vmstore.vmql.syntax.errors import QueryError, fault, near, unknown
 from vmstore.vmql.syntax.nodes import SourceSpan
 
@@ -43,8 +42,7 @@ def relations() -> list[Row]:
 
 def functions() -> list[Row]:
     """Each function, what it gives and what it says."""
-    found = [(one.written, one.type, one.meaning) for one in AGGREGATES.values()]
-    return found + [(one.written, one.type, one.meaning) for one in SCALARS.values()]
+    return [(function.written, function.type, function.meaning) for function in FUNCTIONS.values()]
 
 
 def columns(relation: str, span: SourceSpan) -> list[Row]:
