@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from vmstore.vmql.diagnostics.complete import completions
+from vmstore.vmql.diagnostics.lookahead import relations
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax import nodes as s
 from vmstore.vmql.syntax.printer import show
@@ -15,10 +16,7 @@ from vmstore.vmql.syntax.printer import show
 Strategy = st.SearchStrategy
 NULL = s.Value(value=None)
 
-RELATIONS = (
-    *("PAGES", "MESSAGES", "MUTATIONS", "SESSIONS", "TURNS", "CALLS", "LINKS", "FAULTS", "VERSIONS"),
-    *("RESIDENCIES", "MOVES", "METRICS", "VECTORS", "TAGS", "SEGMENTS", "COMPACTIONS"),
-)
+RELATIONS = tuple(sorted(relations()))
 # Names that are keywords elsewhere, with signs and digits, of other alphabets.
 NAMES = (
     *("page", "tokens", "type", "turn", "call", "position", "session", "model", "status", "text", "kind", "time"),
@@ -216,6 +214,8 @@ PARTS: dict[str, Strategy[Any]] = {
     "as_of": moments(),
     "since": moments(),
     "until": moments(),
+    "valid_at": st.one_of(texts(), params()),
+    "ever": st.just(True),
     "where": conditions(),
     "by": st.lists(shown(), min_size=1, max_size=3).map(tuple),
     "per": st.sampled_from(("turn", "call")),
@@ -244,6 +244,7 @@ def questions() -> Strategy[Any]:
     plain = st.sampled_from(("limit", "session", "as_of", "settings"))
     return st.one_of(
         st.builds(s.RelationQuery, name=st.sampled_from(RELATIONS), columns=columns(), tail=tails()),
+        st.builds(s.RelationQuery, name=st.sampled_from(RELATIONS), tail=tails(), every=st.just(True)),
         st.builds(s.ContextAt, moment=maybe, form=forms, columns=columns(), tail=tails()),
         st.builds(s.DiffContext, before=moments(), after=moments(), tail=tails()),
         st.builds(s.DiffSession, before=called(), after=called(), moment=maybe, tail=tails()),
@@ -251,7 +252,7 @@ def questions() -> Strategy[Any]:
         st.builds(s.LineageQuery, up=st.booleans(), page=pages(), depth=depth, kinds=kinds, tail=tails()),
         st.builds(s.PathQuery, source=pages(), target=pages(), depth=depth, kinds=kinds, tail=tails()),
         st.builds(s.WhyQuery, page=pages(), negated=st.booleans(), moment=maybe, scope=st.one_of(st.none(), scopes())),
-        st.builds(s.SearchQuery, query=st.one_of(texts(), params()), columns=columns(), tail=tails()),
+        st.builds(s.SearchQuery, query=st.one_of(texts(), params()), columns=columns(), within=depth, tail=tails()),
         st.builds(s.Verify, session=st.one_of(st.none(), called())),
         st.builds(s.Fork, session=st.one_of(st.none(), called()), moment=maybe, name=called()),
         st.builds(s.Replay, session=st.one_of(st.none(), called()), given=st.lists(given, max_size=2).map(tuple)),
