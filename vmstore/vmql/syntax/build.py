@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
+
 from vmstore.vmql.syntax import nodes as s
 from vmstore.vmql.syntax.errors import QueryError, fault
 from vmstore.vmql.syntax.nodes import Expr, SourceSpan, Value, Word
@@ -44,37 +46,44 @@ FORMS: Final[dict[str, Callable[[Any], str]]] = {
 }
 
 
+class RuleShape(msgspec.Struct, frozen=True):
+    """How the parts of a rule become the fields of its node."""
+
+    fields: list[str]
+    names: list[tuple[str, Callable[[Any], str]]]  # fields that are texts, and what makes them of a name
+    list_at: int  # which field takes all parts that are left
+    gathers: bool  # whether clauses are among the parts
+    called: str  # what a clause is called
+
+
 @functools.cache
-def _shape(rule: SyntaxRule) -> tuple[list[str], list[tuple[str, Callable[[Any], str]]], int, bool, str]:
-    """Its fields, those that are names and what makes them texts, where its list begins, whether clauses are
-    among its parts, and what it is called as a clause.
-    """
+def _shape(rule: SyntaxRule) -> RuleShape:
     parts = rule.parts()
-    forms = [(part.field, FORMS[part.form]) for part in parts if part.form in FORMS]
-    listed = len(parts) - bool(parts and parts[-1].joint)
-    name = rule.text.partition("{")[0].partition("[")[0].strip()
-    return [part.field for part in parts], forms, listed, "…" in rule.text, name
+    names = [(part.field, FORMS[part.form]) for part in parts if part.form in FORMS]
+    list_at = len(parts) - bool(parts and parts[-1].joint)
+    called = rule.text.partition("{")[0].partition("[")[0].strip()
+    return RuleShape([part.field for part in parts], names, list_at, "…" in rule.text, called)
 
 
 def _made(rule: SyntaxRule, span: SourceSpan, *given: Any) -> Any:
     """The node of a rule, or the clause, of its parts in the order of its text."""
-    fields, forms, listed, gathers, name = _shape(rule)
+    shape = _shape(rule)
     clauses: list[Clause] = []
-    if gathers:
+    if shape.gathers:
         clauses = [part for part in given if type(part) is Clause]
         given = tuple(part for part in given if type(part) is not Clause)
-    if len(given) > listed and type(given[listed]) is not tuple:
-        given = (*given[:listed], given[listed:])
-    values = dict(zip(fields, given, strict=False), **rule.constants)
-    for field, form in forms:
+    if len(given) > shape.list_at and type(given[shape.list_at]) is not tuple:
+        given = (*given[: shape.list_at], given[shape.list_at :])
+    values = dict(zip(shape.fields, given, strict=False), **rule.constants)
+    for field, spell in shape.names:
         if field in values:
-            values[field] = form(values[field])
+            values[field] = spell(values[field])
     if rule.node is not None:
         made = rule.node(span=span, **values, **(gathered(rule.node, clauses) if clauses else {}))
         if not rule.fills:
             return made
         values = {rule.fills: made}
-    return Clause(values, name, span)
+    return Clause(values, shape.called, span)
 
 
 def gathered(node: Any, clauses: Iterable[Clause]) -> dict[str, Any]:
