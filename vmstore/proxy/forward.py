@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
@@ -17,12 +18,22 @@ from aiohttp import web
 from yarl import URL
 
 from vmstore.capture.client.body import Endpoint, endpoint
+from vmstore.core.clock import SystemIds
 from vmstore.debug.guard import ServerAddress
 from vmstore.debug.http_errors import HttpError, body
 from vmstore.proxy.bodies import without
 from vmstore.proxy.figures import ProxyFigures
 from vmstore.proxy.guard import check
 from vmstore.proxy.headers import SESSION, passed_on, secrets_of
+from vmstore.proxy.markers import (
+    AnswerForm,
+    MarkedStream,
+    form_of,
+    marked_body,
+    marker_of,
+    session_in,
+    without_markers,
+)
 from vmstore.proxy.ports import PortSettings, proxy_before
 from vmstore.proxy.writer import CallWriter
 
@@ -32,6 +43,8 @@ UNRECORDABLE = "calls to {} cannot be recorded; chat completions, responses, mes
 
 class PassingCall:
     """One call on its way: what the writer is told of it. Whatever ends it first ends it for good."""
+
+    marker: str | None = None  # that goes into its answer
 
     def __init__(self, writer: CallWriter, session: str | None, encoding: str, secrets: list[str]) -> None:
         self._writer = writer
@@ -75,6 +88,7 @@ class Forwarder:
         self._client = client
         self._writer = writer
         self._figures = figures
+        self._ids = SystemIds()
         # Asked once: the library would ask the environment in a thread at each request, and ~/.netrc for keys.
         self._proxies = {upstream: proxy_before(upstream) for upstream in port.upstreams.values()}
 
@@ -120,17 +134,29 @@ class Forwarder:
         return None
 
     async def _forwarded(self, request: web.BaseRequest, headers: dict[str, str]) -> web.StreamResponse:
+        body: bytes | None = None
+        form = form_of(request.path) if self._port.markers and request.method == "POST" else None
+        if form is not None and "content-encoding" not in headers:
+            body, headers = await self._unmarked(request, headers)
         target = request.raw_path if request.raw_path.startswith("/") else f"/{request.raw_path}"
         base = self._port.upstream_of(request.path, request.query_string, headers)
         call = self._begun(request, headers)
         self._figures.forwarded += 1
+        passed = passed_on(request.raw_headers, to_upstream=True)
+        data: bytes | AsyncIterator[bytes] | None = _copied(request, call) if request.body_exists else None
+        if body is not None:
+            passed.update({"Content-Length": str(len(body)), "Accept-Encoding": "identity"})
+            data = body
+            if call is not None:
+                call.ask(body)
+                call.marker = marker_of(headers[SESSION])
         try:
             upstream = await self._client.request(
                 request.method,
                 URL(base + target, encoded=True),
-                headers=passed_on(request.raw_headers, to_upstream=True),
+                headers=passed,
                 skip_auto_headers=AUTOMATIC,
-                data=_copied(request, call) if request.body_exists else None,
+                data=data,
                 allow_redirects=False,
                 proxy=self._proxies[base],
             )
@@ -142,9 +168,20 @@ class Forwarder:
             _end(call, error)
             return self._unreachable(secrets_of(headers, request.query_string), error)
         try:
+            if call is not None and call.marker is not None and (form := form_of(request.path)) is not None:
+                return await _passed(request, upstream, call, MarkedAnswer(upstream, form, call.marker))
             return await _passed(request, upstream, call)
         finally:
             upstream.close()  # gives the connection back where all of it was read
+
+    async def _unmarked(self, request: web.BaseRequest, headers: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+        """A request's body without markers, and the headers with the session that they name, or a new one."""
+        body = await request.content.read()
+        session = self._session(headers) or session_in(body) or self._new_session()
+        return without_markers(body), {**headers, SESSION: session}
+
+    def _new_session(self) -> str:
+        return str(uuid.UUID(bytes=self._ids.salt(), version=4))
 
     def _unreachable(self, secrets: list[str], error: BaseException) -> web.StreamResponse:
         self._figures.unreachable += 1
@@ -172,13 +209,38 @@ async def _rest_copied(request: web.BaseRequest, call: PassingCall | None) -> No
             pass
 
 
+class MarkedAnswer:
+    """An answer on its way to a client that is to have a marker in it: a stream event by event, another one whole."""
+
+    def __init__(self, upstream: aiohttp.ClientResponse, form: AnswerForm, marker: str) -> None:
+        streamed = upstream.headers.get("content-type", "").startswith("text/event-stream")
+        self._stream = MarkedStream(form, marker) if streamed else None
+        self._form, self._marker = form, marker
+        self._whole = b""
+
+    def take(self, data: bytes) -> bytes:
+        """The part of the answer that can go on."""
+        if self._stream is not None:
+            return self._stream.take(data)
+        self._whole += data
+        return b""
+
+    def rest(self) -> bytes:
+        """The part of the answer that is left at its end."""
+        return self._stream.rest() if self._stream is not None else marked_body(self._whole, self._form, self._marker)
+
+
 async def _passed(
-    request: web.BaseRequest, upstream: aiohttp.ClientResponse, call: PassingCall | None
+    request: web.BaseRequest,
+    upstream: aiohttp.ClientResponse,
+    call: PassingCall | None,
+    marked: MarkedAnswer | None = None,
 ) -> web.StreamResponse:
     """Passes an answer on as it comes; one that breaks off breaks off for the client too."""
-    response = web.StreamResponse(
-        status=upstream.status, reason=upstream.reason, headers=passed_on(upstream.raw_headers, to_upstream=False)
-    )
+    headers = passed_on(upstream.raw_headers, to_upstream=False)
+    if marked is not None:
+        headers.popall("content-length", None)
+    response = web.StreamResponse(status=upstream.status, reason=upstream.reason, headers=headers)
     left = upstream.content_length
     try:
         if call is not None:
@@ -190,8 +252,11 @@ async def _passed(
                 left = None if left is None else left - len(data)
                 if left == 0:
                     call.end()  # before the client has the last byte
-            await _written(response, data)
+            if piece := data if marked is None else marked.take(data):
+                await _written(response, piece)
         _end(call)
+        if marked is not None and (rest := marked.rest()):
+            await _written(response, rest)
         await _written(response)
     except (asyncio.CancelledError, ClientGoneError) as error:
         _end(call, error, aborted=True)

@@ -31,6 +31,7 @@ class PortSettings(msgspec.Struct, frozen=True):
     session: str | None = None
     redact: str | None = None
     namespace: str | None = None
+    markers: bool = False  # whether answers carry the session of their conversation
 
     def upstream_of(self, path: str, query: str, headers: Mapping[str, str]) -> str:
         """The address that a request goes to: scheme, host and the path before its own."""
@@ -74,7 +75,7 @@ def upstreams_of(given: Sequence[str]) -> dict[str, str]:
     return addresses
 
 
-def port_settings(text: str, upstreams: Mapping[str, str]) -> PortSettings:
+def port_settings(text: str, upstreams: Mapping[str, str], *, markers: bool = False) -> PortSettings:
     """A port as it is given: N, or N=UPSTREAM, and after commas its settings, as in `8001=anthropic,redact=mask`."""
     first, *settings = text.split(",")
     number, _, target = first.partition("=")
@@ -98,7 +99,7 @@ def port_settings(text: str, upstreams: Mapping[str, str]) -> PortSettings:
         )
     if "redact" in values:
         policy_of(values["redact"])
-    return PortSettings(int(number), addresses, **values)
+    return PortSettings(int(number), addresses, **values, markers=markers)
 
 
 def _target(text: str) -> UpstreamTarget:

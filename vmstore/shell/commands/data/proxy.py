@@ -34,7 +34,7 @@ def proxy(arguments: argparse.Namespace, screen: Screen) -> int:
     clock = SystemClock()
     upstreams = upstreams_of(arguments.upstream)
     token = None if is_loopback(arguments.host) else secrets.token_urlsafe(32)
-    settings = [port_settings(text, upstreams) for text in arguments.port or [str(PORT)]]
+    settings = [port_settings(text, upstreams, markers=arguments.markers) for text in arguments.port or [str(PORT)]]
     ports = bound(settings, arguments.host, token)
     opening = OpenStore(
         path=str(arguments.store),
@@ -88,6 +88,11 @@ def _add_proxy(parser: Parser) -> None:
         action="append",
         help="listen there; may be given again, each with an upstream and settings of its own: session, redact, "
         "namespace (default: 5757)",
+    )
+    parser.add_argument(
+        "--markers",
+        action="store_true",
+        help="put a marker into each answer that says which session its conversation is, and cut it out of requests",
     )
     parser.add_argument(
         "--redact",
