@@ -11,6 +11,7 @@ from vmstore.shell.commands.arguments import Command
 # The order is that of the help. Each module has a tuple COMMANDS, and imports the store only inside functions.
 MODULES = {
     "import": "vmstore.shell.commands.data.import_files",
+    "watch": "vmstore.shell.commands.data.watch",
     "proxy": "vmstore.shell.commands.data.proxy",
     "info": "vmstore.shell.commands.queries.inspect",
     "sessions": "vmstore.shell.commands.queries.sessions",

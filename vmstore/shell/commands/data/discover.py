@@ -58,10 +58,7 @@ def discover(arguments: argparse.Namespace, screen: Screen) -> list[Path]:
 
 def _find_sessions(format: str | None, screen: Screen) -> tuple[list[SessionFile], list[SessionFolder]]:
     """The sessions, newest first, and the places that were looked in."""
-    formats = {name for name, _, _ in _places()}
-    if format is not None and format not in formats:
-        raise InputError(f"nobody knows where {format} sessions lie; found are those of {', '.join(sorted(formats))}")
-    chosen = [place for place in _places() if format in (None, place[0])]
+    chosen = _chosen(format)
     files = [(name, folder, path) for name, folder, pattern in chosen for path in _files(folder, pattern)]
     sessions = []
     with screen.progress("looking at sessions") as tell:
@@ -73,6 +70,19 @@ def _find_sessions(format: str | None, screen: Screen) -> tuple[list[SessionFile
     sessions.sort(key=lambda session: (-session.changed_at, session.file))
     folders = [folder for _, folder, _ in files]
     return sessions, [SessionFolder(name, str(folder), folders.count(folder)) for name, folder, _ in chosen]
+
+
+def files_of(format: str | None) -> list[Path]:
+    """The files of the sessions on this machine, of one format or of all."""
+    return [path for _, folder, pattern in _chosen(format) for path in _files(folder, pattern)]
+
+
+def _chosen(format: str | None) -> list[tuple[str, Path, str]]:
+    """The places of a format, or all; InputError where nobody knows them."""
+    formats = {name for name, _, _ in _places()}
+    if format is not None and format not in formats:
+        raise InputError(f"nobody knows where {format} sessions lie; found are those of {', '.join(sorted(formats))}")
+    return [place for place in _places() if format in (None, place[0])]
 
 
 def _places() -> list[tuple[str, Path, str]]:
