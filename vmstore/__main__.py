@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from vmstore.shell.main import main
+from vmstore.shell.main import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -30,11 +30,13 @@ export default defineConfig({
     outDir: "../vmstore/debug/page",
     emptyOutDir: true,
     target: "es2022",
+    cssTarget: ["chrome123", "firefox120", "safari17.5"], // older ones get colours by detours
     modulePreload: false,
     cssCodeSplit: false,
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 200,
     rollupOptions: {
+      treeshake: { propertyReadSideEffects: false },
       output: {
         format: "iife",
         entryFileNames: "page.js",

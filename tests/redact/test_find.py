@@ -131,3 +131,24 @@ def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
         return lambda: spans(text, set(SecretKind))
 
     assert grows_at_most(work(1_000), work(8_000), 20)
+
+
+LISTINGS = {
+    "ls -l": "total 8\n-rw-r--r--@ 1 jane  staff  1234 Dec  9 01:26 notes.md\ndrwxr-xr-x+ 4 root wheel 128 Dec  9 2024 bin",
+    "as JSON": '{"text":"total 8\\ndrwx------ 12 jane jane 4.0K Dec 9 01:26 .ssh\\n-rwxr-xr-x 1 node node 12 Dec 9 a"}',
+    "tar -tv": "-rw-rw-r-- jane/jane 12 2026-11-26 18:24 a/b.md\n-rw-rw-r-- www-data/root 1 2026-11-26 18:24 c",
+    "stat": "Access: (0644/-rw-r--r--)  Uid: ( 1000/    jane)   Gid: ( 1000/    jane)\nUid: (    0/    root)",
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
+def test_owners_of_listed_files_are_users(listing: str) -> None:
+    """Each listing's owner is found, its group where it is called the same, and no account of a system."""
+    found = [listing[span.start : span.end] for span in spans(listing, {SecretKind.USER})]
+    assert found == ["jane"] * listing.count("jane") and found
+
+
+def test_what_looks_like_a_mode_is_no_listing() -> None:
+    """Ranges, options and modes in prose name nobody."""
+    text = "use -rw-r--r-- for files; tr -d a-z; ---------- 1 item left 3; drwxr-xr-x is a folder of jane and 2 more"
+    assert list(spans(text, {SecretKind.USER})) == []

@@ -375,9 +375,37 @@ def _homes(text: ScannedText) -> Iterator[SecretSpan]:
             yield SecretSpan(*match.span(group), SecretKind.USER)
 
 
+# ---- owners of files
+
+_NAME = r"([A-Za-z_][\w.+-]{0,31})"
+_LISTED = re.compile(
+    r"(?:(?<![\w-])|(?<=\\n))(?!-{10})[-dlbcps][-rwxsStT]{9}[@+.]?[ \t]+"
+    rf"(?:\d+[ \t]+{_NAME}[ \t]+{_NAME}|{_NAME}/{_NAME})[ \t]+\d"
+    rf"|\bUid:[ \t]*\([ \t]*\d+/[ \t]*{_NAME}\)(?:[ \t]*Gid:[ \t]*\([ \t]*\d+/[ \t]*{_NAME}\))?"
+)
+_LISTERS = (1, 3, 5)  # the owner's group by `ls -l`, `tar -tv` and `stat`; the next is that of the files' group
+_SYSTEMS = _NOBODYS.union(
+    ("root", "daemon", "bin", "sys", "nobody", "admin", "staff", "wheel", "users", "git", "docker", "node", "app"),
+    ("www-data", "nginx", "postgres", "mysql", "redis", "ubuntu", "debian", "ec2-user", "vscode", "jovyan", "circleci"),
+)
+
+
+def _owners(text: ScannedText) -> Iterator[SecretSpan]:
+    """The names of who owns listed files, accounts of systems aside, and groups that are called as their owners are."""
+    if "r-" not in text.low and "rw" not in text.low and "uid:" not in text.low:
+        return
+    for match in _LISTED.finditer(text.text):
+        owner = next(group for group in _LISTERS if match[group])
+        if match[owner].lower() not in _SYSTEMS:
+            yield SecretSpan(*match.span(owner), SecretKind.USER)
+            if match[owner + 1] == match[owner]:
+                yield SecretSpan(*match.span(owner + 1), SecretKind.USER)
+
+
 SCANS = (
     TextScan(frozenset((SecretKind.CARD, SecretKind.SSN, SecretKind.PHONE)), _numbers),
     TextScan(frozenset((SecretKind.IBAN, SecretKind.SSN)), _accounts),
     TextScan(frozenset((SecretKind.IP,)), _machines),
     TextScan(frozenset((SecretKind.USER,)), _homes),
+    TextScan(frozenset((SecretKind.USER,)), _owners),
 )

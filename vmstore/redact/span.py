@@ -23,7 +23,7 @@ class SecretKind(enum.StrEnum):
     EMAIL = enum.auto()
     PHONE = enum.auto()
     IP = enum.auto()
-    USER = enum.auto()  # the name of a home folder
+    USER = enum.auto()  # the name of a home folder, or of who owns a listed file
 
 
 SURENESS = {kind: rank for rank, kind in enumerate(SecretKind)}

@@ -3,6 +3,7 @@
 import { computed } from "@preact/signals";
 import { Conversation, readingOrder } from "./conversation";
 import { opened, toggleOpen } from "./opened";
+import { Empty, Grow, Link } from "./parts/bits";
 import { Content, Preview } from "./parts/content";
 import { kept } from "./parts/kept";
 import { about, Dot, Fidelity, LevelMeter, RoleBar } from "./parts/badges";
@@ -77,17 +78,14 @@ export function Context() {
       <Head shown={shown} />
       <Bar shown={shown} />
       <Noted shown={shown} />
-      {!isList.value ? <Conversation shown={shown} /> : shown.calls === 0 && !showsOut.value ? <Empty /> : <List shown={shown} />}
+      {!isList.value ? <Conversation shown={shown} /> : shown.calls === 0 && !showsOut.value ? <NoContext /> : <List shown={shown} />}
     </section>
   );
 }
 
-function Empty() {
+function NoContext() {
   return (
-    <div class="empty">
-      <b>This session has no model calls, so there is no context.</b>
-      <span>Its messages are under Conversation.</span>
-    </div>
+    <Empty title="This session has no model calls, so there is no context.">Its messages are under Conversation.</Empty>
   );
 }
 
@@ -98,13 +96,13 @@ function Head({ shown }: { shown: Film }) {
   const status = shown.word(calls.status[at]);
   return (
     <header>
-      {!param("events").value && <button class="link" title="show the list of events (L)" onClick={() => go({ events: 1 })}>events ›</button>}
+      {!param("events").value && <Link title="show the list of events (L)" onClick={() => go({ events: 1 })}>events ›</Link>}
       <h2>{none ? "Context" : `Call ${callNumber.value}`}</h2>
       {!none && <small>turn {calls.turn[at]}</small>}
       {!none && (isWhatIf.value || shown.data.fidelity !== shown.fidelity(at)) && <Fidelity word={isWhatIf.value ? "what-if" : shown.fidelity(at)} />}
       {status && status !== "ok" && <span class="status">{status}</span>}
       <span class="mute model" title={shown.word(calls.model[at])}>{shown.word(calls.model[at])}</span>
-      <span class="grow" />
+      <Grow />
       <span class="switch" role="group" aria-label="pages shown">
         {VIEWS.map(([show, name, title]) => (
           <button key={show} class={param("show").value === show ? "on" : ""} title={title} onClick={() => go({ show })}>{name}</button>
@@ -139,7 +137,7 @@ function Bar({ shown }: { shown: Film }) {
         {budget ? <span>of {count(budget)}</span> : <small>no budget</small>}
         {reported !== null && reported !== undefined && <span>{count(reported)} reported</span>}
         <span>{count(context.value.length)} pages</span>
-        <span class="grow" />
+        <Grow />
         {entered > 0 && <span class="came">+{count(entered)} new</span>}
         {left.length > 0 && (
           <button class="link went" title="what this call took away (u)" onClick={() => go({ pane: "taken" })}>

@@ -3,13 +3,14 @@
 import { computed } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { LEVELS, type Film } from "./film";
-import { count, many, tokens } from "./format";
+import { count, json, many, tokens } from "./format";
 import { transcript, type Compaction, type TranscriptRow } from "./lib/transcript";
 import { opened, toggleOpen } from "./opened";
+import { Grow, Link } from "./parts/bits";
 import { about, RoleBar } from "./parts/badges";
 import { Content } from "./parts/content";
+import { foldOf, Folded } from "./parts/folded";
 import { kept } from "./parts/kept";
-import { Markdown } from "./parts/markdown";
 import { Rows } from "./parts/rows";
 import { go, param } from "./place";
 import { Trouble, type Text } from "./source";
@@ -18,7 +19,6 @@ import { textAt } from "./texts";
 
 type Stand = "in" | "new" | "changed" | "left" | "out" | "later";
 
-const FOLD = { tool: { lines: 8, chars: 900 }, system: { lines: 10, chars: 1200 }, other: { lines: 40, chars: 5000 } };
 const EMPTY = /^(\{"role":"\w+","content":(\[\]|""|null)\})?$/; // a message in which nothing was said
 const ROW_PX = 34;
 const LINE_PX = 18;
@@ -45,10 +45,6 @@ function standOf(shown: Film, row: TranscriptRow, stay: number): Stand {
   if (stay >= 0) return fresh.value.has(stay) ? (shown.isNew(stay) ? "new" : "changed") : "in";
   if (!shown.calls || row.step > cursor.value) return "later";
   return gone.value.has(row.page) ? "left" : "out";
-}
-
-function foldOf(role: string): { lines: number; chars: number } {
-  return role === "tool" ? FOLD.tool : role === "system" || role === "developer" ? FOLD.system : FOLD.other;
 }
 
 const known = new WeakMap<Film, number[]>();
@@ -123,7 +119,7 @@ function Here({ shown }: { shown: Film }) {
       <span>was sent {many(context.value.length, "page")}, {tokens(shown.data.calls.tokens[at] ?? 0)}</span>
       {came > 0 && <span class="came">{count(came)} new</span>}
       {went > 0 && <button class="link went" onClick={() => go({ pane: "taken" })}>{count(went)} dropped</button>}
-      <button class="link" onClick={() => go({ pane: "request" })}>request</button>
+      <Link onClick={() => go({ pane: "request" })}>request</Link>
     </div>
   );
 }
@@ -138,7 +134,7 @@ function Break({ shown, told }: { shown: Film; told: Compaction }) {
   return (
     <div class="break" data-compaction={call}>
       <span><b>■ Compaction</b> before call {call}: {compactionLine(told)}</span>
-      <button class="link" onClick={() => go({ pane: "taken", call })}>what it took away</button>
+      <Link onClick={() => go({ pane: "taken", call })}>what it took away</Link>
     </div>
   );
 }
@@ -184,7 +180,7 @@ const Said = kept(({ shown, page: index, content, level, stand, open, chosen }: 
         )}
         {shown.hint(index) && <em>{shown.hint(index)}</em>}
         {level > 0 && <span class="chip">{LEVELS[level]}</span>}
-        <span class="grow" />
+        <Grow />
         {mark && <span class={`stand ${stand}`}>{mark}</span>}
         {last && <small>{last}</small>}
         <span class="mute say-id">{name} · {count(shown.data.pages.tokens[index]!)}</span>
@@ -197,7 +193,7 @@ const Said = kept(({ shown, page: index, content, level, stand, open, chosen }: 
 /** JSON with a line for each value; a text that is none, or was cut, as it is. */
 function pretty(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return json(JSON.parse(text));
   } catch {
     return text;
   }
@@ -222,30 +218,6 @@ interface BodyProps {
 function Body({ slot, text, content, role, open, name }: BodyProps) {
   if (!slot) return <div class="say-wait">…</div>;
   if (!text || text.missing || text.mime?.startsWith("image/") || (open && text.cut)) return <Content position={content} />;
-  const fold = foldOf(role);
-  const short = folded(text.text, fold);
-  const cut = open ? text.text : short;
-  const rest = text.text.slice(short.length);
-  const lines = rest.split("\n").length;
   if (EMPTY.test(text.text)) return <small>empty</small>;
-  const plain = role === "tool" || /^[[{]/.test(cut);
-  return (
-    <>
-      {plain ? <pre class="code">{cut}</pre> : <Markdown text={cut} />}
-      {rest && (
-        <button class="more" onClick={() => toggleOpen(name)}>{open ? "show less" : lines > 1 ? `show ${count(lines)} more lines` : `show ${count(rest.length)} more characters`}</button>
-      )}
-    </>
-  );
-}
-
-/** The beginning of a text, so many lines and characters of it; a few more are not worth a fold. */
-function folded(text: string, { lines, chars }: { lines: number; chars: number }): string {
-  let end = -1;
-  for (let line = 0; line < lines; line++) {
-    end = text.indexOf("\n", end + 1);
-    if (end < 0) break;
-  }
-  const most = Math.min(end < 0 ? text.length : end, chars);
-  return most > text.length * 0.8 ? text : text.slice(0, most);
+  return <Folded text={text.text} role={role} open={open} toggle={() => toggleOpen(name)} />;
 }

@@ -1,5 +1,6 @@
 // The list of events, which always agrees with the scrubber: what led to the call at the cursor is
 // marked and in view, and a click on an event puts the cursor on the call that shows it.
+import { Grow, Link } from "./parts/bits";
 import { Check } from "./parts/badges";
 import { computed } from "@preact/signals";
 import { kept } from "./parts/kept";
@@ -62,10 +63,10 @@ export function Events() {
   return (
     <section class="panel events" aria-label="events">
       <header>
-        <button class="link" title="hide the events (L)" onClick={() => go({ events: null })}>‹ hide</button>
+        <Link title="hide the events (L)" onClick={() => go({ events: null })}>‹ hide</Link>
         <h2>Events</h2>
         <small>{count(listed.value.length)}</small>
-        <span class="grow" />
+        <Grow />
         {param("page").value && (
           <Check name="mine" does={`${param("page").value} only`} title="only what happened to the selected page" />
         )}

@@ -1,7 +1,7 @@
 // The film of a session: what was in the context of each call, and what happened between calls.
 // It comes as columns and stays columns: a context is one pass over typed arrays.
 
-import { dollars } from "./format";
+import { clamp, dollars } from "./format";
 
 export type Words = number[]; // indexes into `words`
 type Maybe = (number | null)[];
@@ -177,7 +177,7 @@ export class Film {
 
   /** The index of the last call of a turn, or of the nearest call after it. */
   turnEnd(turn: number): number {
-    return Math.max(0, Math.min(lowerBound(this.data.calls.turn, turn + 1) - 1, this.calls - 1));
+    return clamp(this.calls - 1, lowerBound(this.data.calls.turn, turn + 1) - 1);
   }
 
   pageIndex(name: string): number {

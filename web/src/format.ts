@@ -77,3 +77,9 @@ export function glyph(kind: string): string {
 export function oneLine(text: string, chars = 200): string {
   return text.slice(0, chars).replace(/\s+/g, " ").trim();
 }
+
+/** A value as JSON that people read. */
+export const json = (value: unknown): string => JSON.stringify(value, null, 2) ?? "";
+
+/** What stands in a field. */
+export const typedIn = (event: { currentTarget: { value: string } }): string => event.currentTarget.value;

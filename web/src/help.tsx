@@ -1,14 +1,19 @@
 // The help: every key, and what the signs and colours stand for.
-import { colour } from "./colours";
 import { generalKeys, KEYS, paneKeys } from "./keys";
 import { popup } from "./popup";
-import { LEVELS } from "./film";
+import { LEVELS, type StackBy } from "./film";
 import { glyph } from "./format";
 import { film } from "./state";
 import { useEffect, useRef } from "preact/hooks";
+import { Swatch } from "./parts/badges";
+import { Mute } from "./parts/bits";
 
 const NAMES: Record<string, string> = { " ": "space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc", PageUp: "PgUp", PageDown: "PgDn" };
 const ROLES = ["system", "user", "assistant", "tool", "other"];
+
+function Swatches({ by, of }: { by: StackBy; of: readonly string[] }) {
+  return <p>{of.map((one) => <span key={one}><Swatch by={by} of={one} />{one}</span>)}</p>;
+}
 
 export function Help() {
   const box = useRef<HTMLDivElement>(null);
@@ -36,11 +41,11 @@ export function Help() {
         </div>
         <section class="signs">
           <h3>Signs</h3>
-          <p>{ROLES.map((role) => <span key={role}><i class="swatch" style={{ background: colour("role", role) }} />{role}</span>)}</p>
-          <p>{LEVELS.map((level) => <span key={level}><i class="swatch" style={{ background: colour("level", level) }} />{level}</span>)}</p>
+          <Swatches by="role" of={ROLES} />
+          <Swatches by="level" of={LEVELS} />
           <p>{kinds.map((kind) => <span key={kind}><i class={`glyph kind-${kind}`}>{glyph(kind)}</i>{kind.replaceAll("_", " ")}</span>)}</p>
-          <p class="mute">Token counts are estimates unless marked as reported. A reconstructed call was rebuilt from the transcript, because its raw request was not in the file.</p>
-          <p class="mute">On the timeline: drag to scrub, Ctrl + wheel to zoom, double-click to show everything.</p>
+          <Mute>Token counts are estimates unless marked as reported. A reconstructed call was rebuilt from the transcript, because its raw request was not in the file.</Mute>
+          <Mute>On the timeline: drag to scrub, Ctrl + wheel to zoom, double-click to show everything.</Mute>
         </section>
       </div>
     </div>

@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { safely } from "./colours";
 import { store, which } from "./state";
+import { json } from "./format";
 
 export interface Note {
   call: number;
@@ -48,7 +49,7 @@ export function toggleMark(call: number): boolean {
 
 export function notesJson(): string {
   const told = { store: store.value?.store, session: which.value.session, notes: notes.value };
-  return JSON.stringify(told, null, 2);
+  return json(told);
 }
 
 /** Adds the notes of a JSON made by `notesJson`; how many were new, -1 where it is none. */

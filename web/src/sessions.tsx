@@ -3,7 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAsked } from "./asked";
-import { clamp, count, dollars, many, moment, short } from "./format";
+import { clamp, count, dollars, many, moment, short, typedIn } from "./format";
+import { Act, Form, Link, Mute, Tool } from "./parts/bits";
 import { Problem } from "./parts/content";
 import { marked } from "./parts/marked";
 import { go, param } from "./place";
@@ -82,20 +83,17 @@ export function Overview() {
   const columns = COLUMNS.filter((one) => one.id === "session" || rows.some((row) => one.show(row)));
   return (
     <main class="overview">
-      <form
+      <Form
         class="overview-head"
-        onSubmit={(event) => {
-          event.preventDefault();
-          go({ words: filter });
-        }}
+        does={() => go({ words: filter })}
       >
         <h2>{count(rows.length)} sessions</h2>
         <input
           data-focus type="search" aria-label="filter sessions" placeholder="filter by name, title, model or outcome" value={filter}
-          onInput={(event) => go({ filter: event.currentTarget.value, words: null }, { step: true })}
+          onInput={(event) => go({ filter: typedIn(event), words: null }, { step: true })}
         />
-        <button class="act" disabled={!filter.trim()} title="find these words in what was said in any session (Enter)">Search all messages</button>
-      </form>
+        <Act disabled={!filter.trim()} title="find these words in what was said in any session (Enter)">Search all messages</Act>
+      </Form>
       {param("words").value && <Hits words={param("words").value} />}
       <div class="overview-rows">
         <table>
@@ -115,7 +113,7 @@ export function Overview() {
               <tr key={row.session} data-session={row.session} onClick={() => toSession(row.session)}>
                 {columns.map((one) => (
                   <td key={one.id} data-name={one.name} class={`${one.num ? "num" : ""} cell-${one.id}`} title={one.id === "at" && row.timed === false ? "this source records no times; only when it was imported is known" : one.show(row)}>
-                    {one.id === "session" ? <button class="link">{row.session}</button> : one.show(row)}
+                    {one.id === "session" ? <Link>{row.session}</Link> : one.show(row)}
                     {one.id === "session" && row.hidden && <small> import not complete</small>}
                   </td>
                 ))}
@@ -140,7 +138,7 @@ function Hits({ words }: { words: string }) {
     <div class="overview-hits">
       <div class="pane-head">
         <b>{hits.length === HITS_MAX ? `the best ${HITS_MAX}` : count(hits.length)} for “{words}”</b>
-        <button class="link" onClick={() => go({ words: null })}>close</button>
+        <Link onClick={() => go({ words: null })}>close</Link>
       </div>
       {hits.map((hit) => (
         <button key={`${hit.session} ${hit.page}`} class="found" onClick={() => go({ session: hit.session, page: hit.page, call: hit.call || null })}>
@@ -175,7 +173,7 @@ function Menu({ rows, now }: { rows: SessionRow[]; now: string }) {
       <div class="shade" onClick={() => (popup.value = "")} />
       <div class="menu" role="dialog" aria-label="sessions">
         <SessionBox rows={useMemo(() => [...rows].sort(newest), [rows])} now={now} choose={choose} focus>
-          <button class="tool" onClick={() => choose(null)}>all sessions</button>
+          <Tool onClick={() => choose(null)}>all sessions</Tool>
         </SessionBox>
       </div>
     </>
@@ -210,7 +208,7 @@ export function SessionBox({ rows, now, choose, focus, children }: BoxProps) {
   return (
     <div onKeyDown={keys}>
       <div class="menu-head">
-        <input ref={field} type="search" aria-label="find a session" placeholder="filter sessions; ↑ ↓ Enter" value={typed} onInput={(event) => { setTyped(event.currentTarget.value); setAt(0); }} />
+        <input ref={field} type="search" aria-label="find a session" placeholder="filter sessions; ↑ ↓ Enter" value={typed} onInput={(event) => { setTyped(typedIn(event)); setAt(0); }} />
         {children}
       </div>
       <div class="menu-rows" ref={list} role="listbox">
@@ -222,7 +220,7 @@ export function SessionBox({ rows, now, choose, focus, children }: BoxProps) {
           </button>
         ))}
         {!shown.length && <p class="empty">No session matches.</p>}
-        {found.length > shown.length && <p class="mute">and {count(found.length - shown.length)} more: type to narrow</p>}
+        {found.length > shown.length && <Mute>and {count(found.length - shown.length)} more: type to narrow</Mute>}
       </div>
     </div>
   );

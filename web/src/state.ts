@@ -4,6 +4,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { Film, STACKS, type StackBy } from "./film";
 import { go, param } from "./place";
 import { findSource, Trouble, type Source, type StoreInfo, type Which } from "./source";
+import { clamp } from "./format";
 
 export const source = signal<Source | null>(null);
 export const store = signal<StoreInfo | null>(null);
@@ -57,7 +58,7 @@ export const stackBy = computed<StackBy>(() => STACKS.find((one) => one === para
 export function toCall(at: number, how: { step?: boolean; event?: number } = {}): void {
   const shown = film.value;
   if (!shown || shown.calls === 0) return;
-  const inside = Math.max(0, Math.min(shown.calls - 1, at));
+  const inside = clamp(shown.calls - 1, at);
   go({ call: inside === shown.calls - 1 ? null : shown.callNumber[inside], event: how.event ?? null }, how);
 }
 

@@ -3,12 +3,14 @@
 import { effect, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { budgetsOf, mostOf, paintCalls, paintScale, paintStack, paintSteps, penOf, within, type Area } from "./chart";
-import { colour, painted, theme } from "./colours";
+import { painted, theme } from "./colours";
 import { STACKS, type Film } from "./film";
-import { clamp, count, short } from "./format";
+import { clamp, count, short, typedIn } from "./format";
 import { notes } from "./notes";
+import { Swatch } from "./parts/badges";
 import { go, param } from "./place";
 import { cursor, film, stackBy, toCall } from "./state";
+import { Grow, Link } from "./parts/bits";
 
 const LINES = ["reported", "cached", "cost"] as const;
 type Line = (typeof LINES)[number];
@@ -95,7 +97,7 @@ export function Timeline() {
 }
 
 function Fold({ folded }: { folded: boolean }) {
-  return <button class="link" aria-expanded={!folded} title={`${folded ? "show" : "hide"} the timeline (T)`} onClick={() => go({ timeline: folded ? null : "off" })}>{folded ? "▸" : "▾"} timeline</button>;
+  return <Link aria-expanded={!folded} title={`${folded ? "show" : "hide"} the timeline (T)`} onClick={() => go({ timeline: folded ? null : "off" })}>{folded ? "▸" : "▾"} timeline</Link>;
 }
 
 function Legend() {
@@ -120,11 +122,11 @@ function Legend() {
       </span>
       {stack?.keys.map((key, k) => (
         <span key={key} class="legend-key">
-          <i class="swatch" style={{ background: colour(by, key) }} />
+          <Swatch by={by} of={key} />
           {key} <b>{short(stack.sums[k]![at] ?? 0)}</b>
         </span>
       ))}
-      <span class="grow" />
+      <Grow />
       {LINES.filter((line) => shown?.line(line).some((value) => value !== null)).map((line) => {
         const lit = on.includes(line);
         return (
@@ -176,7 +178,7 @@ function Plot({ shown }: { shown: Film }) {
     const [from, to] = stretch(shown);
     const box = chart.current!.getBoundingClientRect();
     const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
-    return Math.max(0, Math.min(shown.calls - 1, Math.floor(from + share * (to - from))));
+    return clamp(shown.calls - 1, Math.floor(from + share * (to - from)));
   };
   const point = (event: PointerEvent): void => {
     const at = indexAt(event);
@@ -224,7 +226,7 @@ function Scrubber({ shown }: { shown: Film }) {
       min={0}
       max={Math.max(0, shown.calls - 1)}
       value={cursor.value}
-      onInput={(event) => toCall(Number(event.currentTarget.value), { step: true })}
+      onInput={(event) => toCall(Number(typedIn(event)), { step: true })}
       onPointerDown={(event) => event.stopPropagation()}
       onPointerMove={(event) => event.stopPropagation()}
     />

@@ -1,9 +1,10 @@
 // The line at the top: which store, which session, as recorded or as it would have been; search, theme, help.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { switchTheme, theme } from "./colours";
-import { count, many, short } from "./format";
+import { count, many, short, typedIn } from "./format";
 import { openPane, play, playing } from "./keys";
 import { go, written } from "./place";
+import { Grow, Link, Tool } from "./parts/bits";
 import { Fidelity } from "./parts/badges";
 import { popup } from "./popup";
 import { Picker } from "./sessions";
@@ -30,12 +31,12 @@ export function Top() {
           {isWhatIf.value && <WhatIf />}
         </>
       )}
-      <span class="grow" />
+      <Grow />
       {shown && shown.calls > 0 && <Play />}
       {shown && source.value?.server && (
         <a class="tool" href={source.value.exportUrl(which.value, written.value)!} download title="save this session as one file, secrets and personal data masked">export</a>
       )}
-      {shown && <button class="tool" onClick={() => openPane("search")} title="search (/)">search</button>}
+      {shown && <Tool onClick={() => openPane("search")} title="search (/)">search</Tool>}
       <button class="tool icon" onClick={switchTheme} title={`to ${theme() === "dark" ? "light" : "dark"} (l)`} aria-label="light or dark">{theme() === "dark" ? "☀" : "☾"}</button>
       <button class="tool icon" onClick={() => (popup.value = "help")} title="keys (?)" aria-label="help">?</button>
     </header>
@@ -48,7 +49,7 @@ function WhatIf() {
   return (
     <span class="chip whatif" title="replayed under other settings; this is not what happened">
       what-if: {[policy, budget && `${count(Number(budget))} tokens`].filter(Boolean).join(", ")}
-      <button class="link" onClick={() => go({ policy: null, budget: null })}>back to what happened</button>
+      <Link onClick={() => go({ policy: null, budget: null })}>back to what happened</Link>
     </span>
   );
 }
@@ -89,7 +90,7 @@ function GoTo({ number, last }: { number: number; last: number }) {
         aria-label="go to call"
         size={String(last).length}
         onChange={(event) => {
-          const wanted = Number(event.currentTarget.value);
+          const wanted = Number(typedIn(event));
           if (Number.isFinite(wanted) && film.value) toCall(film.value.indexOf(wanted));
           event.currentTarget.blur();
         }}

@@ -35,6 +35,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         managed(store)
         hostile(store)
         acquainted(store)
+        tooled(store)
         store.live_session("empty", l0_tokens_max=3000).user("nobody answers")
     with serving.served(path) as url:
         yield url
@@ -62,6 +63,19 @@ def acquainted(store: vmstore.Store) -> None:
             page = store.session("acquainted").pages()[-1].page
             memory.facts.state("user", "lives in", home, attribute="home", sources=[page])
             memory.tags.give(page, home.lower())
+
+
+def tooled(store: vmstore.Store) -> None:
+    """A recorded session of two calls, the second with a tool's answer."""
+    tools = [{"name": name, "description": "", "input_schema": {"type": "object"}} for name in ("read", "edit")]
+    said: list[Any] = [{"role": "user", "content": "What colours are there?"}]
+    request = {"model": "m-1", "temperature": 0, "system": "Be brief.", "tools": tools, "messages": said}
+    asks = [{"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "theme.md"}}]
+    store.record("tooled", request, {"role": "assistant", "content": asks})
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "# Theme\nred, green"}
+    said += [{"role": "assistant", "content": asks}, {"role": "user", "content": [result]}]
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "Red and green."}]}
+    store.record("tooled", request, answer)
 
 
 def hostile(store: vmstore.Store) -> None:

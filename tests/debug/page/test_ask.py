@@ -181,3 +181,19 @@ def test_what_was_known_at_a_call(reader: Reader) -> None:
     assert reader.page.locator(".fact-more .page-name").first.inner_text() == "p4"
     reader.page.locator(".topic svg").last.click(position={"x": 3, "y": 5})
     reader.until(lambda: reader.call == 1)
+
+
+def test_a_request_is_read_as_it_was_said(reader: Reader) -> None:
+    """The request stands as words, tool calls as a line and results under their tool's name; J shows its JSON."""
+    reader.open(session="tooled", call=2, pane="request")
+    reader.until(lambda: reader.page.locator(".message").count() >= 5)
+    shown = [block.inner_text() for block in reader.page.locator(".message").all()]
+    assert "model m-1 · temperature 0" in shown[0] and "tools: read, edit" in shown[0]
+    assert any("Be brief." in block and block.startswith("system") for block in shown)
+    assert any('→ read({"path":"theme.md"})' in block for block in shown)
+    assert any(block.startswith("read →") and "# Theme" in block for block in shown)
+    assert not any('"content"' in block for block in shown)
+    reader.page.locator(".messages .asked", has_text="→ read(").click()
+    reader.until(lambda: '"path": "theme.md"' in reader.text(".message > pre.code"))
+    reader.press("J")
+    reader.until(lambda: '"temperature": 0' in reader.text(".message pre"))

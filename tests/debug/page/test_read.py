@@ -73,7 +73,7 @@ def test_a_store_opens_with_its_sessions(reader: Reader) -> None:
     """The first view lists all sessions; it is filtered, searched, and a click and Back go there and come back."""
     reader.page.goto(reader.url)
     rows = reader.page.locator(".overview tbody tr")
-    reader.until(lambda: rows.count() == 5)
+    reader.until(lambda: rows.count() == 6)
     reader.press("/")
     reader.page.keyboard.type("plan")
     reader.until(lambda: rows.count() == 1)
@@ -82,11 +82,11 @@ def test_a_store_opens_with_its_sessions(reader: Reader) -> None:
     reader.press("Enter")
     reader.until(lambda: reader.page.locator(".found mark").count() > 0)
     reader.press("ControlOrMeta+a", "Delete")
-    reader.until(lambda: rows.count() == 5)
+    reader.until(lambda: rows.count() == 6)
     rows.filter(has_text="managed").first.click()
     reader.until(lambda: reader.page.locator(".talk .say").count() > 0)
     reader.page.go_back()
-    reader.until(lambda: rows.count() == 5)
+    reader.until(lambda: rows.count() == 6)
 
 
 def test_an_open_list_takes_the_keys(reader: Reader) -> None:

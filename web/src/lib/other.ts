@@ -8,6 +8,7 @@ import type { Trouble, Which } from "../source";
 import { cursor, film, filmOf, grown, source, toCall, which } from "../state";
 import { apart, type Apart } from "./divergence";
 import { pair, type Pairing } from "./pairing";
+import { clamp } from "../format";
 
 export const otherWhich = computed<Which | null>(() => {
   const session = param("other").value;
@@ -80,7 +81,7 @@ export const otherCursor = computed(() => {
 export function toOtherCall(at: number, how: { step?: boolean } = {}): void {
   const b = other.peek();
   if (!b?.calls) return;
-  const inside = Math.max(0, Math.min(b.calls - 1, at));
+  const inside = clamp(b.calls - 1, at);
   if (unlocked.peek()) return go({ ocall: b.callNumber[inside] }, how);
   const a = film.peek();
   if (a) toCall(a.indexOf(b.callNumber[inside]!), how);

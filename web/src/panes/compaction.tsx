@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { copy, say } from "../copy";
 import { count, many, tokens } from "../format";
 import type { Film } from "../film";
+import { Act, Grow, Mute } from "../parts/bits";
 import { PageName, RoleBar } from "../parts/badges";
 import { Preview } from "../parts/content";
 import { Rows } from "../parts/rows";
@@ -41,7 +42,7 @@ function Compaction() {
   return (
     <div class="taken">
       <h3>Dropped at call {callNumber.value}</h3>
-      {left.length ? <Taken shown={shown} left={left} /> : <p class="mute">Nothing: every page of the previous call is still in this one.</p>}
+      {left.length ? <Taken shown={shown} left={left} /> : <Mute>Nothing: every page of the previous call is still in this one.</Mute>}
       {all.length > 0 && (
         <>
           <h3>Biggest losses</h3>
@@ -51,7 +52,7 @@ function Compaction() {
                 <button onClick={() => toCall(one.at)}>
                   <span>call {shown.callNumber[one.at]}</span>
                   {one.compaction && <b class="kind-compaction">■ compaction</b>}
-                  <span class="grow" />
+                  <Grow />
                   <span>{count(one.pages)} pages</span>
                   <span class="num">{tokens(one.tokens)}</span>
                 </button>
@@ -92,14 +93,14 @@ function Taken({ shown, left }: { shown: Film; left: Int32Array }) {
           Restores <b>{many(left.length, "page")}</b> (<b>{tokens(sum)}</b>)
           {summaries.length > 0 && <> that a {count(shown.tokens(summaries))}-token summary replaced</>}
         </span>
-        <button class="act" data-focus disabled={busy} onClick={() => void uncompact()}>
+        <Act data-focus disabled={busy} onClick={() => void uncompact()}>
           {busy ? "reading…" : "Uncompact: copy them all"}
-        </button>
+        </Act>
       </div>
       {summaries.length > 0 && (
-        <p class="mute">
+        <Mute>
           Replaced by {summaries.map((stay) => <PageName key={stay} name={shown.pageName(shown.stay.page[stay]!)} hint />)}
-        </p>
+        </Mute>
       )}
       <Rows label="pages taken away" class="taken-rows" count={left.length} height={22} keyOf={(k) => left[k]!}>
         {(k) => {

@@ -2,10 +2,11 @@
 // The call at the cursor is held against the one before it, or against one that was chosen.
 import { computed } from "@preact/signals";
 import { toggleOpen } from "../opened";
-import { clamp, count, short, tokens } from "../format";
+import { clamp, count, short, tokens, typedIn } from "../format";
 import { LEVELS, type Film } from "../film";
 import { changes, CHANGES, sums, type Change, type Changed } from "../lib/changes";
 import { go, param } from "../place";
+import { Empty, Grow, Tool } from "../parts/bits";
 import { Content, Preview } from "../parts/content";
 import { PageName, RoleBar } from "../parts/badges";
 import { Rows } from "../parts/rows";
@@ -76,10 +77,7 @@ function Diff() {
   if (!shown) return null;
   if (held.value < 0) {
     return (
-      <div class="empty">
-        <b>{shown.calls ? "The first call has no call before it." : "This session has no model calls."}</b>
-        <span>Go to a later call, or pin any call as the baseline (D) and go to another.</span>
-      </div>
+      <Empty title={shown.calls ? "The first call has no call before it." : "This session has no model calls."}>Go to a later call, or pin any call as the baseline (D) and go to another.</Empty>
     );
   }
   return (
@@ -106,17 +104,17 @@ function Head({ shown }: { shown: Film }) {
         aria-label="compare with call"
         defaultValue={String(shown.callNumber[held.value])}
         onChange={(event) => {
-          const wish = Number(event.currentTarget.value);
+          const wish = Number(typedIn(event));
           if (Number.isFinite(wish)) hold(shown.indexOf(wish));
           event.currentTarget.blur();
         }}
       />
       <h2>to call {callNumber.value}</h2>
       <small>{count(before)} → {tokens(after)} ({signed(after - before)})</small>
-      <span class="grow" />
+      <Grow />
       <button class={`tool ${chosen ? "" : "on"}`} title="compare with the previous call" onClick={() => go({ vs: null })}>previous call</button>
-      <button class="tool" title="then go to another call (D)" onClick={() => hold(cursor.value)}>pin as baseline</button>
-      <button class="tool" title="swap the two calls (z)" onClick={swap}>swap</button>
+      <Tool title="then go to another call (D)" onClick={() => hold(cursor.value)}>pin as baseline</Tool>
+      <Tool title="swap the two calls (z)" onClick={swap}>swap</Tool>
     </div>
   );
 }

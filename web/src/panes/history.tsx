@@ -1,10 +1,11 @@
 // What happened to a page, and what it held: its versions and shorter forms, each as the difference from
 // the one it was made from.
 import { useMemo } from "preact/hooks";
-import { count, glyph } from "../format";
+import { clamp, count, glyph } from "../format";
 import { LEVELS, type Film } from "../film";
 import { contentsOf, historyOf, type Content as Held, type Moment } from "../lib/versions";
 import { go, param } from "../place";
+import { Mute } from "../parts/bits";
 import { PageName } from "../parts/badges";
 import { Content, NoPage } from "../parts/content";
 import { Rows } from "../parts/rows";
@@ -34,7 +35,7 @@ function second(by: number): void {
   const shown = film.peek();
   if (!shown || page.peek() < 0) return;
   const contents = contentsOf(shown, page.peek());
-  const next = Math.max(0, Math.min(contents.length - 1, chosenOf(shown, page.peek(), contents) + by));
+  const next = clamp(contents.length - 1, chosenOf(shown, page.peek(), contents) + by);
   go({ content: contents[next]!.content }, { step: true });
 }
 
@@ -62,7 +63,7 @@ function Of({ shown, at }: { shown: Film; at: number }) {
       </div>
       {base ? (
         <>
-          <p class="mute">Beside version {base.version}{base.level > 0 ? ` ${LEVELS[base.level]}` : ""}, {one.level > 0 ? "which it is a shorter form of" : "the one before"}:</p>
+          <Mute>Beside version {base.version}{base.level > 0 ? ` ${LEVELS[base.level]}` : ""}, {one.level > 0 ? "which it is a shorter form of" : "the one before"}:</Mute>
           <TextDiff before={{ content: base.content, of }} after={{ content: one.content, of }} />
         </>
       ) : (

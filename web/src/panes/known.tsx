@@ -2,8 +2,9 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useVmql, type Asked } from "../asked";
-import { clamp, count } from "../format";
+import { clamp, count, typedIn } from "../format";
 import { go, param } from "../place";
+import { Link, Mute } from "../parts/bits";
 import { Check, CallName, PageName } from "../parts/badges";
 import { Problem } from "../parts/content";
 import type { Answer } from "../source";
@@ -88,14 +89,14 @@ function Facts({ moment, isLast, words, ever }: { moment: string; isLast: boolea
         Facts {now.rows && <small>{count(holding.size)} of {count(facts.length)} hold at this call</small>}
       </h3>
       <div class="row">
-        <input data-focus type="search" placeholder="filter by words" aria-label="facts with words" value={param("about").value} onInput={(event) => go({ about: event.currentTarget.value || null })} />
+        <input data-focus type="search" placeholder="filter by words" aria-label="facts with words" value={param("about").value} onInput={(event) => go({ about: typedIn(event) || null })} />
         <Check name="ever" does="also those that no longer hold" />
         {!isLast && <Check name="known" value="now" does="with hindsight" title="what is known at the end about the time of this call" />}
       </div>
       {error && <Problem trouble={error} />}
-      {!error && now.rows && !facts.length && <p class="mute">{isLast || isHindsight ? "No facts in this session. `vmstore facts STORE --find` looks for some." : "No facts up to this call."}</p>}
-      {facts.length > 0 && !wanted.length && <p class="mute">None of the {count(facts.length)} facts match.</p>}
-      {all.limited > 0 && <p class="mute">the first {count(facts.length)} of more</p>}
+      {!error && now.rows && !facts.length && <Mute>{isLast || isHindsight ? "No facts in this session. `vmstore facts STORE --find` looks for some." : "No facts up to this call."}</Mute>}
+      {facts.length > 0 && !wanted.length && <Mute>None of the {count(facts.length)} facts match.</Mute>}
+      {all.limited > 0 && <Mute>the first {count(facts.length)} of more</Mute>}
       {[...subjects].map(([subject, rows]) => (
         <section key={subject}>
           <h4>{subject}</h4>
@@ -143,7 +144,7 @@ function FactMore({ fact, facts }: { fact: KnownFact; facts: KnownFact[] }) {
             {values.toSorted((a, b) => (a.valid_from ?? "").localeCompare(b.valid_from ?? "")).map((value) => (
               <tr key={value.page} class={value.page === fact.page ? "chosen" : ""}>
                 <td class="num mute">{span(value)}</td>
-                <td><button class="link" onClick={() => go({ page: value.page })}>{value.what}</button></td>
+                <td><Link onClick={() => go({ page: value.page })}>{value.what}</Link></td>
               </tr>
             ))}
           </tbody>
@@ -176,7 +177,7 @@ function Topics({ shown, moment }: { shown: Film; moment: string }) {
   return (
     <>
       <h3>Topics {asked.rows.length > 0 && <small>over {count(last)} turns; a mark is a turn about it</small>}</h3>
-      {!asked.rows.length && <p class="mute">No tags up to this call.</p>}
+      {!asked.rows.length && <Mute>No tags up to this call.</Mute>}
       <div class="topics" role="list">
         {asked.rows.map((topic) => (
           <div key={topic.tag} class="topic" role="listitem" title={aboutTopic(topic)}>

@@ -2,10 +2,11 @@
 // was made of it to the right. Pages of one look are folded until somebody opens the fold.
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useAsked, useVmql } from "../asked";
-import { count } from "../format";
+import { count, typedIn } from "../format";
 import type { Film } from "../film";
 import { graph, type Box, type Graph, type Link } from "../lib/lineage";
 import { go, param } from "../place";
+import { Grow, Mute, Tool } from "../parts/bits";
 import { about, InVmql, PageName, RoleBar } from "../parts/badges";
 import { NoPage, Waiting } from "../parts/content";
 import { quoted, type Answer, type Which } from "../source";
@@ -70,11 +71,11 @@ function Head({ shown, name, more }: { shown: Film; name: string; more: boolean 
       </span>
       <label class="check">
         links far{" "}
-        <input class="call-field" data-focus type="number" min={1} max={20} aria-label="links far" value={depth()} onChange={(event) => go({ root: name, depth: event.currentTarget.value === String(DEPTH) ? null : event.currentTarget.value })} />
+        <input class="call-field" data-focus type="number" min={1} max={20} aria-label="links far" value={depth()} onChange={(event) => go({ root: name, depth: typedIn(event) === String(DEPTH) ? null : typedIn(event) })} />
       </label>
-      {page.value >= 0 && pageName.value !== name && <button class="tool" onClick={() => go({ root: pageName.value, unfold: null })}>start from {pageName.value}</button>}
+      {page.value >= 0 && pageName.value !== name && <Tool onClick={() => go({ root: pageName.value, unfold: null })}>start from {pageName.value}</Tool>}
       {more && <span class="chip" title="ask in VMQL with a LIMIT for the rest">the first {count(LIMIT)} links each way</span>}
-      <span class="grow" />
+      <Grow />
       <InVmql query={query} />
     </div>
   );
@@ -85,7 +86,7 @@ function Evidence({ name }: { name: string }) {
   const query = `SOURCES OF ${quoted(name)} VIA evidence`;
   const asked = useVmql(query, EVIDENCE_MAX);
   const rows = asked.value?.rows;
-  if (!rows) return <p class="mute">{asked.error?.reason}</p>;
+  if (!rows) return <Mute>{asked.error?.reason}</Mute>;
   if (!rows.length) return null;
   return (
     <section class="evidence">
@@ -135,7 +136,7 @@ function Drawn({ shown, name, links }: { shown: Film; name: string; links: reado
     element.scrollLeft = seen.current.name === name ? element.scrollLeft + (seen.current.low - low) * WIDE : middle;
     seen.current = { name, low };
   }, [name, low]);
-  if (!links.length) return <p class="mute">No links from or to this page: nothing is recorded about what it was made from, or what was made from it.</p>;
+  if (!links.length) return <Mute>No links from or to this page: nothing is recorded about what it was made from, or what was made from it.</Mute>;
   return (
     <div class="graph" ref={sheet}>
       <div class="graph-sheet" style={{ width: `${wide}px`, height: `${tall + 20}px` }}>

@@ -1,10 +1,12 @@
 // Notes and marks: those of the reader, which stay in this browser, beside those of the log.
 import { useState } from "preact/hooks";
 import { copy, download, say } from "../copy";
+import { Act, Form, Link, Mute, Tool } from "../parts/bits";
 import { CallName, PageName } from "../parts/badges";
 import { addJson, addNote, dropNote, notes as kept, notesJson } from "../notes";
 import { callNumber, film, pageName, which } from "../state";
 import type { Pane } from "./index";
+import { typedIn } from "../format";
 
 function Notes() {
   const shown = film.value;
@@ -18,12 +20,9 @@ function Notes() {
   };
   return (
     <div class="notes">
-      <form
+      <Form
         class="ask tall"
-        onSubmit={(event) => {
-          event.preventDefault();
-          write();
-        }}
+        does={() => write()}
       >
         <textarea
           data-focus
@@ -31,17 +30,17 @@ function Notes() {
           aria-label="note"
           placeholder={`a note on call ${call}${pageName.value ? ` and ${pageName.value}` : ""}`}
           value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => setText(typedIn(event))}
           onKeyDown={(event) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) write();
           }}
         />
-        <button class="act">Add note</button>
-      </form>
-      <p class="mute">Notes stay in this browser and are never written to the store. Copy them as JSON to share them.</p>
+        <Act>Add note</Act>
+      </Form>
+      <Mute>Notes stay in this browser and are never written to the store. Copy them as JSON to share them.</Mute>
       <div class="row">
-        <button class="tool" disabled={!kept.value.length} onClick={() => void copy(notesJson(), "the notes as JSON")}>copy JSON</button>
-        <button class="tool" disabled={!kept.value.length} onClick={() => download(`${which.value.session}-notes.json`, notesJson())}>save JSON</button>
+        <Tool disabled={!kept.value.length} onClick={() => void copy(notesJson(), "the notes as JSON")}>copy JSON</Tool>
+        <Tool disabled={!kept.value.length} onClick={() => download(`${which.value.session}-notes.json`, notesJson())}>save JSON</Tool>
         <label class="tool">
           read JSON
           <input type="file" accept=".json,application/json" class="offscreen" onChange={(event) => void read(event.currentTarget)} />
@@ -53,7 +52,7 @@ function Notes() {
           <li key={at} class={one.call === call ? "chosen" : ""}>
             <CallName call={one.call} /> {one.page && <PageName name={one.page} hint />}
             <span class="noted-text">{one.text || "⚑ marked"}</span>
-            <button class="link" aria-label="drop this note" onClick={() => dropNote(one)}>drop</button>
+            <Link aria-label="drop this note" onClick={() => dropNote(one)}>drop</Link>
           </li>
         ))}
       </ul>

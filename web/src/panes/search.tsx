@@ -1,9 +1,10 @@
 // Search: pages by name from the film at once, pages by their words from the store's SEARCH.
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { clamp, count } from "../format";
+import { clamp, count, typedIn } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
+import { Act, Form, Mute } from "../parts/bits";
 import { Problem } from "../parts/content";
 import { Check, InVmql, PageName, RoleBar } from "../parts/badges";
 import { useAsked } from "../asked";
@@ -24,16 +25,13 @@ function Search() {
   if (!shown) return null;
   return (
     <div class="search">
-      <form
+      <Form
         class="ask"
-        onSubmit={(event) => {
-          event.preventDefault();
-          go({ find: typed.trim() });
-        }}
+        does={() => go({ find: typed.trim() })}
       >
-        <input data-focus type="search" placeholder="words, or the name of a page" value={typed} aria-label="search" onInput={(event) => setTyped(event.currentTarget.value)} onKeyDown={leave} />
-        <button class="act">Search</button>
-      </form>
+        <input data-focus type="search" placeholder="words, or the name of a page" value={typed} aria-label="search" onInput={(event) => setTyped(typedIn(event))} onKeyDown={leave} />
+        <Act>Search</Act>
+      </Form>
       <div class="facts">
         <Check name="asof" value="call" does={`only what was there at call ${callNumber.value}`} />
         {(store.value?.sessions.length ?? 0) > 1 && <Check name="asof" value="all" does="in all sessions" />}
@@ -109,7 +107,7 @@ function Found({ words, shown }: { words: string; shown: Film }) {
       </h3>
       {asked.busy && <p><progress /> searching…</p>}
       {asked.error && <Problem trouble={asked.error} />}
-      {asked.value && !hits.length && <p class="mute">No pages match.</p>}
+      {asked.value && !hits.length && <Mute>No pages match.</Mute>}
       {asked.value && <LookedFor answer={asked.value} />}
       <div class="hits" role="list">
         {hits.map((hit, at) => <Hit key={`${hit.session} ${hit.page}`} shown={shown} hit={hit} place={at + 1} all={all} />)}

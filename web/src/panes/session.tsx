@@ -8,6 +8,7 @@ import { cursor, film, store, toCall, which } from "../state";
 import { go } from "../place";
 import { costOf } from "../sessions";
 import type { Pane } from "./index";
+import { Mute } from "../parts/bits";
 
 const WIDE = 600;
 const HIGH = 84;
@@ -53,7 +54,7 @@ function Session() {
           </ul>
         </>
       )}
-      <p class="mute">Select a page to see why it is, or isn’t, in the context.</p>
+      <Mute>Select a page to see why it is, or isn’t, in the context.</Mute>
     </div>
   );
 }

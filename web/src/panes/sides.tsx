@@ -6,12 +6,13 @@ import { budgetsOf, mostOf, paintStack, paintSteps } from "../chart";
 import { painted } from "../colours";
 import { toggleOpen } from "../opened";
 import { say } from "../copy";
-import { clamp, count, glyph, short, tokens } from "../format";
+import { clamp, count, glyph, short, tokens, typedIn } from "../format";
 import { LEVELS, type Film } from "../film";
 import { changes, CHANGES, sums, type Changed } from "../lib/changes";
 import { other, otherCursor, otherTrouble, otherWhich, pairing, parted, toggleLock, toOtherCall, toShared, toTurn, unlocked } from "../lib/other";
 import { align, numbered } from "../lib/sequence";
 import { go, param, place } from "../place";
+import { Act, Form, Grow, Mute, Tool } from "../parts/bits";
 import { Check, Fidelity, LevelMeter, RoleBar } from "../parts/badges";
 import { Content, Preview, Problem } from "../parts/content";
 import { Rows } from "../parts/rows";
@@ -93,7 +94,7 @@ function Sides() {
   return (
     <div class="sides">
       {otherTrouble.value && <><Problem trouble={otherTrouble.value} /><Choose /></>}
-      {!otherTrouble.value && !b && <p class="mute">{wanted.policy || wanted.budget ? "Replaying the session…" : "Reading the other session…"}</p>}
+      {!otherTrouble.value && !b && <Mute>{wanted.policy || wanted.budget ? "Replaying the session…" : "Reading the other session…"}</Mute>}
       {b && (
         <>
           <Parting a={a} b={b} />
@@ -122,23 +123,22 @@ function Choose() {
   return (
     <div class="choose">
       <h3>Compare {now.session} with itself under other settings</h3>
-      <form
+      <Form
         class="ask"
-        onSubmit={(event) => {
-          event.preventDefault();
+        does={() => {
           if (policy || budget) go({ other: now.session, opolicy: policy, obudget: budget.replace(/\D/g, "") });
           else say("Choose a policy or a budget.");
         }}
       >
         <PolicyField value={policy} set={setPolicy} />
-        <input data-focus inputMode="numeric" aria-label="budget" placeholder="budget in tokens" value={budget} onInput={(event) => setBudget(event.currentTarget.value)} />
-        <button class="act">Compare</button>
-      </form>
+        <input data-focus inputMode="numeric" aria-label="budget" placeholder="budget in tokens" value={budget} onInput={(event) => setBudget(typedIn(event))} />
+        <Act>Compare</Act>
+      </Form>
       {(now.policy || now.budget) && (
-        <button class="tool" onClick={() => go({ other: now.session, opolicy: null, obudget: null })}>with what happened</button>
+        <Tool onClick={() => go({ other: now.session, opolicy: null, obudget: null })}>with what happened</Tool>
       )}
       <h3>Another session</h3>
-      {rows.length ? <SessionBox rows={rows} now="" choose={(session) => go({ other: session, opolicy: null, obudget: null, ocall: null })} /> : <p class="mute">This store holds no other session.</p>}
+      {rows.length ? <SessionBox rows={rows} now="" choose={(session) => go({ other: session, opolicy: null, obudget: null, ocall: null })} /> : <Mute>This store holds no other session.</Mute>}
     </div>
   );
 }
@@ -156,16 +156,16 @@ function Parting({ a, b }: { a: Film; b: Film }) {
         <>
           <b>They diverge at call {number}</b>
           <Because a={a} b={b} />
-          <button class="act" title="to where they first diverge (v)" onClick={() => toShared(told.first)}>go there</button>
-          <button class="tool" title="to the next call at which they diverge or agree again (V)" onClick={() => nextTurn()}>next change</button>
+          <Act title="to where they first diverge (v)" onClick={() => toShared(told.first)}>go there</Act>
+          <Tool title="to the next call at which they diverge or agree again (V)" onClick={() => nextTurn()}>next change</Tool>
         </>
       )}
       {told.turned >= 0 && <button class="chip link" title="the same pages in another order" onClick={() => toShared(told.turned)}>other order from call {told.calls[told.turned]}</button>}
-      <span class="grow" />
+      <Grow />
       <label class="check" title="each side keeps a call of its own (y); , and . move the other side">
         <input type="checkbox" checked={!unlocked.value} onChange={toggleLock} /> scrub together
       </label>
-      <button class="tool" onClick={() => go({ other: null, opolicy: null, obudget: null, ocall: null, row: null })}>another…</button>
+      <Tool onClick={() => go({ other: null, opolicy: null, obudget: null, ocall: null, row: null })}>another…</Tool>
     </div>
   );
 }
@@ -180,7 +180,7 @@ function Shared({ a, b }: { a: Film; b: Film }) {
       {at < shown.pages ? <Preview position={shown.data.pages.number[at]!} of={of} /> : <small>ends</small>}
     </div>
   );
-  if (at >= a.pages && at >= b.pages) return <p class="mute">All {count(at)} pages are the same.</p>;
+  if (at >= a.pages && at >= b.pages) return <Mute>All {count(at)} pages are the same.</Mute>;
   return (
     <div class="shared" data-shared={at}>
       <p>{at ? <>The same up to <b>page {count(at)}</b>, then:</> : <b>They differ from the first page on:</b>}</p>

@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { penOf } from "../chart";
 import { theme } from "../colours";
 import { stackBy } from "../state";
+import { clamp } from "../format";
 
 interface StripProps {
   label: string;
@@ -43,7 +44,7 @@ export function Strip({ label, calls, high, at, first, paint, version, scrub }: 
   const slot = wide / Math.max(1, calls);
   const move = (event: PointerEvent, step: boolean): void => {
     const left = box.current!.getBoundingClientRect().left;
-    scrub(Math.max(0, Math.min(calls - 1, Math.floor((event.clientX - left) / slot))), { step });
+    scrub(clamp(calls - 1, Math.floor((event.clientX - left) / slot)), { step });
   };
   return (
     <div

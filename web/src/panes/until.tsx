@@ -1,6 +1,7 @@
 // Breakpoints: the next moment at which a predicate holds.
 import { useEffect, useState } from "preact/hooks";
 import { go, param } from "../place";
+import { Act, Form, Link, Mute, Tool } from "../parts/bits";
 import { CallName } from "../parts/badges";
 import { Problem } from "../parts/content";
 import { Trouble, type Until } from "../source";
@@ -8,6 +9,7 @@ import { toTrouble } from "../asked";
 import { cursor, film, source, which } from "../state";
 import type { Film } from "../film";
 import type { Pane } from "./index";
+import { typedIn } from "../format";
 
 function UntilPane() {
   const shown = film.value;
@@ -35,23 +37,20 @@ function UntilPane() {
   const here = last !== undefined && shown.stepAt(last) === cursor.value ? last : (shown.callPosition[cursor.value] ?? 0);
   return (
     <div class="until">
-      <form
+      <Form
         class="ask"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run(typed, here);
-        }}
+        does={() => { void run(typed, here); }}
       >
-        <input data-focus aria-label="stop when" placeholder="stop when …" value={typed} spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
-        <button class="act" disabled={busy}>Next</button>
-        <button class="tool" type="button" disabled={busy} onClick={() => void run(typed, 0)}>from the start</button>
-      </form>
+        <input data-focus aria-label="stop when" placeholder="stop when …" value={typed} spellcheck={false} onInput={(event) => setTyped(typedIn(event))} />
+        <Act disabled={busy}>Next</Act>
+        <Tool type="button" disabled={busy} onClick={() => void run(typed, 0)}>from the start</Tool>
+      </Form>
       {told instanceof Trouble ? <Problem trouble={told} /> : told && <Found told={told} shown={shown} />}
       <h3>For example</h3>
       <ul class="examples">
         {examples(shown).map((one) => (
           <li key={one}>
-            <button class="link" onClick={() => { setTyped(one); void run(one, 0); }}><code>{one}</code></button>
+            <Link onClick={() => { setTyped(one); void run(one, 0); }}><code>{one}</code></Link>
           </li>
         ))}
       </ul>
@@ -71,7 +70,7 @@ function stopAt(shown: Film, found: Until): void {
 }
 
 function Found({ told, shown }: { told: Until; shown: Film }) {
-  if (told.none !== undefined || told.position === undefined) return <p class="mute">{told.none ?? "It never holds after this call."}</p>;
+  if (told.none !== undefined || told.position === undefined) return <Mute>{told.none ?? "It never holds after this call."}</Mute>;
   return (
     <p class="because">
       It holds at position {told.position}: {told.event && <b>{told.event} </b>}

@@ -2,8 +2,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { safely } from "../colours";
 import { copy } from "../copy";
-import { count } from "../format";
+import { count, json, typedIn } from "../format";
 import { param, go } from "../place";
+import { Act, Form, Grow, Link, Mute, Tool } from "../parts/bits";
 import { PageName } from "../parts/badges";
 import { Problem } from "../parts/content";
 import { Rows } from "../parts/rows";
@@ -35,7 +36,7 @@ function Vmql() {
     <div class="vmql">
       <Box query={query} />
       {query && asked.error && <Wrong trouble={asked.error} query={query} />}
-      {query && asked.busy && <p class="mute">asking…</p>}
+      {query && asked.busy && <Mute>asking…</Mute>}
       {query && !asked.busy && asked.value && <Table answer={asked.value} shown={shown} />}
       {!query && <Examples shown={shown} />}
     </div>
@@ -94,28 +95,21 @@ function Box({ query }: { query: string }) {
   };
   const pressed = (event: KeyboardEvent): void => {
     const open = offer.length > 0;
-    if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+    const does =
+      open && (event.key === "ArrowDown" || event.key === "ArrowUp") ? () => setPicked((picked + (event.key === "ArrowDown" ? 1 : -1) + offer.length) % offer.length)
+      : open && (event.key === "Tab" || (event.key === "Enter" && picked >= 0)) ? () => take(Math.max(0, picked))
+      : event.key === "Enter" && !event.shiftKey ? run
+      : event.key === "Escape" && open ? () => { event.stopPropagation(); close(); }
+      : null;
+    if (does) {
       event.preventDefault();
-      setPicked((picked + (event.key === "ArrowDown" ? 1 : -1) + offer.length) % offer.length);
-    } else if (open && (event.key === "Tab" || (event.key === "Enter" && picked >= 0))) {
-      event.preventDefault();
-      take(Math.max(0, picked));
-    } else if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      run();
-    } else if (event.key === "Escape" && open) {
-      event.preventDefault();
-      event.stopPropagation();
-      close();
+      does();
     }
   };
   return (
-    <form
+    <Form
       class="ask tall"
-      onSubmit={(event) => {
-        event.preventDefault();
-        run();
-      }}
+      does={() => run()}
     >
       <div class="vmql-field">
         <textarea
@@ -127,9 +121,9 @@ function Box({ query }: { query: string }) {
           placeholder="CALLS call, tokens ORDER BY tokens DESC LIMIT 10"
           value={typed}
           onInput={(event) => {
-            setTyped(event.currentTarget.value);
-            narrow(event.currentTarget.value, event.currentTarget.selectionStart);
-            void complete(event.currentTarget.value, event.currentTarget.selectionStart);
+            setTyped(typedIn(event));
+            narrow(typedIn(event), event.currentTarget.selectionStart);
+            void complete(typedIn(event), event.currentTarget.selectionStart);
           }}
           onKeyDown={pressed}
           onBlur={() => setTimeout(close, 150)}
@@ -144,8 +138,8 @@ function Box({ query }: { query: string }) {
           </ul>
         )}
       </div>
-      <button class="act" title="Enter; Shift Enter for a new line">Ask</button>
-    </form>
+      <Act title="Enter; Shift Enter for a new line">Ask</Act>
+    </Form>
   );
 }
 
@@ -176,8 +170,8 @@ function Table({ answer, shown }: { answer: Answer; shown: Film }) {
         {(answer.limited ?? answer.next) !== undefined && <small>and more</small>}
         {basis?.position !== undefined && <small>as of position {basis.position}, turn {basis.turn}, call {basis.call}</small>}
         <small>{answer.elapsed_ms} ms</small>
-        <span class="grow" />
-        <button class="tool" onClick={() => void copy(JSON.stringify(answer, null, 2), "the answer as JSON")}>copy JSON</button>
+        <Grow />
+        <Tool onClick={() => void copy(json(answer), "the answer as JSON")}>copy JSON</Tool>
       </div>
       {long ? (
         rows.map((row, at) => names.map((name) => (
@@ -219,11 +213,11 @@ function Cell({ name, value, shown }: { name: string; value: unknown; shown: Fil
   const text = cell(value);
   if (typeof value === "string" && shown.pageIndex(value) >= 0) return <PageName name={value} />;
   if (name === "session" && typeof value === "string" && value !== which.value.session) {
-    return <button class="link" onClick={() => toSession(value)}>{value}</button>;
+    return <Link onClick={() => toSession(value)}>{value}</Link>;
   }
   if (typeof value === "number" && ["call", "turn", "position"].includes(name)) {
     const at = name === "call" ? shown.indexOf(value) : name === "turn" ? shown.turnEnd(value) : shown.stepAt(value);
-    return <button class="link" onClick={() => toCall(at)}>{value}</button>;
+    return <Link onClick={() => toCall(at)}>{value}</Link>;
   }
   return <>{text}</>;
 }
@@ -251,7 +245,7 @@ function Examples({ shown }: { shown: Film }) {
 }
 
 function Example({ query }: { query: string }) {
-  return <li><button class="link" onClick={() => go({ q: query })}><code>{query}</code></button></li>;
+  return <li><Link onClick={() => go({ q: query })}><code>{query}</code></Link></li>;
 }
 
 export const vmql: Pane = { id: "vmql", title: "VMQL", key: ":", hint: "query in VMQL", View: Vmql };

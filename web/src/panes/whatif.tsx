@@ -3,9 +3,10 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAsked } from "../asked";
 import { copy } from "../copy";
-import { clamp, count, dollars, short } from "../format";
+import { clamp, count, dollars, json, short, typedIn } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
+import { Act, Form, Grow, Mute, Tool } from "../parts/bits";
 import { Problem } from "../parts/content";
 import { needsServer } from "../source";
 import { film, grown, source, which } from "../state";
@@ -69,7 +70,7 @@ function usePolicies(): string[] {
 
 export function PolicyField({ value, set }: { value: string; set: (value: string) => void }) {
   return (
-    <select aria-label="policy" value={value} onChange={(event) => set(event.currentTarget.value)}>
+    <select aria-label="policy" value={value} onChange={(event) => set(typedIn(event))}>
       <option value="">same policy</option>
       {usePolicies().map((one) => <option key={one} value={one}>{one}</option>)}
     </select>
@@ -86,11 +87,11 @@ function WhatIf() {
   if (!source.value?.server) return <Problem trouble={needsServer("A sweep is run")} />;
   return (
     <div class="whatif-pane">
-      <Form shown={shown} policies={policies} budgets={budgets} busy={asked.busy} />
+      <Asking shown={shown} policies={policies} budgets={budgets} busy={asked.busy} />
       {key && asked.error && <Problem trouble={asked.error} />}
       {key && asked.busy && <Deciding session={session} />}
       {key && !asked.busy && asked.value && <Table sweep={asked.value} />}
-      {!key && <p class="mute">Every run gets the same references; what the model would have asked for instead cannot be known. Nothing is written to the store.</p>}
+      {!key && <Mute>Every run gets the same references; what the model would have asked for instead cannot be known. Nothing is written to the store.</Mute>}
     </div>
   );
 }
@@ -110,7 +111,7 @@ function Deciding({ session }: { session: string }) {
   );
 }
 
-function Form({ shown, policies, budgets, busy }: { shown: Film; policies: string; budgets: string; busy: boolean }) {
+function Asking({ shown, policies, budgets, busy }: { shown: Film; policies: string; budgets: string; busy: boolean }) {
   const known = usePolicies();
   const [chosen, setChosen] = useState<string[]>([]);
   const [typed, setTyped] = useState("");
@@ -124,10 +125,9 @@ function Form({ shown, policies, budgets, busy }: { shown: Film; policies: strin
     if (document.activeElement === document.body) first.current?.focus();
   }, [known.length]);
   return (
-    <form
+    <Form
       class="whatif-form"
-      onSubmit={(event) => {
-        event.preventDefault();
+      does={() => {
         const wanted = typed.match(/\d[\d_.]*k?/g)?.map(number) ?? [];
         go({ policies: chosen.join(","), budgets: wanted.join(",") });
       }}
@@ -148,11 +148,11 @@ function Form({ shown, policies, budgets, busy }: { shown: Film; policies: strin
         ))}
       </fieldset>
       <label>
-        Budgets <input aria-label="budgets" value={typed} placeholder={had ? "unchanged" : "8000, 16000"} onInput={(event) => setTyped(event.currentTarget.value)} />
+        Budgets <input aria-label="budgets" value={typed} placeholder={had ? "unchanged" : "8000, 16000"} onInput={(event) => setTyped(typedIn(event))} />
       </label>
-      <button class="act" disabled={busy || (!chosen.length && !typed.trim())}>Run</button>
+      <Act disabled={busy || (!chosen.length && !typed.trim())}>Run</Act>
       {!had && <small>This session ran without a token budget. vmstore replays it as if it had one.</small>}
-    </form>
+    </Form>
   );
 }
 
@@ -206,8 +206,8 @@ function Table({ sweep }: { sweep: Sweep }) {
       </div>
       <div class="pane-head">
         <small>Click a run to compare it with what happened. ★ fewest faults, then least cache lost; bold: best in its column.</small>
-        <span class="grow" />
-        <button class="tool" onClick={() => void copy(JSON.stringify(sweep, null, 2), "the sweep as JSON")}>copy JSON</button>
+        <Grow />
+        <Tool onClick={() => void copy(json(sweep), "the sweep as JSON")}>copy JSON</Tool>
       </div>
     </>
   );

@@ -2,6 +2,7 @@
 // with the contest it came from, winner and losers and their scores.
 import { count, glyph, tokens } from "../format";
 import { LEVELS, type Film } from "../film";
+import { Mute } from "../parts/bits";
 import { CallName, Dot, InVmql, LevelMeter, PageName, RoleBar } from "../parts/badges";
 import { Content, NoPage, Waiting } from "../parts/content";
 import { useAsked } from "../asked";
@@ -81,7 +82,7 @@ function PageHead({ shown, at, stay }: { shown: Film; at: number; stay: number }
 function Told({ answer, name }: { answer: Answer; name: string }) {
   const rows = answer.rows;
   const last = rows[0]; // the answer; what happened to the page stands after it
-  if (!last) return <p class="mute">The log says nothing about {name} up to this call.</p>;
+  if (!last) return <Mute>The log says nothing about {name} up to this call.</Mute>;
   const contest = parsed(last.contest);
   return (
     <>

@@ -3,9 +3,14 @@ import { go, param } from "../place";
 import { colour } from "../colours";
 import { LEVELS, type Film, type StackBy } from "../film";
 import { film, inspect, pageName, toCall } from "../state";
+import { Link } from "./bits";
 
 export function Dot({ by, of }: { by: StackBy; of: string }) {
   return <i class={`dot dot-${by}`} style={{ background: colour(by, of) }} title={`${by} ${of}`} />;
+}
+
+export function Swatch({ by, of }: { by: StackBy; of: string }) {
+  return <i class="swatch" style={{ background: colour(by, of) }} />;
 }
 
 /** A box to tick that stands in the URL as a value of a name. */
@@ -93,5 +98,5 @@ export function Fidelity({ word }: { word: string }) {
 
 /** Leads to a statement in the pane that answers it. */
 export function InVmql({ query }: { query: string }) {
-  return <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>;
+  return <Link onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</Link>;
 }

@@ -8,6 +8,7 @@ import { param } from "../place";
 import { Trouble, type Text, type Which } from "../source";
 import { source, which } from "../state";
 import { textAt, wholeText } from "../texts";
+import { Empty, Mute } from "./bits";
 
 const PIECE_CHARS = 16_000;
 
@@ -61,17 +62,14 @@ export function Preview({ position, of = which.value }: { position: number; of?:
 /** Instead of a pane about a page, where none is selected: how to select one, and what for. */
 export function NoPage({ name = param("page").value, to }: { name?: string; to: string }) {
   return (
-    <div class="empty">
-      <b>{name ? `This session has no page ${name}.` : `Select a page to see ${to}.`}</b>
-      <span>Click a page, or press ↓ and ↑.</span>
-    </div>
+    <Empty title={name ? `This session has no page ${name}.` : `Select a page to see ${to}.`}>Click a page, or press ↓ and ↑.</Empty>
   );
 }
 
 /** Instead of an answer: why there is none, or that it is on its way. */
 export function Waiting({ asked }: { asked: Asked<unknown> }) {
   if (asked.error) return <Problem trouble={asked.error} />;
-  return asked.busy && !asked.value ? <p class="mute">asking…</p> : null;
+  return asked.busy && !asked.value ? <Mute>asking…</Mute> : null;
 }
 
 /** An error and what can be done about it. */

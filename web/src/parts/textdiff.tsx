@@ -5,6 +5,7 @@ import { bytes, count } from "../format";
 import { diffTexts, type Line } from "../lib/texts";
 import { Trouble, type Text, type Which } from "../source";
 import { textAt, wholeText } from "../texts";
+import { Mute } from "./bits";
 import { Content, Problem } from "./content";
 
 const LINES_SHOWN = 400;
@@ -47,7 +48,7 @@ function Lines({ before, after }: { before: string; after: string }) {
   const [unfolded, setUnfolded] = useState(false);
   const [most, setMost] = useState(LINES_SHOWN);
   const told = useMemo(() => diffTexts(before, after, unfolded), [before, after, unfolded]);
-  if (!told.gone && !told.came) return <p class="mute">The same text on both sides.</p>;
+  if (!told.gone && !told.came) return <Mute>The same text on both sides.</Mute>;
   return (
     <>
       <p class="mute textdiff-sum">
