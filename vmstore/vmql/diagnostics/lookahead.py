@@ -47,7 +47,7 @@ class Continuations(NamedTuple):
     @property
     def words(self) -> tuple[str, ...]:
         """All of it in English: names and values, then keywords and signs as they are written."""
-        named = [ARTICLES[kind] for kind in (*self.names, *self.values)]
+        named = [PHRASED[kind] for kind in (*self.names, *self.values)]
         return (*named, *self.keywords, *self.signs, *(["the end"] if self.ends else []))
 
     @property
@@ -59,7 +59,7 @@ class Continuations(NamedTuple):
             if group <= left.keys():
                 found.append(name)
                 left = {word: None for word in left if word not in group and word != "BETWEEN"}
-        named = [word for word in left if word in ARTICLES.values()]
+        named = [word for word in left if word in PHRASED.values()]
         # After any word a ( would make it a function, and a sign go on: true, and no help.
         unsaid = ("the end", "(", *OPERATORS) if self.ends else OPERATORS
         plain = [word for word in left if word not in named and word not in unsaid]
@@ -90,24 +90,16 @@ def groups() -> dict[str, frozenset[str]]:
 
 
 COMPARING: Final = frozenset(("=", "!=", "<", "<=", ">", ">=", "LIKE", "MATCHES", "BETWEEN"))
-ARTICLES: Final = {
-    "column": "a column",
+PHRASES: Final = {  # of kinds that are more than `a page`
     "value": "a word",
-    "function": "a function",
-    "page": "a page",
-    "session": "a session",
     "new session": "a name for the new session",
-    "user": "a user",
     "column name": "a name for the column",
-    "kind of link": "a kind of link",
-    "setting": "a setting",
     "choice": "a setting of the session",
     "subject": "what to show",
-    "relation": "a relation",
-    "number": "a number",
     "text": "a text in quotes",
     "parameter": "$name",
 }
+PHRASED: Final = {kind: PHRASES.get(kind, f"a {kind}") for kind in ("value", *KINDS.values(), *VALUES.values())}
 
 
 NOTHING: Final = Continuations((), (), (), (), False)

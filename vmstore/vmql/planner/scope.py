@@ -19,9 +19,9 @@ from vmstore.views.projectors.sessions import NAMED
 from vmstore.views.reads.resolve_asof import ResolvedMoment, basis, call_position, last, moment_at
 from vmstore.views.session_names import meant
 from vmstore.vmql.host import Host
-from vmstore.vmql.planner.python_ctes import HANDED, handed
 from vmstore.vmql.planner.times import instant
 from vmstore.vmql.relations.faults import FaultScope
+from vmstore.vmql.relations.python_ctes import HANDED, handed
 from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE
 from vmstore.vmql.relations.session_stream import SessionStream
 from vmstore.vmql.syntax.errors import QueryError, fault, unknown

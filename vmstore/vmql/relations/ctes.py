@@ -11,6 +11,7 @@ from vmstore.core.decision import Cite, Reference
 from vmstore.core.page import LinkKind, Role
 from vmstore.core.recalls import USES
 from vmstore.vmql.relations import facts, tools, work
+from vmstore.vmql.relations.python_ctes import HANDED
 from vmstore.vmql.relations.relation import ACROSS, Shape, by
 from vmstore.vmql.relations.shared_columns import each, holds, own
 
@@ -143,7 +144,6 @@ TABLES: dict[str, dict[Shape, str]] = {
     "others": each(_OTHERS),
     "anchored": each(_ANCHORED),
     "stands_for": _linked("stands_for", LinkKind.REPRESENTS),
-    "seen": _handed("seen", "session page calls turn"),
     "stays": by(
         f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_chained(_STAYS)})"
     ),
@@ -155,14 +155,6 @@ TABLES: dict[str, dict[Shape, str]] = {
         "made", "turn, tokens, user_tokens, reply_tokens", "p.turn", f"sum(p.tokens), {_SPOKEN}", _ITS_PAGES
     ),
     "called": _grouped("called", "turn, calls", "c.turn", "count(*)", own("calls c")),
-    "moved": _handed("moved", "session turn faults evictions searches load"),
-    "tiers": _handed("tiers", "session turn tokens tier critical"),
-    "session_tiers": _handed("session_tiers", "many session tokens tier"),
-    "kept": _handed("kept", "session page f reason pinned"),
-    "spent": _handed("spent", "many session cost cost_estimated"),
-    "turn_spent": _handed("turn_spent", "session turn cost cost_estimated"),
-    "compacted": _handed("compacted", "session position pages"),
-    "voided": _handed("voided", "session position tokens"),
     "spoken": _grouped(
         "spoken",
         "message, listed",
@@ -185,7 +177,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "refused": work.REFUSED,
     "used": each(_USED),
     "stays_before": by(_STAYS_BEFORE.format(stays=_STAYS), chain=_STAYS_BEFORE.format(stays=_CHAINED_BEFORE)),
-    "derived": _handed("derived", "session page depth"),
+    **{name: _handed(name, columns) for name, (columns, _) in HANDED.items()},
     "hits": _handed("hits", "session page score place features words"),
 }
 """Each common table by name and shape; what a parameter holds is made when a statement needs it."""

@@ -93,22 +93,22 @@ def _derived(own: FaultScope) -> Iterator[Row]:
     yield from depths(own.lane, own.high).items()
 
 
-_MAKERS: dict[str, Callable[[FaultScope], Iterator[Row]]] = {
-    "seen": _seen,
-    "moved": _moved,
-    "voided": _voided,
-    "compacted": _compacted,
-    "kept": _kept,
-    "derived": _derived,
-    "tiers": _tiers,
-    "session_tiers": _session_tiers,
-    "spent": _spent,
-    "turn_spent": _turn_spent,
+HANDED: dict[str, tuple[str, Callable[[FaultScope], Iterator[Row]]]] = {
+    "seen": ("session page calls turn", _seen),
+    "moved": ("session turn faults evictions searches load", _moved),
+    "voided": ("session position tokens", _voided),
+    "compacted": ("session position pages", _compacted),
+    "kept": ("session page f reason pinned", _kept),
+    "derived": ("session page depth", _derived),
+    "tiers": ("session turn tokens tier critical", _tiers),
+    "session_tiers": ("many session tokens tier", _session_tiers),
+    "spent": ("many session cost cost_estimated", _spent),
+    "turn_spent": ("session turn cost cost_estimated", _turn_spent),
 }
-HANDED = frozenset(_MAKERS)
-"""The names of what can be handed."""
+"""The columns of each by its name, and what makes its rows, without the first."""
 
 
 def handed(name: str, lanes: list[FaultScope], *, many: bool) -> str:
     """Rows by name, as JSON."""
-    return json.dumps([(own.session if many else 0, *row) for own in lanes for row in _MAKERS[name](own)])
+    _, rows = HANDED[name]
+    return json.dumps([(own.session if many else 0, *row) for own in lanes for row in rows(own)])
