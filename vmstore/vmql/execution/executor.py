@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import apsw
@@ -26,8 +27,16 @@ def _as_it_is(error: apsw.Error) -> None:
     return None
 
 
-def _raised(error: apsw.Error, wrong: Wrong, watch: Cancellation) -> Exception:
-    return watch.error() if isinstance(error, apsw.InterruptError) else wrong(error) or error
+@contextmanager
+def _watched(db: apsw.Connection, watch: Cancellation, wrong: Wrong) -> Iterator[None]:
+    """Lets a statement run until it is to stop, and says what was wrong with it."""
+    db.set_progress_handler(lambda: watch.stopped, STEPS)
+    try:
+        yield
+    except apsw.Error as error:
+        raise (watch.error() if isinstance(error, apsw.InterruptError) else wrong(error) or error) from error
+    finally:
+        db.set_progress_handler(None)
 
 
 class PreparedConnection(NamedTuple):
@@ -88,13 +97,8 @@ class Runner:
         `wrong` gives what to raise for an error of SQLite, None for that itself.
         """
         db = self.prepared()
-        db.set_progress_handler(lambda: watch.stopped, STEPS)
-        try:
+        with _watched(db, watch, wrong):
             return watch.kept(db.execute(sql, values))
-        except apsw.Error as error:
-            raise _raised(error, wrong, watch) from error
-        finally:
-            db.set_progress_handler(None)
 
     def made(self, sql: str, values: dict[str, Any], watch: Cancellation, wrong: Wrong = _as_it_is) -> Iterator[Row]:
         """The rows of a statement over rows that are made, as they are taken.
@@ -103,15 +107,11 @@ class Runner:
         taken.
         """
         prepared = self._spare.pop() if self._spare else self._fresh()
-        db = prepared.db
         prepared.contents.forget()
-        db.set_progress_handler(lambda: watch.stopped, STEPS)
         try:
-            yield from db.execute(sql, values)
-        except apsw.Error as error:
-            raise _raised(error, wrong, watch) from error
+            with _watched(prepared.db, watch, wrong):
+                yield from prepared.db.execute(sql, values)
         finally:
-            db.set_progress_handler(None)
             self._spare.append(prepared)
 
     def _fresh(self) -> PreparedConnection:

@@ -95,10 +95,7 @@ class Query:
             if self.dry:
                 return self.result(kind, basis or scope.basis, found, iter(()))
         if source is None or found.plain is None:
-
-            def wrong(error: apsw.Error) -> VmstoreError | None:
-                return limits.refusal(error, columns, tail, self.text) or self._fault(error, viewed=source is None)
-
+            wrong = self._wrong(columns, tail, viewed=source is None)
             taken = self._shown(found, self._run(found, scope, source, wrong))
         else:
             taken = self._taken(source(), found.plain)
@@ -109,20 +106,15 @@ class Query:
         """All rows of a relation in a scope, as they are kept: part of the work of an answer."""
         key = ("kept", relation.name, columns, scope.shape)
         plan = self.runner.planned(key, relation, columns, Tail(), scope.shape, None, shown=False)
-        return self._run(plan, scope, None, lambda error: self._fault(error, viewed=True))
+        return self._run(plan, scope, None, self._wrong(columns, Tail(), viewed=True))
 
     def passed(
         self, relation: Relation, columns: Sequence[SelectItem], tail: Tail, scope: Scope, path: str
     ) -> Iterator[Row]:
         """The rows that a statement looks at before it answers: planned beside it, never part of the answer."""
-        plan = self.runner.planned(
-            (self.key, relation.name, scope.shape, "passed"), relation, columns, tail, scope.shape, path
-        )
-
-        def wrong(error: apsw.Error) -> VmstoreError | None:
-            return limits.refusal(error, columns, tail, self.text) or self._fault(error, viewed=True)
-
-        return self._shown(plan, self._run(plan, scope, None, wrong))
+        key = (self.key, relation.name, scope.shape, "passed")
+        plan = self.runner.planned(key, relation, columns, tail, scope.shape, path)
+        return self._shown(plan, self._run(plan, scope, None, self._wrong(columns, tail, viewed=True)))
 
     def result(self, kind: str, basis: dict[str, Any], found: Plan, taken: Iterator[Row]) -> Result:
         """An answer of a plan."""
@@ -145,10 +137,15 @@ class Query:
             return map(itemgetter(*places), rows)
         return ((row[places[0]],) for row in rows)
 
-    def _fault(self, error: apsw.Error, *, viewed: bool) -> VmstoreError | None:
-        """What to say of a statement that was built wrongly; None where the views may be damaged."""
-        wrong = isinstance(error, apsw.SQLError) and not (viewed and self.world.damaged())
-        return limits.misbuilt(error, self.text) if wrong else None
+    def _wrong(self, columns: Sequence[SelectItem], tail: Tail, *, viewed: bool) -> Wrong:
+        """Says what is too large, or was built wrongly; None where the views may be damaged."""
+
+        def wrong(error: apsw.Error) -> VmstoreError | None:
+            refused = limits.refusal(error, columns, tail, self.text)
+            built = isinstance(error, apsw.SQLError) and not (viewed and self.world.damaged())
+            return refused or (limits.misbuilt(error, self.text) if built else None)
+
+        return wrong
 
     def _run(
         self, found: Plan, scope: Scope, source: Callable[[], Iterable[Row]] | None, wrong: Wrong
