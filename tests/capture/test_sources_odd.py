@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.capture.imports import FILES
+from tests.capture.test_sources_otlp import FOUND, JAPAN, LOOK, WHERE, asked, export
 from vmstore.capture.importers.formats import read
 from vmstore.capture.steps import Step
 from vmstore.errors import InputError
@@ -47,6 +48,8 @@ def told(kind: str) -> tuple[Any, bool]:
     """A file of a kind as the value it holds, and whether that is a value a line."""
     if kind == "locomo":
         return [LOCOMO], False
+    if kind == "otlp":
+        return [export(asked(1, [WHERE], LOOK)), export(asked(2, [WHERE, LOOK, FOUND], JAPAN))], True
     made, spelled = FILES[kind]
     records = made(1) + (TAKEN_AWAY if kind == "codex" else [])
     text = spelled(records)
@@ -73,6 +76,7 @@ NEW = [
     "codex",
     "letta",
     "locomo",
+    "otlp",
     "responses lines",
     "responses list",
     "anthropic lines",

@@ -38,6 +38,7 @@ def test_commands_and_options(run: Run) -> None:
         "tau-bench",
         "letta",
         "locomo",
+        "otlp",
         "responses",
         "anthropic",
         "gemini",

@@ -54,21 +54,19 @@ class Watching:
         return code
 
 
-def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+def contents(path: Path) -> dict[str, list[Any]]:
     """What each session of a store says: its pages' texts and its calls."""
     with vmstore.open(path, "r") as store:
         sessions = {info.session: store.session(info.session) for info in store.sessions()}
         return {
-            name: [(p.type, p.role, p.bytes, p.tokens) for p in s.pages()] + [(c.call, c.turn, c.status) for c in s.calls()]
+            name: [(p.type, p.role, p.bytes, p.tokens) for p in s.pages()]
+            + [(c.call, c.turn, c.status) for c in s.calls()]
             for name, s in sessions.items()
         }
 
 
 def test_sessions_are_taken_in_as_they_are_written(home: Path, tmp_path: Path) -> None:
-    """Files of three agents grow piece by piece, torn amid lines, while the watcher is killed again and again.
-
-    The store then holds what an import of the whole files gives.
-    """
+    """Files that grow, torn amid lines, under a watcher that is killed again and again, end as if imported whole."""
     store = tmp_path / "a.vms"
     day = home / ".codex/sessions/2026/01/02"
     files = {

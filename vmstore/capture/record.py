@@ -65,6 +65,7 @@ def write(
     at: int,
     rest: bytes | None,
     shape: int | None,
+    fidelity: Fidelity = Fidelity.RECORDED,
 ) -> RecordedPosition:
     """Writes a call whose request is known message by message; `take` makes a draft of a new one."""
     conversation.batch = batch
@@ -73,7 +74,7 @@ def write(
     context = settle(conversation, values, take, at, same, singles)
     since = 0 if singles else same
     pairs = [] if conversation.sent is None else conversation.sent.pairs[:since]
-    call = conversation.pack(context, fidelity=Fidelity.RECORDED, at=at, rest=rest, shape=shape, since=since)
+    call = conversation.pack(context, fidelity=fidelity, at=at, rest=rest, shape=shape, since=since)
     if sent is not None:
         pairs += [(state.slot, state.value) for state in context[len(pairs) :]]
         conversation.sent = RecordedRequest(pairs, sent)

@@ -36,6 +36,7 @@ class CallStep(Step, frozen=True, kw_only=True):
     `request` holds the messages as the source recorded them; None derives them: the
     conversation as it stood before this step. `rest` is the recorded request's other fields, and
     `shape` whose words it is written in, where the source holds it whole.
+    `derived` tells messages that a source names but did not send so: somebody's account of the request.
     `joins` is False where the answer never reached a later request (aborted, empty).
     """
 
@@ -43,6 +44,7 @@ class CallStep(Step, frozen=True, kw_only=True):
     request: tuple[Draft, ...] | None = None
     rest: bytes | None = None
     shape: int | None = None
+    derived: bool = False
     joins: bool = True
 
 

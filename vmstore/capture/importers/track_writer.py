@@ -80,7 +80,11 @@ class TrackWriter:
             case CallStep():
                 assert step.request is not None, "the case before took the others"
                 values = drafts_as_values(step.request)
-                write(conversation, batch, values, take_draft, step.reply, at=at, rest=_rest(step), shape=step.shape)
+                fidelity, rest = Fidelity.DERIVED if step.derived else Fidelity.RECORDED, _rest(step)
+                write(
+                    conversation, batch, values, take_draft, step.reply, at=at, rest=rest, shape=step.shape,
+                    fidelity=fidelity,
+                )  # fmt: skip
                 self._since = 0
             case ContinuationStep():
                 conversation.reckon(step.reply.usage, conversation.context)

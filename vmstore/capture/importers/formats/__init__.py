@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vmstore.capture.importers.formats import claude_code, codex, letta, locomo, pi, swe_agent, tau_bench
+from vmstore.capture.importers.formats import claude_code, codex, letta, locomo, otlp, pi, swe_agent, tau_bench
 from vmstore.capture.importers.formats.chat_files import read_messages
 from vmstore.capture.importers.formats.detect import FORMATS as SHAPED
 from vmstore.capture.importers.formats.detect import is_written
@@ -38,6 +38,7 @@ READERS = {
     "tau-bench": _Reader(tau_bench.recognises, tau_bench.read_tau_bench),
     "letta": _Reader(letta.recognises, letta.read_letta),
     "locomo": _Reader(locomo.recognises, locomo.read_locomo),
+    "otlp": _Reader(otlp.recognises, otlp.read_otlp),
 }
 # Chat last: its messages are the plainest.
 for shape in (Shape.RESPONSES, Shape.ANTHROPIC, Shape.GEMINI, Shape.CHAT):
@@ -68,7 +69,7 @@ def read(path: Path, format: str | None = None) -> ParsedSource:
     return READERS[format or found].read(source)
 
 
-LINED = ("pi", "claude-code", "codex")  # whose files are records, a line each
+LINED = ("pi", "claude-code", "codex", "otlp")  # whose files are records, a line each
 
 
 def _as_lines(source: SourceFile) -> SourceFile:

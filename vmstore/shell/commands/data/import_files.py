@@ -239,7 +239,7 @@ def _add_import(parser: Parser) -> None:
     parser.add_argument(
         "--format",
         metavar="F",
-        help="pi, claude-code, codex, swe-agent, tau-bench, letta, locomo, responses, anthropic, gemini, "
+        help="pi, claude-code, codex, swe-agent, tau-bench, letta, locomo, otlp, responses, anthropic, gemini, "
         "chat-completions, bundle (default: auto-detect)",
     )
     parser.add_argument(
@@ -281,9 +281,10 @@ COMMANDS = (
         "import",
         "take session files into a store, which is made where there is none",
         "Takes session files into a store: those of pi, Claude Code, Codex, Letta, SWE-agent and tau-bench,\n"
-        "LoCoMo, messages as the providers' APIs write them, and bundles of `vmstore export`, recognised by\n"
-        "their content. The same file again changes nothing, a grown one adds its new part. What cannot be\n"
-        "read is kept as it stands, counted and named. --discover lists the sessions on this machine.",
+        "LoCoMo, traces of OpenTelemetry, messages as the providers' APIs write them, and bundles of\n"
+        "`vmstore export`, recognised by their content. The same file again changes nothing, a grown one\n"
+        "adds its new part. What cannot be read is kept as it stands, counted and named. --discover lists the\n"
+        "sessions on this machine.",
         (
             "vmstore import --discover",
             "vmstore import agent.vms live.jsonl --session today --follow",
