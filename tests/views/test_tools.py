@@ -11,6 +11,7 @@ import pytest
 import vmstore
 from vmstore.core.text.tool_call import arguments_text, call_in, path_in
 from vmstore.core.text.tool_outcome import OutcomeRule, ToolOutcome, around, outcome_of
+from vmstore.shell.demo.demo import SHIPPED
 from vmstore.store.store import Store
 from vmstore.views import projection
 from vmstore.views.projection import Projection
@@ -174,3 +175,14 @@ def test_what_was_erased_is_in_no_row() -> None:
         assert not any("secret" in str(row) or "reveal" in str(row) for row in rows(store))
         store.admin.rebuild()
         assert list(store.query("TOOLS tool, path, arguments, status")) == [(None, None, None, "failed")]
+
+
+def test_a_claim_that_a_tool_stated_names_its_tool() -> None:
+    """What a tool answered for good is a claim, and is its call's answer like any other."""
+    with vmstore.memory_store() as store:
+        store.import_file(SHIPPED)
+        rows = list(store.query("PAGES tool, line WHERE type = claim AND role = tool"))
+    assert len(rows) == 60
+    assert {tool for tool, _ in rows} == {"remember_decision"} and all(
+        line.startswith("remember_decision ") for _, line in rows
+    )

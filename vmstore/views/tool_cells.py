@@ -17,6 +17,11 @@ assert Role.ASSISTANT not in ANSWERERS, "a page calls a tool or answers for one"
 assert ANSWER_BYTES_MAX <= CALL_BYTES_MAX, "of an answer its beginning is enough"
 
 
+def answers_a_tool(page_type: int, role: int) -> bool:
+    """Whether a page of a type and a role may be what a tool answered: an artifact, or what it stated for good."""
+    return (page_type == PageType.ARTIFACT and role in ANSWERERS) or (page_type == PageType.CLAIM and role == Role.TOOL)
+
+
 def cells_read(mutations: Sequence[Any], first: int) -> Iterator[CellRef]:
     """The cells of a commit that this view reads of what contents and envelopes are, beside labels."""
     from vmstore.core.mutation import Create, Message
@@ -28,7 +33,7 @@ def cells_read(mutations: Sequence[Any], first: int) -> Iterator[CellRef]:
         if m.role == Role.ASSISTANT:
             if m.modality == Modality.STRUCTURED and m.size <= CALL_BYTES_MAX:
                 yield m.content
-        elif m.type == PageType.ARTIFACT and m.role in ANSWERERS:
+        elif answers_a_tool(m.type, m.role):
             answered.add(m.message)
             if m.size <= ANSWER_BYTES_MAX:
                 yield m.content

@@ -14,7 +14,7 @@ from vmstore.core.text.tool_outcome import Around, JudgedOutcome, OutcomeRule, a
 from vmstore.views.branch import Branch
 from vmstore.views.projector import PlacedMutation, Projector, columns
 from vmstore.views.projectors.pages import object_of
-from vmstore.views.tool_cells import ANSWER_BYTES_MAX, ANSWERERS, CALL_BYTES_MAX
+from vmstore.views.tool_cells import ANSWER_BYTES_MAX, CALL_BYTES_MAX, answers_a_tool
 
 if TYPE_CHECKING:
     from vmstore.core.mutation import Create, Message, Reply
@@ -49,6 +49,7 @@ class ToolsProjector(Projector):
     """
 
     name = "tools"
+    version = 2  # claims that tools stated, too
     schema: ClassVar = {
         "tools": """session INTEGER, page INTEGER, call INTEGER, tool TEXT, name TEXT, outcome INTEGER, rule INTEGER,
             latency INTEGER, path TEXT, arguments TEXT, tokens INTEGER, at INTEGER, PRIMARY KEY(session, page)"""
@@ -105,7 +106,7 @@ class ToolsProjector(Projector):
                 self._call(placed, m)
             elif m.message in self._actions:
                 self._action(placed, m)
-        elif m.type == PageType.ARTIFACT and m.message and m.role in ANSWERERS:
+        elif m.message and answers_a_tool(m.type, m.role):
             self._answer(placed, m)
 
     def _call(self, placed: PlacedMutation, m: Create) -> None:
