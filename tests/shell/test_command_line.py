@@ -69,10 +69,15 @@ def test_overview_names_every_command(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (
+            ["why", "x"],
+            "there is no command 'why'; vmql STORE -c \"WHY NOT p51 IN CONTEXT AT CALL 174 IN SESSION 'NAME'\"",
+        ),
+        (["context", "x", "--session", "s"], "the session's name follows the store's, vmstore context STORE NAME"),
         (["contxt", "x"], "there is no command 'contxt'; the nearest is 'context'"),
         (
             ["find", "x", "kyoto"],
-            "there is no command 'find'; vmql STORE -c \"SEARCH 'some words' ACROSS SESSIONS\" finds them",
+            "there is no command 'find'; vmstore search STORE 'some words' finds them",
         ),
         (["--jsn", "info"], "there is no option '--jsn'"),
         (["info", "x", "--jsn"], "there is no option --jsn; the nearest is --json"),

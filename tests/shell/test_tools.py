@@ -28,6 +28,7 @@ def test_tool_calls_are_listed_and_chosen(run: Run, store_path: Path) -> None:
         return [row["tool"] for row in json.loads(run("tools", store_path, *more, "--json").out)["tools"]]
 
     assert listed() == listed("--all") == listed("--slowest") == ["read", "write"]
+    assert listed("--largest") == ["write", "read"]
     assert listed("--tool", "read") == listed("--path", "a.py") == listed("--limit", "1") == ["read"]
     assert listed("--status", "failed") == ["write"] and listed("--call", "1") == []
     shown = run("tools", store_path).out

@@ -14,10 +14,17 @@ from vmstore.shell.commands.registry import COMMANDS, nearest, overview
 from vmstore.shell.terminal.exit_codes import leaving, refusal
 from vmstore.shell.terminal.render import Screen
 
-MEANT = {"ls": "sessions", "list": "sessions", "show": "context", "cost": "calls", "log": "history", "rm": "erase"}
+MEANT = {"ls": "sessions", "list": "sessions", "show": "context", "log": "history", "rm": "erase"}
 GARBAGE_MIN = 100_000  # objects made since the last search: long work still frees its cycles
 ASKS = "query"  # the group of the commands that answer questions
-ASKED_IN_VMQL = ("find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
+SEARCHED = "vmstore search STORE 'some words' finds them"
+WHY = "vmql STORE -c \"WHY NOT p51 IN CONTEXT AT CALL 174 IN SESSION 'NAME'\" says it, WHY of what is there"
+ASKED = "vmql STORE -c \"PAGES page, role, line IN SESSION 'NAME' LIMIT 20\" is how one asks"
+ELSEWHERE = {
+    **dict.fromkeys(("find", "grep"), SEARCHED),
+    **dict.fromkeys(("why", "why-not"), WHY),
+    **dict.fromkeys(("query", "ask", "sql", "select", "vmql", "messages", "mutations"), ASKED),
+}
 
 
 def run() -> int:
@@ -50,8 +57,8 @@ def _dispatch(words: list[str]) -> int:
     if command is None:
         meant = MEANT.get(words[0].lower()) or nearest(words[0])
         hint = f"the nearest is {meant!r}; `vmstore --help` lists them all" if meant else "`vmstore --help` lists them"
-        if words[0].lower() in ASKED_IN_VMQL:
-            hint = "vmql STORE -c \"SEARCH 'some words' ACROSS SESSIONS\" finds them; `vmql --help` says what else"
+        if words[0].lower() in ELSEWHERE:
+            hint = f"{ELSEWHERE[words[0].lower()]}; `vmql --help` says what else"
         kind = "option" if words[0].startswith("-") else "command"
         print(f"vmstore: there is no {kind} {words[0]!r}; {hint}", file=sys.stderr)
         return USAGE

@@ -46,6 +46,10 @@ class Parser(argparse.ArgumentParser):
         if message.startswith("unrecognized") and option.startswith("-"):
             close = suggest(option, self._option_string_actions)
             message = f"there is no option {option}" + (f"; the nearest is {close}" if close else "")
+            if option == "--session" and any(action.dest == "session" for action in self._actions):
+                message = (
+                    f"there is no option --session: the session's name follows the store's, {self.prog} STORE NAME"
+                )
         self.exit(USAGE, f"vmstore: {message}; `{self.prog} --help` shows how\n")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import apsw
 
-from vmstore.core.page import LinkKind, Modality, PageType, Role
+from vmstore.core.page import LinkKind, Modality, Role
 from vmstore.core.text.json_text import plain, strict
 from vmstore.core.text.tool_call import NAME_CHARS_MAX, arguments_text, call_in, path_in
 from vmstore.core.text.tool_outcome import Around, JudgedOutcome, OutcomeRule, around, microseconds, outcome_of

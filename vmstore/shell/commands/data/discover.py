@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from vmstore.capture.importers.formats.preview import glance
 from vmstore.errors import InputError
 from vmstore.namespace.results import to_json
 from vmstore.shell.terminal.format import count, cut, moment, size
@@ -122,6 +121,8 @@ def _inspect_file(format: str, path: Path) -> SessionFile | None:
         return None
     if not stat.st_size:
         return None
+    from vmstore.capture.importers.formats.preview import glance
+
     preview = glance(path, format)
     return SessionFile(format, stat.st_mtime_ns // 1000, stat.st_size, preview.folder, preview.words, str(path))
 

@@ -47,7 +47,8 @@ def _statement(arguments: argparse.Namespace, chosen: dict[str, str]) -> str:
     parts += ["ACROSS SESSIONS"] if arguments.all else []
     parts += [f"AS OF {word.upper()} $moment" for word in (*MOMENTS, "time") if getattr(arguments, word) is not None]
     parts += ["WHERE " + " AND ".join(f"{word} = ${word}" for word in chosen)] if chosen else []
-    parts += ["ORDER BY duration_ms DESC"] if arguments.slowest else []
+    order = "duration_ms" if arguments.slowest else "tokens" if arguments.largest else None
+    parts += [f"ORDER BY {order} DESC"] if order else []
     parts += ["LIMIT $limit"] if arguments.limit is not None else []
     return " ".join(parts)
 
@@ -64,7 +65,9 @@ def _add_tools(parser: Parser) -> None:
     parser.add_argument("--tool", metavar="T", help="only calls of this tool")
     parser.add_argument("--status", metavar="S", choices=("open", "ok", "failed"), help="open, ok or failed")
     parser.add_argument("--path", metavar="FILE", help="only calls whose arguments name this file")
-    parser.add_argument("--slowest", action="store_true", help="the longest first")
+    order = parser.add_mutually_exclusive_group()
+    order.add_argument("--slowest", action="store_true", help="those that took longest first")
+    order.add_argument("--largest", action="store_true", help="those with the longest results first")
     parser.add_argument("--limit", metavar="N", type=whole_number, help="so many at most")
 
 
