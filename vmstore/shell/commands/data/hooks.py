@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vmstore.errors import InputError
-from vmstore.shell.commands.data.discover import files_of
 
 # When a turn ends, when a session does, and before its beginning is summed up.
 CLAUDE_EVENTS = ("Stop", "SessionEnd", "PreCompact")
@@ -49,6 +48,8 @@ def file_of(event: str) -> Path:
         return Path(path).expanduser()
     thread = fields.get("thread-id") or fields.get("thread_id") or fields.get("session_id")
     if isinstance(thread, str) and thread:
+        from vmstore.shell.commands.data.discover import files_of
+
         found = [file for file in files_of(None) if thread in file.name]
         if found:
             return found[-1]
