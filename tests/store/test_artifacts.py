@@ -13,6 +13,8 @@ import vmstore
 from tests.refusals import refused
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import FaultDenied
+from vmstore.debug.events import happened
+from vmstore.debug.rows import SessionRows
 from vmstore.errors import ErasedError, InputError, RefusedError, UnknownError
 from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
@@ -410,3 +412,15 @@ def test_what_the_log_says_of_a_denial_is_a_decision(store: Store, root: Path) -
     kinds = [row["kind"] for row in store.query("MUTATIONS kind", session="s1").to_dicts()]
     assert kinds.count(FaultDenied(0, 0, 0, None).kind) == 1  # type: ignore[arg-type]
     assert live.debug.check().difference is None
+
+
+def test_the_debugger_tells_who_said_what_of_a_file(store: Store, root: Path) -> None:
+    """An approval and a denial are events of the page, each with who gave it."""
+    live = asking(store)
+    file = live.work.artifacts.add("out/report.md", root=root)
+    live.work.artifacts.approve(file.page, who="Ann")
+    live.work.artifacts.approve(file.page, who="Bea", granted=False)
+    lane = live._lane()
+    rows = SessionRows(lane, store.admin.log, live.info().position)
+    told = [event.why for event in happened(lane, store.admin.log, rows) if event.kind == "approve"]
+    assert told == ["approved by Ann", "denied by Bea"]

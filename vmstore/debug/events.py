@@ -120,7 +120,7 @@ def _compactions(lane: Branch, position: int) -> Iterator[SessionEvent]:
 
 
 def _worked(lane: Branch, position: int) -> Iterator[SessionEvent]:
-    """Tools that ran, with what they touched, guards that spoke up, skills that were weighed."""
+    """Tools that ran, with what they touched, guards that spoke up, skills that were weighed, words on files."""
     for stretch in lane.upto(position):
         bounds = (stretch.session, stretch.low, stretch.high)
         for at, call, outcome, error, *touched in lane.db.execute(_RUNS, bounds):
@@ -132,12 +132,15 @@ def _worked(lane: Branch, position: int) -> Iterator[SessionEvent]:
             yield SessionEvent(at, 1, page or 0, "guard", f"{word_of(GuardType, kind)}; {tool}, {count} counted")
         for at, page, skill, count, tries in lane.db.execute(_SKILLS, bounds):
             yield SessionEvent(at, 1, page, "promote", f"{skill}; {count} of {tries} tries")
+        for at, page, granted, who in lane.db.execute(_APPROVALS, bounds):
+            yield SessionEvent(at, 1, page, "approve", f"{'approved' if granted else 'denied'} by {who or 'somebody'}")
 
 
 _WITHIN = "WHERE session = ? AND position > ? AND position <= ? ORDER BY position"
 _RUNS = f"SELECT position, call, outcome, error, read, created, modified FROM runs {_WITHIN}"
 _GUARDS = f"SELECT position, type, tool, count, coalesce(warning, call) FROM guards {_WITHIN}"
 _SKILLS = f"SELECT position, page, skill, count, tries FROM skills {_WITHIN}"
+_APPROVALS = f"SELECT position, page, granted, who FROM approvals {_WITHIN.replace('ORDER', 'AND page ORDER')}"
 
 
 def _logged(lane: Branch, log: Log, since: int, position: int) -> Iterator[SessionEvent]:

@@ -25,6 +25,10 @@ const GLYPHS: Record<string, string> = {
   cite: "❝",
   recall: "↺",
   link: "–",
+  tool_call: "⚒",
+  guard: "⚠",
+  promote: "★",
+  approve: "✓",
 };
 
 /** A number held between 0 and `most`. */

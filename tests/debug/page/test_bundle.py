@@ -80,3 +80,11 @@ def test_the_wheel_has_the_page(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as found:
         names = {Path(name).name for name in found.namelist() if name.startswith("vmstore/debug/page/")}
     assert names == FILES
+
+
+def test_every_kind_of_event_has_a_sign() -> None:
+    """Each kind that the events of a session name has a glyph of its own in the page."""
+    signs = re.findall(r'^  (\w+): "(.)",$', (WEB / "src" / "format.ts").read_text(), re.MULTILINE)
+    named = re.findall(r'SessionEvent\([^"\n]*"(\w+)"', (ROOT / "vmstore" / "debug" / "events.py").read_text())
+    assert len(set(named)) > 8 and set(named) - {kind for kind, _ in signs} == set()
+    assert len({sign for _, sign in signs}) == len(signs)
