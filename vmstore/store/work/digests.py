@@ -297,7 +297,7 @@ def _file_line(file: ArtifactInfo) -> str:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _budget(tokens_max: int) -> int:
