@@ -64,6 +64,7 @@ NAMES = (
     "adversarial",
     "assembly",
     "guards",
+    "digests",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -8,7 +8,7 @@ wrote holds until the plan changes. `expand://task/p7?depth=2` names a task and 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -149,6 +149,17 @@ def opened(of: Sequence[str], depth: int, budget: int) -> str:
 def card(text: str) -> str:
     """A card: a text on one line, cut where it is long."""
     return within(text, CARD_CHARS_MAX)
+
+
+def guard_weight(times: int) -> float:
+    """The weight of a warning among cards, by how many calls it counted."""
+    return min(0.9, 0.5 + 0.1 * times)
+
+
+def chosen_cards(weighed: Iterable[tuple[float, str]], limit: int) -> list[str]:
+    """The cards of most weight, each said once; of one weight those that come first."""
+    ordered = sorted(weighed, key=lambda one: -one[0])
+    return list(dict.fromkeys(text for _, text in ordered if text))[:limit]
 
 
 def within(text: str, chars: int) -> str:

@@ -115,15 +115,15 @@ class Digests:
         """
         if type(limit) is not int or limit < 0:
             raise InputError(f"limit is {limit!r:.40}; give a number of cards from 0 up", code="not-a-limit")
-        ordered = sorted(self._weighed(), key=lambda one: -one[0])
-        return list(dict.fromkeys(unsecret(digests.card(text)) for _, text in ordered if text))[:limit]
+        weighed = ((weight, digests.card(text)) for weight, text in self._weighed())
+        return list(map(unsecret, digests.chosen_cards(weighed, limit)))
 
     def _weighed(self) -> Iterator[tuple[float, str]]:
         """Texts that may be cards, with their weights from 0 to 1; of one weight the newest first."""
         ns, user = self._session._ns, self._session.info().user
         scope = None if user is not None else self._session.name
         for guard in reversed(guards_of(ns, scope, user)):
-            yield min(0.9, 0.5 + 0.1 * guard.count), guard.text
+            yield digests.guard_weight(guard.count), guard.text
         for skill in skills_of(ns, scope, user):
             text = f"{' → '.join(skill.tools)} succeeded {skill.successes} of {skill.tries} times."
             yield skill.importance, text
