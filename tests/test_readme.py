@@ -74,7 +74,7 @@ def test_where_things_are_added() -> None:
     for path in re.findall(r"`([a-z0-9_]+/(?:[a-z0-9_]+/)*(?:\w+\.\w+)?)`", text):
         assert "NAME" in path or (CHECKOUT / path).exists(), path
     entries = re.findall(r"`([A-Z]+)` in `(\S+)`", text)
-    assert len(entries) == 5
+    assert len(entries) == 6
     for name, path in entries:
         assert re.search(rf"^{name}\b.* = ", (CHECKOUT / path).read_text(), re.MULTILINE), f"{path} has no {name}"
 

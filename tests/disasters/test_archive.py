@@ -16,7 +16,7 @@ from tests.engine.stories import answer, chat
 from tests.refusals import refused
 from tests.store.archives import away, everything, told_at
 from vmstore.errors import CorruptError, OvertakenError, StoreError
-from vmstore.log.archive import folder
+from vmstore.log.archive import file, folder
 from vmstore.log.archive import mover as archiving
 from vmstore.log.archive.file import ArchiveLog
 from vmstore.log.archive.folder import Archives
@@ -296,7 +296,7 @@ def test_no_room_for_an_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     with vmstore.open(path) as store:
         before = everything(store)
-        monkeypatch.setattr(folder, "write", full)
+        monkeypatch.setattr(file, "write", full)
         with refused("not-written", StoreError):
             archive(store, "plan", grace_s=0)
         assert everything(store) == before and away(store.admin.log) == {}  # type: ignore[arg-type]
