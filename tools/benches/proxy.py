@@ -111,6 +111,13 @@ def figures(url: str) -> dict[str, int]:
     return told
 
 
+def _settled(url: str, calls: int) -> dict[str, int]:
+    """The figures of a proxy once every call is in its store, and so many are."""
+    while (now := figures(url))["waiting"] + now["open"] or now["recorded"] + now["gaps"] < calls:
+        time.sleep(POLL_S)
+    return now
+
+
 def measure(bench: Bench) -> Iterator[Row]:
     """One client that asks the one and the other in turns, then 32 clients at each."""
     added: list[list[float]] = [[], [], []]
@@ -121,7 +128,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         for number in range(bench.size(*ROUNDS)):
             with proxied(bench.folder / f"{number}.vms", far) as proxy:
                 asyncio.run(_alternating(bench, bare, proxy, added))
-                before = figures(proxy)["recorded"]
+                before = _settled(proxy, 0)["recorded"]  # what one client asked is written by then
                 plain, _ = _rate(bench, bare, None, 0)
                 recorded, missed = _rate(bench, proxy, proxy, before)
                 rates.append(recorded / plain)
@@ -169,7 +176,5 @@ def _rate(bench: Bench, url: str, proxy: str | None, before: int) -> tuple[float
     asyncio.run(everybody())
     missed = 0
     if proxy is not None:
-        while (now := figures(proxy))["recorded"] + now["gaps"] < before + CLIENTS * calls:
-            time.sleep(POLL_S)
-        missed = now["gaps"]
+        missed = _settled(proxy, before + CLIENTS * calls)["gaps"]
     return CLIENTS * calls / (wall() - began + bench.burden("vmstore")), missed
