@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import vmstore
 from tests.proxy.running import proxied
 from tests.proxy.upstream import saying, upstream
@@ -95,3 +97,18 @@ def test_each_provider_s_requests_go_to_its_own_upstream(path: Path) -> None:
     assert seen[0] == ["/v1/chat/completions", "/v1/responses", "/v1/models"]
     assert seen[1] == ["/v1/messages", "/v1/models"]
     assert seen[2] == ["/v1beta/models/g:generateContent", "/v1beta/models?key=k"]
+
+
+@pytest.mark.parametrize("name", ["live", "x" * 501])
+def test_a_session_that_takes_no_calls_has_its_gap_elsewhere(path: Path, name: str) -> None:
+    """A call for a session that manages its memory, or for a name that is none, passes and is a gap that says which."""
+    with vmstore.open(path) as store:
+        store.live_session("live", l0_tokens_max=9_000)
+    with upstream(saying()) as far, proxied(path, "--upstream", far.url) as proxy:
+        assert proxy.say("hello", headers={"x-vmstore-session": name}).status == 200
+        proxy.say("hello", headers={"x-vmstore-session": "good"})
+        assert proxy.settled(2)["gaps"] == 1
+    with vmstore.open(path, "r") as store:
+        (gaps,) = [info.session for info in store.sessions() if info.session not in ("live", "good")]
+        ((status, error),) = [(call.status, call.error) for call in store.session(gaps).calls()]
+    assert status == "gap" and name[:40] in str(error)

@@ -31,7 +31,7 @@ from vmstore.proxy.frames import (
 )
 
 BUFFER_BYTES_MAX = 256 << 20  # on the way to the writer; what comes while there are more becomes gaps
-READY_S = 60.0
+READY_S = 600.0  # a store whose views are gone is folded again first
 RETRY_S, RETRY_MAX_S = 0.25, 30.0
 
 BEHIND = f"over {BUFFER_BYTES_MAX >> 20} MiB were on their way to the writer"

@@ -405,8 +405,11 @@ class Recorder:
                 pause = min(2 * pause, RETRY_MAX_S)
             except BaseException as error:  # whatever a store raises: this thread must live on
                 reason = self.trouble(error)
-                if isinstance(entry.job, MissedCall):  # not even that it was made can be written
-                    self._lost = True
+                if isinstance(entry.job, MissedCall):
+                    if entry.job.session is not None:  # a session that takes nothing: the gap stands among the others
+                        entry = RecordedAttempt(MissedCall(f"{entry.job.session!r:.80}: {entry.job.reason}", None))
+                        continue
+                    self._lost = True  # not even that it was made can be written
                     self._settle([job], reason)
                     return
                 entry = RecordedAttempt(MissedCall(reason, entry.name))
