@@ -114,9 +114,10 @@ def overview() -> str:
         "",
         "A flight recorder for AI agents: see what the model was sent at any call, what was dropped, and why.",
     ]
+    wide = max(map(len, COMMANDS)) + 1
     for group, title in GROUPS.items():
         lines += ["", f"{title}:"]
-        lines += [f"  {c.name:<12}{c.summary}" for c in COMMANDS.values() if c.group == group]
+        lines += [f"  {c.name:<{wide}}{c.summary}" for c in COMMANDS.values() if c.group == group]
     lines += [
         "",
         "`vmstore COMMAND --help` says more, with examples. Every command takes --namespace NS, --store-key FILE,",

@@ -7,19 +7,20 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import vmstore
 from vmstore.core.clock import SystemClock
 from vmstore.errors import ConflictError, InputError, LockedError, RefusedError, StoreError
-from vmstore.namespace.reports import ImportReport
 from vmstore.shell.commands.arguments import Command, Parser, add_store
-from vmstore.shell.commands.data.discover import files_of
 from vmstore.shell.commands.data.hooks import configurations, file_of
 from vmstore.shell.commands.data.import_files import SUFFIXES
 from vmstore.shell.open_store import open_to_import
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.render import Screen
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import ImportReport
 
 POLL_S = 0.5  # between two looks at the files that are known
 SEEK_S = 2.0  # between two looks for new ones
@@ -169,6 +170,8 @@ def _begins(error: Exception) -> bool:
 def _named(arguments: argparse.Namespace) -> Iterable[Path]:
     """The files there are: those of agents on this machine, or those that are named and in folders that are."""
     if arguments.discover:
+        from vmstore.shell.commands.data.discover import files_of
+
         yield from files_of(arguments.format)
     for word in arguments.files:
         path = Path(word)
