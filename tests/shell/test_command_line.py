@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import shlex
 import signal
-import re
 import subprocess
 import sys
 from pathlib import Path
