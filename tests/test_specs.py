@@ -203,7 +203,7 @@ def filmed(text: str) -> list[str]:
     rows = tables(section(text, "Addresses"))[0]
     named = {quoted(row[0])[0].partition("?")[0] for row in rows}
     store = memory_store()
-    if named != {"/", "/api/live", "/api/export", *DebugApi(store, "", "").table}:
+    if named != {"/", "/metrics", "/api/live", "/api/export", *DebugApi(store, "", "").table}:
         wrong.append(f"addresses {named}")
     store.close()
     return wrong

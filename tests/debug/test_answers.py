@@ -365,3 +365,25 @@ def test_a_request_is_answered_with_what_came_back() -> None:
         store.admin.record_gap("s", "it was full")
         assert request(store.session("s"), 1)["response"]["body"] == body
         assert "could not be recorded" in request(store.session("s"), 2)["response"]["why"]
+
+
+# ---- figures
+
+
+def test_figures_are_served_for_prometheus(serve: Serve) -> None:
+    """Counts of the store, by status and direction, in the text that Prometheus scrapes; of an empty one too."""
+    with vmstore.memory_store() as store:
+        served = serve(store)
+        empty = served.ask("/metrics")
+        assert (empty.status, b"vmstore_sessions 0\n" in empty.body) == (200, True)
+        answer = {"choices": [{"message": {"role": "assistant", "content": "y"}, "finish_reason": "stop"}]}
+        said(store, "a", "x")
+        store.record(
+            "b",
+            {"messages": [{"role": "user", "content": "z"}]},
+            answer | {"usage": {"prompt_tokens": 5, "completion_tokens": 2}},
+        )
+        lines = served.ask("/metrics").body.decode().splitlines()
+        assert "# TYPE vmstore_calls_total counter" in lines
+        assert {'vmstore_calls_total{status="ok"} 1', 'vmstore_calls_total{status="aborted"} 1'} <= set(lines)
+        assert {'vmstore_tokens_total{direction="in"} 5', 'vmstore_tokens_total{direction="out"} 2'} <= set(lines)

@@ -16,11 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from vmstore.core.text.prometheus import CONTENT_TYPE
 from vmstore.debug.api import DebugApi
 from vmstore.debug.assets import Assets
 from vmstore.debug.guard import App, Guard, ServerAddress
 from vmstore.debug.http_errors import HttpError, refused
 from vmstore.debug.json_bytes import encoded
+from vmstore.debug.overview import metrics
 from vmstore.debug.params import QueryParams
 from vmstore.debug.sse import grown
 from vmstore.errors import VmstoreError
@@ -63,6 +65,9 @@ def application(
     async def live(request: Request) -> Response:
         return StreamingResponse(grown(store, stopped, answers.shown), media_type="text/event-stream")
 
+    async def figures(request: Request) -> Response:
+        return Response(await run_in_threadpool(metrics, store), headers={"content-type": CONTENT_TYPE})
+
     async def failed(_: Request, error: Exception) -> Response:
         """Reports a refusal with its remedy; an error of our own making is named, and its traceback logged."""
         status, reason = refused(error)
@@ -71,6 +76,7 @@ def application(
     routes = [
         Route("/api/live", live, methods=["GET"]),
         Route("/api/export", export, methods=["GET"]),
+        Route("/metrics", figures, methods=["GET"]),
         Route("/api/{rest:path}", answered, methods=["GET"]),
         Route("/{rest:path}", asset, methods=["GET"]),
     ]

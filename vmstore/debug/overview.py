@@ -6,6 +6,7 @@ from typing import Any
 
 from vmstore import __version__
 from vmstore.core.page import Origin
+from vmstore.core.text.prometheus import PrometheusFigure, exposition
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import SessionInfo, SessionOverview
 from vmstore.namespace.session_rows import overviews
@@ -27,6 +28,32 @@ def overview(store: Store) -> dict[str, Any]:
         ]
         erased = ns.erased
     return {"vmstore": __version__, "live": True, "erased": erased, "sessions": sessions}
+
+
+def metrics(store: Store) -> str:
+    """The figures of a store as Prometheus scrapes them."""
+    info = store.info()
+    calls, tokens, cost = dict[str, float](), dict[str, float](), 0.0
+    asked = "CALLS status, count(*), sum(tokens_reported), sum(tokens_cached), sum(tokens_out), sum(cost)"
+    for row in store.query(f"{asked} BY status ACROSS SESSIONS").to_dicts() if info.sessions else ():
+        calls[f'status="{row["status"]}"'] = row["count(*)"]
+        for word, column in (("in", "tokens_reported"), ("cached", "tokens_cached"), ("out", "tokens_out")):
+            label = f'direction="{word}"'
+            tokens[label] = tokens.get(label, 0) + (row[f"sum({column})"] or 0)
+        cost += row["sum(cost)"] or 0
+    size = {'part="log"': info.bytes_log, 'part="views"': info.bytes_views, 'part="blobs"': info.bytes_blobs}
+    return exposition(
+        [
+            PrometheusFigure("vmstore_sessions", False, "sessions in the store", {"": info.sessions}),
+            PrometheusFigure("vmstore_pages", False, "pages of all sessions", {"": info.pages}),
+            PrometheusFigure("vmstore_commits", True, "commits in the log", {"": info.commits}),
+            PrometheusFigure("vmstore_mutations", True, "mutations in the log", {"": info.mutations}),
+            PrometheusFigure("vmstore_bytes", False, "size on disk", size),
+            PrometheusFigure("vmstore_calls", True, "calls to a model, by how they ended", calls),
+            PrometheusFigure("vmstore_tokens", True, "tokens as providers reported them", tokens),
+            PrometheusFigure("vmstore_cost_dollars", True, "what calls cost, as recorded", {"": cost}),
+        ]
+    )
 
 
 def _session(ns: Namespace, key: int, info: SessionOverview, *, hidden: bool) -> dict[str, Any]:

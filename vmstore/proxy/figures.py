@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from vmstore.core.text.prometheus import PrometheusFigure, exposition
+
 PROBLEMS_MAX = 50
 
-METRICS = {
-    "forwarded": ("counter", "requests passed to an upstream"),
-    "refused": ("counter", "requests that the proxy itself refused"),
-    "unreachable": ("counter", "requests whose upstream could not be reached"),
-    "calls": ("counter", "calls to a model among the requests"),
-    "recorded": ("counter", "calls that are in the store"),
-    "gaps": ("counter", "calls that could not be recorded"),
-    "waiting": ("gauge", "calls that ended and are not in the store yet"),
-    "open": ("gauge", "calls under way"),
-    "waiting_bytes": ("gauge", "bytes on their way to the writer"),
-    "writer_restarts": ("counter", "times the writer ended and was started again"),
+METRICS = {  # by name: whether it only grows, and what it counts
+    "forwarded": (True, "requests passed to an upstream"),
+    "refused": (True, "requests that the proxy itself refused"),
+    "unreachable": (True, "requests whose upstream could not be reached"),
+    "calls": (True, "calls to a model among the requests"),
+    "recorded": (True, "calls that are in the store"),
+    "gaps": (True, "calls that could not be recorded"),
+    "waiting": (False, "calls that ended and are not in the store yet"),
+    "open": (False, "calls under way"),
+    "waiting_bytes": (False, "bytes on their way to the writer"),
+    "writer_restarts": (True, "times the writer ended and was started again"),
 }
 
 
@@ -42,9 +44,8 @@ class ProxyFigures:
         return {name: getattr(self, name) for name in METRICS}
 
     def prometheus(self) -> str:
-        """The counts in the text format of Prometheus."""
-        lines = []
-        for name, (kind, about) in METRICS.items():
-            full = f"vmstore_proxy_{name}" + ("_total" if kind == "counter" else "")
-            lines += [f"# HELP {full} {about}", f"# TYPE {full} {kind}", f"{full} {getattr(self, name)}"]
-        return "\n".join(lines) + "\n"
+        """The counts as Prometheus scrapes them."""
+        return exposition(
+            PrometheusFigure(f"vmstore_proxy_{name}", grows, about, {"": getattr(self, name)})
+            for name, (grows, about) in METRICS.items()
+        )

@@ -19,6 +19,7 @@ from yarl import URL
 
 from vmstore.capture.client.body import Endpoint, endpoint
 from vmstore.core.clock import SystemIds
+from vmstore.core.text.prometheus import CONTENT_TYPE
 from vmstore.debug.guard import ServerAddress
 from vmstore.debug.http_errors import HttpError, body
 from vmstore.proxy.bodies import without
@@ -113,7 +114,7 @@ class Forwarder:
     def _own(self, request: web.BaseRequest) -> web.StreamResponse:
         self._figures.waiting_bytes = self._writer.waiting_bytes()
         if request.path == "/vmstore/metrics":
-            return web.Response(text=self._figures.prometheus(), content_type="text/plain", charset="utf-8")
+            return web.Response(text=self._figures.prometheus(), headers={"content-type": CONTENT_TYPE})
         return _json(
             200,
             {"port": self._address.port, "upstreams": self._port.upstreams, **self._figures.numbers()}
