@@ -172,6 +172,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "recaller": SMALL,
         "tokens": COUNT,
         "contests": st.lists(PROMPT_CONTEST, max_size=2).map(tuple),
+        "scores": st.lists(SCORE, max_size=3).map(tuple),
     },
     Recall: {"page": POSITION, "corrected": SMALL},
     Pressure: {"level": SMALL, "used": COUNT, "budget": COUNT},

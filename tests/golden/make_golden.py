@@ -254,6 +254,7 @@ def words() -> dict[str, str]:
         "search of an assembled prompt with what lost": Search(
             0, (12, 30), 17, 7, 1_200, (PromptContest(7, 2, 9, 410, 1_050, 350_000, ((340_000, 20), (12_000, 45))),)
         ),
+        "search with the scores of what it found": Search(0, (12, 30), 17, 1, 1_200, (), (1_000_000, -250_000)),
     }
     return {name: encode([mutation]).hex() for name, mutation in examples.items()}
 

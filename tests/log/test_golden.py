@@ -34,7 +34,7 @@ BEYOND = {
     "Configure": {"beside": 0},
     "Pack": {"sent": None, "sent_tokens": 0, "voided": None},
     "Reply": {"tokens_written": None},
-    "Search": {"contests": ()},
+    "Search": {"contests": (), "scores": ()},
     "Turn": {"alike": ()},
 }  # fields after the golden bytes
 GOLDEN_KINDS = json.loads(KINDS.read_text(encoding="utf-8"))

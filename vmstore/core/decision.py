@@ -279,7 +279,8 @@ class Search(Mutation, frozen=True, array_like=True, tag=60):
     """The agent searched its pages: a cell with the query, what was found, how much there was.
 
     `recaller` is how it was asked, `tokens` what was given of it in words. Of an assembled prompt `contests` tell
-    the choice within each part, in the order of its pages in `found`.
+    the choice within each part, in the order of its pages in `found`. `scores` are those that the pages of `found`
+    were returned with, in their order and in parts per million; none where the answer had none.
     """
 
     NUMBER: ClassVar[int] = 60
@@ -289,6 +290,7 @@ class Search(Mutation, frozen=True, array_like=True, tag=60):
     recaller: int = 0
     tokens: int = 0
     contests: tuple[PromptContest, ...] = ()
+    scores: tuple[int, ...] = ()
 
 
 class Recall(Mutation, frozen=True, array_like=True, tag=61):

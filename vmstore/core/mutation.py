@@ -477,7 +477,7 @@ LATER_FIELDS: dict[type, dict[str, Any]] = {
     Mark: {"back_to": 0},
     Pack: {"sent": None, "sent_tokens": 0, "voided": None},
     Reply: {"tokens_written": None},
-    Search: {"recaller": 0, "tokens": 0, "contests": ()},
+    Search: {"recaller": 0, "tokens": 0, "contests": (), "scores": ()},
     Turn: {"alike": ()},
 }
 """Fields that a kind got after it was first written, and their defaults."""

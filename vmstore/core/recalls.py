@@ -16,10 +16,20 @@ USES = frozenset({int(Use.FAULT), int(Use.TOOL), int(Use.QUOTE), int(Use.REUSE)}
 """How an answer uses a page, beside citing it."""
 
 
+PPM = 1_000_000
+SCORE_MAX = 1 << 50
+
+
+def ppm(score: float) -> int:
+    """A score in parts per million, within what a log holds."""
+    return max(-SCORE_MAX, min(SCORE_MAX, round(score * PPM)))
+
+
 class TalliedRecall(msgspec.Struct):
     """A recall: where it was asked, how, the pages it gave, the best first, and the tokens of what it gave.
 
-    `used` says of the pages that were used at which position first.
+    `used` says of the pages that were used at which position first, `scores` what they were returned with, where that
+    was logged, in parts per million.
     """
 
     position: int
@@ -28,6 +38,7 @@ class TalliedRecall(msgspec.Struct):
     pages: tuple[int, ...]
     tokens: int
     used: dict[int, int] = {}
+    scores: dict[int, int] = {}
 
 
 class RecallTally:
@@ -37,9 +48,11 @@ class RecallTally:
         self.recalls: list[TalliedRecall] = []
         self._over = 0  # how many of them were given too long ago to be used
 
-    def recalled(self, position: int, turn: int, recaller: int, pages: Iterable[int], tokens: int) -> None:
-        """Adds a recall."""
-        self.recalls.append(TalliedRecall(position, turn, recaller, tuple(dict.fromkeys(pages)), tokens))
+    def recalled(self, position: int, turn: int, recaller: int, pages: Iterable[int], tokens: int) -> TalliedRecall:
+        """Adds a recall, and gives it back."""
+        recall = TalliedRecall(position, turn, recaller, tuple(dict.fromkeys(pages)), tokens)
+        self.recalls.append(recall)
+        return recall
 
     def used(self, position: int, turn: int, page: int) -> None:
         """Adds that an answer used a page: of each recall that gave it in this turn or the one before."""

@@ -15,6 +15,7 @@ from vmstore.core.decision import Cause, Signal, Use
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import Evict, Reference, Search
 from vmstore.core.page import PageType
+from vmstore.core.recalls import ppm
 from vmstore.core.text.stems import terms
 from vmstore.live.extraction import last, texts
 from vmstore.live.messages import LoggedMessage
@@ -83,7 +84,14 @@ def look_for(
     seen = {page for page in found if page in state.here and not state.here[page].level}
     best = sorted(found, key=seen.__contains__)[:pages_max]
     total = max(total - len(hits) + len(held), len(found))
-    act.tell(Search(act.cell(query.encode("utf-8", "backslashreplace")), tuple(best), total))
+    act.tell(
+        Search(
+            act.cell(query.encode("utf-8", "backslashreplace")),
+            tuple(best),
+            total,
+            scores=tuple(ppm(found[page]) for page in best),
+        )
+    )
     return [(page, found[page]) for page in best], total
 
 

@@ -75,7 +75,15 @@ class SessionHost(Protocol):
 
     def _lane(self) -> Branch: ...
 
-    def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None: ...
+    def _searched(
+        self,
+        recaller: Recaller,
+        query: str,
+        pages: Sequence[int],
+        total: int,
+        tokens: int,
+        scores: Sequence[float] = (),
+    ) -> None: ...
 
     def _add_facts(
         self, added: Sequence[Addition], at: int | None = None, answer: FactAnswer | None = None

@@ -128,7 +128,15 @@ class Session(Aliased):
 
         return Debug(self)
 
-    def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
+    def _searched(
+        self,
+        recaller: Recaller,
+        query: str,
+        pages: Sequence[int],
+        total: int,
+        tokens: int,
+        scores: Sequence[float] = (),
+    ) -> None:
         """Takes what was recalled; a recorded session logs nothing of who looks at it."""
 
     def _add_facts(

@@ -20,6 +20,7 @@ from vmstore.core.decision import FaultReason, Recaller
 from vmstore.core.draft import TokenUsage
 from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
+from vmstore.core.recalls import ppm
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live import compaction, extraction, messages, page_moves, prefetch
 from vmstore.live.messages import LoggedMessage
@@ -276,7 +277,8 @@ class Live(PageActions):
         """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
         hits = super().search(query, at, limit=limit, score=score, explain=explain, **moment)
         if at is None and not moment:
-            self._searched(Recaller.SEARCH, query, [int(hit.page[1:]) for hit in hits], len(hits), 0)
+            pages, scores = [int(hit.page[1:]) for hit in hits], [hit.score for hit in hits]
+            self._searched(Recaller.SEARCH, query, pages, len(hits), 0, scores)
         return hits
 
     def _ranked(self, query: str, limit: int) -> tuple[list[tuple[int, float]], int]:
@@ -287,9 +289,19 @@ class Live(PageActions):
         hits = [(hit.page, hit.score) for hit in answer.hits]
         return self._act(lambda act: prefetch.look_for(act, query, hits, answer.total, limit))
 
-    def _searched(self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int) -> None:
+    def _searched(
+        self,
+        recaller: Recaller,
+        query: str,
+        pages: Sequence[int],
+        total: int,
+        tokens: int,
+        scores: Sequence[float] = (),
+    ) -> None:
         """Logs what the agent recalled of its own session: what was found, and how many tokens of it were given."""
-        log_search(self, query, Search(0, tuple(dict.fromkeys(pages)), total, int(recaller), tokens))
+        found, best = tuple(dict.fromkeys(pages)), dict(zip(reversed(pages), reversed(scores), strict=bool(scores)))
+        scored = tuple(ppm(best[page]) for page in found) if scores else ()
+        log_search(self, query, Search(0, found, total, int(recaller), tokens, scores=scored))
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
         """Those of some pages that recall tells nobody: retracted ones, values, and what the memory itself answered."""

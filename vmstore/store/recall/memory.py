@@ -103,7 +103,7 @@ class SessionMemory(Aliased):
         """What answers a query, best first, each with what was said beside it, in at most so many tokens."""
         moments = self._moments(at, moment)
         recall = recalled(self._session._ns, moments, self._found(moments, query), tokens, untold=self._untold)
-        self._note(Recaller.RECALL, query, pages_of(recall), recall, at, moment)
+        self._note(Recaller.RECALL, query, scored_pages(recall), recall, at, moment)
         return recall
 
     def search_pages(
@@ -118,7 +118,8 @@ class SessionMemory(Aliased):
             raise InputError(f"limit {limit!r:.60} is no number of pages from 1 to {PAGES_MAX}")
         moments = self._moments(at, moment)
         pages = self._described(moments, self._found(moments, query), kind, limit)
-        self._note(Recaller.SEARCH_PAGES, query, [page.page_id for page in pages.results], pages, at, moment)
+        scored = [(page.page_id, page.relevance) for page in pages.results]
+        self._note(Recaller.SEARCH_PAGES, query, scored, pages, at, moment)
         return pages
 
     def _counted(self, query: str, modality: Modality | None) -> int:
@@ -133,7 +134,8 @@ class SessionMemory(Aliased):
         """Where something was said in these words, then where most of them were: twenty at most, exact ones first."""
         moments = self._moments(at, moment)
         answer = quotes(self._session._ns, moments, self._found(moments, text), text)
-        self._note(Recaller.FIND_QUOTE, text, [quote.page for quote in answer.quotes], answer, at, moment)
+        scored = [(quote.page, quote.relevance) for quote in answer.quotes]
+        self._note(Recaller.FIND_QUOTE, text, scored, answer, at, moment)
         return answer
 
     def remember_when(
@@ -157,7 +159,8 @@ class SessionMemory(Aliased):
             answer = within(ns, self._found(moments, query), asked)
         windows = query is not None
         recall = recalled(ns, moments, answer, tokens, earliest_first=True, windows=windows, untold=self._untold)
-        self._note(Recaller.REMEMBER_WHEN, query or "", pages_of(recall), recall, at, moment)
+        scored = scored_pages(recall) if windows else [(page, None) for page in pages_of(recall)]
+        self._note(Recaller.REMEMBER_WHEN, query or "", scored, recall, at, moment)
         return _timed(recall, asked, zone)
 
     def recall_all(
@@ -165,7 +168,7 @@ class SessionMemory(Aliased):
     ) -> Overview:
         """All that the session is about, oldest first: summaries and topics, in at most so many tokens."""
         all_of_it = overview(self._session._ns, self._moments(at, moment), tokens, self._session._untold)
-        pages = [page for topic in all_of_it.topics for page in topic.pages]
+        pages = [(page, None) for topic in all_of_it.topics for page in topic.pages]
         self._note(Recaller.RECALL_ALL, "", pages, all_of_it, at, moment)
         return all_of_it
 
@@ -226,7 +229,7 @@ class SessionMemory(Aliased):
         self,
         recaller: Recaller,
         query: str,
-        pages: Sequence[str],
+        pages: Sequence[tuple[str, float | None]],
         answer: MemoryAnswer,
         at: When | None,
         moment: Moment,
@@ -234,8 +237,8 @@ class SessionMemory(Aliased):
         """Tells a live session what it recalled; of the past nobody recalls anything."""
         if at is None and not moment:
             tokens = getattr(answer, "tokens", 0)
-            numbers = [int(page[1:]) for page in pages]
-            self._session._searched(recaller, query[:QUERY_CHARS_MAX], numbers, answer.total_available, tokens)
+            numbers, scores = [int(page[1:]) for page, _ in pages], [score for _, score in pages if score is not None]
+            self._session._searched(recaller, query[:QUERY_CHARS_MAX], numbers, answer.total_available, tokens, scores)
 
     def _moments(self, at: When | None, moment: Moment) -> Moments:
         with self._session._ns.asking():
@@ -276,6 +279,11 @@ MemoryAnswer = RecallAnswer | FoundPages | FoundQuotes | Overview
 def pages_of(recall: RecallAnswer) -> list[str]:
     """The pages that were found, the best passage's first; those beside them are not among them."""
     return [text.page for passage in recall.passages for text in passage.texts if text.found]
+
+
+def scored_pages(recall: RecallAnswer) -> list[tuple[str, float | None]]:
+    """The pages that were found, each with the relevance of its passage."""
+    return [(text.page, passage.relevance) for passage in recall.passages for text in passage.texts if text.found]
 
 
 def _timed(recall: RecallAnswer, asked: Period, zone: str) -> RecallAnswer:

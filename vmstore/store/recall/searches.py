@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from vmstore.core.decision import PromptContest, PromptPart, Recaller, Search
+from vmstore.core.recalls import ppm
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.pen import Pen, write
@@ -15,8 +16,6 @@ from vmstore.views.branch import Branch
 from vmstore.views.reads.recalls import recalls_at
 
 REMEMBERED = (PromptPart.IDENTITY, PromptPart.SUMMARIES, PromptPart.FACTS, PromptPart.RECALLED, PromptPart.EXPANDED)
-PPM = 1_000_000
-SCORE_MAX = 1 << 50
 
 
 def log_search(session: SessionHost, query: str, search: Search) -> None:
@@ -42,7 +41,16 @@ def log_prompt(session: SessionHost, message: str, prompt: AssembledPrompt) -> N
                 listed.update(own)
     found = tuple(page for own in pages.values() for page in own)
     tokens = sum(choice.tokens for choice in shown)
-    search = Search(0, found, len(shown) + len(prompt.left), int(Recaller.ASSEMBLE), tokens, _contests(prompt, pages))
+    scores = {int(page[1:]): choice.score for choice in reversed(shown) for page in choice.pages}
+    search = Search(
+        0,
+        found,
+        len(shown) + len(prompt.left),
+        int(Recaller.ASSEMBLE),
+        tokens,
+        _contests(prompt, pages),
+        tuple(ppm(scores[page]) for page in found),
+    )
     log_search(session, message, search)
 
 
@@ -56,16 +64,12 @@ def _contests(prompt: AssembledPrompt, pages: Mapping[PromptPart, list[int]]) ->
             contest.candidates,
             contest.tokens,
             prompt.budget,
-            _ppm(contest.cutoff),
-            tuple((_ppm(score), int(page[1:])) for page, score in contest.losers),
+            ppm(contest.cutoff),
+            tuple((ppm(score), int(page[1:])) for page, score in contest.losers),
         )
         for part, own in pages.items()
         if (contest := made.get(part.word)) is not None
     )
-
-
-def _ppm(score: float) -> int:
-    return max(-SCORE_MAX, min(SCORE_MAX, round(score * PPM)))
 
 
 def worth(lane: Branch, position: int) -> list[RecallWorth]:

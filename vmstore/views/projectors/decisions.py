@@ -127,8 +127,9 @@ class DecisionsProjector(Projector):
 
     def on_search(self, placed: PlacedMutation, m: Search) -> None:
         """Adds each page the agent found, by its place; 0 where it found none; how it asked, and what it was given."""
+        scores, about = dict(zip(m.found, m.scores, strict=False)), (m.tokens or None, m.recaller or None)
         for place, page in enumerate(dict.fromkeys(m.found or (0,)), 1):
-            self._add(placed, m.NUMBER, page, word=place, tokens=m.tokens or None, reason=m.recaller or None)
+            self._add(placed, m.NUMBER, page, word=place, tokens=about[0], reason=about[1], score=scores.get(page))
         if m.contests:
             self._prompts.append((placed.session, placed.position, json.dumps(m.contests, separators=(",", ":"))))
 

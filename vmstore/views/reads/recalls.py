@@ -33,7 +33,8 @@ def recalls_at(lane: Branch, position: int) -> list[TalliedRecall]:
         if search:
             first = search[0]
             pages = [row.page for row in sorted(search, key=lambda row: row.word or 0) if row.page]
-            tally.recalled(first.position, turn(first.position), first.reason or 0, pages, first.tokens or 0)
+            recall = tally.recalled(first.position, turn(first.position), first.reason or 0, pages, first.tokens or 0)
+            recall.scores = {row.page: row.score for row in search if row.score is not None}
             search.clear()
 
     for row in decided(lane, position, (Search.NUMBER, Cite.NUMBER, Reference.NUMBER)):

@@ -7,7 +7,7 @@ from typing import Any
 
 from vmstore.core.decision import Recaller, Search
 from vmstore.core.mutation import decode
-from vmstore.core.recalls import TalliedRecall
+from vmstore.core.recalls import PPM, TalliedRecall
 from vmstore.log.port import Log
 from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.log_reader import LogReader
@@ -35,13 +35,15 @@ def recalls_of(log: Log, lanes: Iterable[FaultScope], wanted: Collection[str]) -
                     yield (*place, *asked, *page, recall.tokens, total, int(page[0] in entered))
 
 
-def _pages(own: FaultScope, recall: TalliedRecall) -> Iterator[tuple[int | None, ...]]:
-    """Of each page its rank, its tokens, whether it was used and where."""
+def _pages(own: FaultScope, recall: TalliedRecall) -> Iterator[tuple[float | None, ...]]:
+    """Of each page its rank, the score it was returned with, its tokens, whether it was used and where."""
     tokens = dict(own.lane.rows(_TOKENS, sorted(recall.pages)))
     for rank, page in enumerate(recall.pages, 1):
-        yield page, rank, tokens.get(page), int(page in recall.used), recall.used.get(page)
+        score = recall.scores.get(page)
+        scored = None if score is None else score / PPM
+        yield page, rank, scored, tokens.get(page), int(page in recall.used), recall.used.get(page)
     if not recall.pages:
-        yield None, None, None, 0, None
+        yield None, None, None, None, 0, None
 
 
 def _entered(own: FaultScope, recall: TalliedRecall) -> set[int]:
