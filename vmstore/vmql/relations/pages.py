@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmstore.core.page import MIME_TYPES, Level, Modality, PageType, Role, Standing, Tier
+from vmstore.core.page import Level, Modality, PageType, Role, Standing, Tier
 from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.vmql import column_types
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
@@ -10,14 +10,16 @@ from vmstore.vmql.relations.ctes import SAID
 from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
 from vmstore.vmql.relations.shared_columns import (
     CONTENT,
+    LATEST,
+    MIME,
     SESSION,
+    TYPED,
     USER,
     WITHIN,
     WRITER,
     at_position,
     beside,
     maker,
-    rows,
     scan,
 )
 
@@ -25,7 +27,6 @@ _ACTOR = maker(column_types.case({int(role): role.word for role in Role}).format
 _SHOWN = "iif(h.content = p.page, p.{0}, coalesce(s.{0}, c.{0}, p.{0}))"
 _LINE = f"vm_line(p.session, p.page, {CONTENT}, p.modality, p.mime)"
 _SNIPPET = f"vm_snippet(p.session, p.page, {CONTENT}, p.modality, p.mime, :words)"
-_MIME = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
 _BESIDE = ("flushed", "tagged g", "held", "used uses", "derived y", "seen v", "anchored a", "stands_for b")
 
 PAGES = Relation(
@@ -39,7 +40,7 @@ PAGES = Relation(
         Field("type", word(PageType), "what it is for", "p.type"),
         Field("role", word(Role), "who speaks in its message", "p.role"),
         Field("modality", word(Modality), "what kind of content it holds", "p.modality"),
-        Field("mime", TEXT, "its content type", f"coalesce(iif(p.mime = 9, p.labels ->> '$.mime', NULL), {_MIME})"),
+        Field("mime", TEXT, "its content type", MIME),
         Field("tier", numbered(Tier), "0 in the prompt, 2 in the event store", "iif(h.page IS NULL, 2, 0)"),
         Field("level", numbered(Level), "how much of it is shown, 0 is full", "coalesce(h.level, 0)"),
         Field(
@@ -109,10 +110,7 @@ PAGES = Relation(
         **scan("pages", "p", "p.page"),
         "typed": Path(
             "typed",
-            by(
-                rows("pages", "p", "p.page").replace("pages p ON", "pages p INDEXED BY pages_type ON")
-                + f" AND p.type <> {int(PageType.TRANSCRIPT)}"
-            ),
+            by(TYPED),
             sorted=True,
         ),
         "prompt": Path(
@@ -137,12 +135,7 @@ PAGES = Relation(
         WRITER,
         by("LEFT JOIN tools k ON k.session = p.session AND k.page = p.page"),
         beside("here h", "p", "page"),
-        by(
-            "LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x"
-            " INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0"
-            " AND x.position <= lane.high ORDER BY x.position DESC LIMIT 1)",
-            chain="LEFT JOIN latest c ON c.page = p.page",
-        ),
+        by(LATEST, chain="LEFT JOIN latest c ON c.page = p.page"),
         at_position("changes s", "p.session", "h.content"),
         *(beside(f"said_{column}", "p", "page") for column in SAID),
         *(beside(table, "p", "page") for table in _BESIDE),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vmstore.vmql.column_types import TEXT
+from vmstore.core.page import MIME_TYPES, Mime, PageType
+from vmstore.vmql.column_types import TEXT, case
 from vmstore.vmql.relations.relation import Field, Join, Path, Shape, by
 
 NO = "CAST(0 AS INTEGER)"  # a bare 0 to order by would count columns
@@ -84,3 +85,15 @@ def own(table: str, moment: str = "position") -> str:
 def rows(table: str, alias: str, moment: str) -> str:
     """The rows of a view that a statement wants."""
     return f"FROM lane CROSS JOIN {table} {alias} ON {alias}.session = lane.session AND " + WITHIN.format(moment)
+
+
+TYPED = rows("pages", "p", "p.page").replace(" p ON", " p INDEXED BY pages_type ON")
+TYPED += f" AND p.type <> {int(PageType.TRANSCRIPT)}"
+"""The pages of the types that few are of, by an index."""
+LATEST = """LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x
+ INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0 AND x.position <= lane.high
+ ORDER BY x.position DESC LIMIT 1)"""
+"""What a session itself gave a page last, beside the page."""
+_TYPES = case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
+MIME = f"coalesce(iif(p.mime = {int(Mime.OTHER)}, p.labels ->> '$.mime', NULL), {_TYPES})"
+"""The content type of a page."""

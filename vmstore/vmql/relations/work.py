@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from vmstore.core.decision import Denial, FaultDenied
 from vmstore.core.facts import FactType
-from vmstore.core.page import MIME_TYPES, LinkKind, Modality, PageType, Standing, WordEnum
+from vmstore.core.page import LinkKind, Modality, PageType, Standing, WordEnum
 from vmstore.core.work.atom import ATOM, AtomKind
 from vmstore.core.work.trace import GuardType
-from vmstore.vmql import column_types
 from vmstore.vmql.column_types import INTEGER, JSON, LIST, PAGE, REAL, TEXT, TIME, said, word
 from vmstore.vmql.relations.relation import Field, Path, Relation, by, fields, joins
 from vmstore.vmql.relations.shared_columns import (
     CONTENT,
+    LATEST,
+    MIME,
     SESSION,
+    TYPED,
     USER,
     WRITER,
     beside,
@@ -128,40 +130,33 @@ class Consent(WordEnum):
     APPROVED = 1
 
 
-_CONSENTED = """consented(session, page, granted, who) AS MATERIALIZED (SELECT session, page, granted, who FROM (
- SELECT {of} AS session, x.page AS page, x.granted AS granted, x.who AS who, max(x.position) FROM lane
- CROSS JOIN approvals x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- WHERE x.page AND x.of IS NULL GROUP BY 1, 2))"""
+_CONSENTED = f"""consented(session, page, granted, who) AS MATERIALIZED (SELECT session, page, granted, who FROM (
+ SELECT {{of}} AS session, x.page AS page, x.granted AS granted, x.who AS who, max(x.position)
+ {own("approvals x")} WHERE x.page AND x.of IS NULL GROUP BY 1, 2))"""
 CONSENTED = each(_CONSENTED)
 """What was said last of each file: whether a prompt may hold it, and by whom."""
 
-_REFUSED = """refused(session, page, times) AS MATERIALIZED (SELECT {of}, x.page, count(*) FROM lane
- CROSS JOIN decisions x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- WHERE x.kind = {denied} AND x.word = {approval} GROUP BY 1, 2)"""
-REFUSED = each(_REFUSED, denied=str(FaultDenied.NUMBER), approval=str(int(Denial.APPROVAL)))
+_REFUSED = f"""refused(session, page, times) AS MATERIALIZED (SELECT {{of}}, x.page, count(*)
+ {own("decisions x")} WHERE x.kind = {FaultDenied.NUMBER} AND x.word = {int(Denial.APPROVAL)} GROUP BY 1, 2)"""
+REFUSED = each(_REFUSED)
 """How often each file was asked for and nobody had approved it."""
 
-_PART_OF = """part_of(session, page, task) AS MATERIALIZED (SELECT {of}, k.source, max(k.target) FROM lane
- CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
- WHERE k.kind = {part_of} AND {holds} GROUP BY 1, 2)"""
-PART_OF = each(_PART_OF, part_of=str(int(LinkKind.PART_OF)))
+_PART_OF = f"""part_of(session, page, task) AS MATERIALIZED (SELECT {{of}}, k.source, max(k.target)
+ {own("links k")} WHERE k.kind = {int(LinkKind.PART_OF)} AND {{holds}} GROUP BY 1, 2)"""
+PART_OF = each(_PART_OF)
 """The task that each page is a part of."""
 
-_REVISED = """revised(session, page, at) AS MATERIALIZED (SELECT session, page, (SELECT k.at FROM commits k
+_REVISED = f"""revised(session, page, at) AS MATERIALIZED (SELECT session, page, (SELECT k.at FROM commits k
   WHERE k.session = writer AND k.last >= position ORDER BY k.last LIMIT 1) FROM (
- SELECT {of} AS session, x.page AS page, x.session AS writer, max(x.position) AS position FROM lane
- CROSS JOIN changes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
- WHERE x.level = 0 GROUP BY 1, 2))"""
+ SELECT {{of}} AS session, x.page AS page, x.session AS writer, max(x.position) AS position
+ {own("changes x")} WHERE x.level = 0 GROUP BY 1, 2))"""
 REVISED = each(_REVISED)
 """When the content of each page was changed last."""
 
-_LATEST_ACROSS = """LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x
- INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0 AND x.position <= lane.high
- ORDER BY x.position DESC LIMIT 1)"""
 _JOINS = joins(
     WRITER,
     beside("tagged g", "p", "page"),
-    by("LEFT JOIN latest c ON c.page = p.page", across=_LATEST_ACROSS),
+    by("LEFT JOIN latest c ON c.page = p.page", across=LATEST),
     beside("said_status s", "p", "page"),
     beside("part_of o", "p", "page"),
     beside("revised u", "p", "page"),
@@ -181,8 +176,7 @@ def _has_tag(condition: str) -> str:
 def _path(where: str, tagged: str = "") -> dict[str, Path]:
     """The pages for which `where` holds, and of their tags `tagged`."""
     kept = f" CROSS JOIN (SELECT 1) ON {tagged}" if tagged else ""
-    typed = rows("pages", "p", "p.page").replace("pages p ON", "pages p INDEXED BY pages_type ON")
-    pages = f"{typed} AND p.type <> {int(PageType.TRANSCRIPT)} AND {where} LEFT JOIN tagged g ON g.page = p.page"
+    pages = f"{TYPED} AND {where} LEFT JOIN tagged g ON g.page = p.page"
     ways = by(pages + kept, across=f"{pages} AND g.session = p.session{kept}")
     return {"scan": Path("scan", ways, joined=("g",), sorted=True)}
 
@@ -269,8 +263,6 @@ ATOMS = Relation(
 
 # ---- artifacts
 
-_TYPES = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
-_MIME = f"coalesce(iif(p.mime = 9, p.labels ->> '$.mime', NULL), {_TYPES})"
 _OF_FILES = "active, or abandoned where a later file of its path is there"
 
 ARTIFACTS = Relation(
@@ -281,7 +273,7 @@ ARTIFACTS = Relation(
         SESSION,
         USER,
         Field("path", TEXT, "where it lay in its project; null where it came from no file", "p.labels ->> '$.path'"),
-        Field("mime", TEXT, "its content type", _MIME),
+        Field("mime", TEXT, "its content type", MIME),
         Field("sha256", TEXT, "the digest of the file; null where some of it was masked", "p.labels ->> '$.sha256'"),
         Field("bytes", INTEGER, "bytes of what the page holds", "coalesce(c.size, p.size)"),
         _TOKENS,
