@@ -18,7 +18,7 @@ import tidy
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = (
     *("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "sqlite_utils", "dateparser", "PIL"),
-    *("starlette", "uvicorn", "Stemmer", "mcp", "pydantic"),
+    *("starlette", "uvicorn", "Stemmer", "mcp", "pydantic", "langgraph", "agents"),
 )
 # Where an extra is at home: these need it to be imported at all.
 HOMES = (

@@ -63,6 +63,7 @@ NAMES = (
     "adversarial",
     "assembly",
     "guards",
+    "langgraph",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -17,10 +17,10 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import vmstore
-from tests.conftest import CHECKOUT
 from vmstore.integrations.mcp.server import MemoryServer
 
 Work = Callable[[Any], Awaitable[Any]]
+CHECKOUT = Path(__file__).resolve().parents[3]
 ENV = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
 
 
