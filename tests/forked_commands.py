@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROGRAMS = {"vmstore": "vmstore", "vmql": "vmstore.shell.vmql"}  # each with the module that is the same
-NOT_IMPORTED = ("testing", "__main__")  # what needs pytest, and what is run as a command
+NOT_IMPORTED = ("testing", "__main__", "integrations")  # what needs pytest, is run as a command, needs a framework
 
 
 class Finished(NamedTuple):

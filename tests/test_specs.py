@@ -13,6 +13,7 @@ import bench
 import campaign
 import pytest
 
+from tests.integrations.test_pages import FRAMEWORKS
 from tests.prose import CHECKOUT, broken_links, quoted, run_page, section, tables
 from tests.states import states
 from vmstore import errors
@@ -52,7 +53,7 @@ STRUCTS = {m.MUTATION_NAMES[kind.NUMBER]: kind for kind in m.Mutation.__subclass
 COMMON = {"--namespace", "--store-key", "--wait", "--json", "--quiet", "--help"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in FRAMEWORKS], ids=lambda page: page.name)
 def test_a_page_is_what_happens(page: Path, tmp_path: Path) -> None:
     """Every block of a page runs, and prints what the page shows."""
     run_page(page, tmp_path)

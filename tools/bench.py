@@ -65,6 +65,7 @@ NAMES = (
     "assembly",
     "guards",
     "digests",
+    "langgraph",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -18,7 +18,12 @@ from typing import Callable, NoReturn, Sequence  # noqa: UP035  Python 3.8 has n
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON_MIN = (3, 11)
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
-SATISFIED_BY = {"all": ("all", "dev"), "dev": ("dev",), "sdk": ("sdk",)}  # dev holds all that `all` holds
+SATISFIED_BY = {
+    "all": ("all", "dev"),
+    "dev": ("dev",),
+    "sdk": ("sdk",),
+    "integrations": ("integrations",),
+}  # dev holds all that `all` holds
 TAIL_LINES = 15
 
 

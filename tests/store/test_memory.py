@@ -199,6 +199,22 @@ def test_other_sessions_of_a_user() -> None:
         filled().memory.recall_user("boat")
 
 
+def test_all_sessions_are_asked_at_once() -> None:
+    """The store's memory finds what any session holds, or any of a user, and nothing that was deleted."""
+    store = vmstore.memory_store(clock=ManualClock(NOW, 0))
+    for name, user in (("a", "ada"), ("b", "bob")):
+        session = store.session(name, create=True, user=user)
+        session.record({"model": "m-1", "messages": [{"role": "user", "content": f"The boat of {name} is Marlin."}]})
+    live = store.live_session("c", l0_tokens_max=16_000, user="ada")
+    (gone,) = live.user("Another boat is Marlin too.")
+    live.delete(gone)
+    memory = store.memory
+    assert {passage.session for passage in memory.recall("boat Marlin").passages} == {"a", "b"}
+    assert {quote.session for quote in memory.find_quote("is Marlin").quotes} == {"a", "b"}
+    assert {passage.session for passage in memory.recall("boat Marlin", user="ada").passages} == {"a"}
+    assert {quote.session for quote in memory.find_quote("is Marlin", user="bob").quotes} == {"b"}
+
+
 def test_pages_are_counted_truly() -> None:
     """A search tells how many pages there are beyond those it gives, and the best has relevance 1."""
     found = filled().memory.search_pages("the archive deploy timeout", limit=2)

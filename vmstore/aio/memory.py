@@ -314,6 +314,14 @@ class StoreMemory(Aliased):
         self._sync = sync
         self._worker = worker
 
+    async def recall(self, query: str, *, user: str | None = None, tokens: int = TOKENS) -> RecallAnswer:
+        """See `vmstore.StoreMemory.recall`."""
+        return await self._worker.do(partial(self._sync.recall, query, user=user, tokens=tokens))
+
+    async def find_quote(self, text: str, *, user: str | None = None) -> FoundQuotes:
+        """See `vmstore.StoreMemory.find_quote`."""
+        return await self._worker.do(partial(self._sync.find_quote, text, user=user))
+
     @property
     def facts(self) -> StoreFacts:
         """See `vmstore.StoreMemory.facts`."""

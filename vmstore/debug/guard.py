@@ -12,7 +12,7 @@ import ipaddress
 import json
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from vmstore.debug.http_errors import HttpError, body
@@ -80,6 +80,10 @@ def _is_address(name: str) -> bool:
 class Guard:
     """Lets in who may ask, and puts the headers on every answer."""
 
+    METHODS: ClassVar[tuple[str, ...]] = ("GET", "HEAD")
+    WHY_NOT_OTHERS: ClassVar[str] = "nothing is written here"
+    CHALLENGE: ClassVar[list[tuple[bytes, bytes]]] = []  # said to one who has no token
+
     def __init__(self, app: App, door: ServerAddress, policy: str) -> None:
         self._app = app
         self._door = door
@@ -110,9 +114,10 @@ class Guard:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             self._check(scope, headers)
-            shown = self._shown(scope, headers)
+            shown = self._admit(scope, headers)
         except HttpError as refusal:
-            extra = [(b"allow", b"GET, HEAD")] if refusal.status == 405 else []
+            extra = [(b"allow", ", ".join(self.METHODS).encode())] if refusal.status == 405 else []
+            extra += self.CHALLENGE if refusal.status == 401 else []
             await _answer(guarded, refusal.status, body(refusal.reason, refusal.remedy), extra)
             return
         if shown is not None:  # the token was in the address: from now on it is in a cookie
@@ -132,9 +137,11 @@ class Guard:
         ]
         foreign += ["sec-fetch-site"] * (headers.get("sec-fetch-site", "none") not in OUR_SITE)
         if foreign:
-            raise HttpError(403, f"a page of another site asks ({foreign[0]})", "open the debugger's own page")
-        if scope["method"] not in ("GET", "HEAD"):
-            raise HttpError(405, f"{scope['method'][:20]} is refused: nothing is written here", "ask with GET")
+            raise HttpError(403, f"a page of another site asks ({foreign[0]})", "only pages of this server may ask it")
+        if scope["method"] not in self.METHODS:
+            raise HttpError(
+                405, f"{scope['method'][:20]} is refused: {self.WHY_NOT_OTHERS}", f"ask with {self.METHODS[0]}"
+            )
         if "upgrade" in headers or "http2-settings" in headers:
             raise HttpError(400, "there is no other protocol to change to", "listen at /api/live")
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > TARGET_BYTES_MAX:
@@ -147,14 +154,14 @@ class Guard:
             return False
         return found.scheme == "http" and "@" not in found.netloc and self._door.is_ours(found.netloc)
 
-    def _shown(self, scope: Scope, headers: dict[str, str]) -> str | None:
+    def _admit(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """Checks the token, where one is needed; the address without it, where a page was asked for with it."""
         token = self._door.token
         if token is None:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
-        if not _same(tokens or [_cookie(headers, self._door.cookie)], token):
+        if not same_token(tokens or [_cookie(headers, self._door.cookie)], token):
             raise HttpError(
                 401, "this debugger is open to other machines and asks for its token", "use the address it printed"
             )
@@ -164,7 +171,7 @@ class Guard:
         return None
 
 
-def _same(given: Iterable[str], token: str) -> bool:
+def same_token(given: Iterable[str], token: str) -> bool:
     return all(hmac.compare_digest(candidate.encode("utf-8", "replace"), token.encode()) for candidate in given)
 
 

@@ -1,6 +1,10 @@
-"""Serves a store's debugger: finds a port, and runs until it is stopped."""
+"""Serves a store over HTTP: finds a port, and runs until it is stopped."""
 
 from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Literal
 
 import uvicorn
 
@@ -8,34 +12,36 @@ from vmstore.core.system.sockets import listening
 from vmstore.debug.api import DebugApi
 from vmstore.debug.app import application
 from vmstore.debug.assets import Assets
-from vmstore.debug.guard import ServerAddress
+from vmstore.debug.guard import App, ServerAddress
 from vmstore.store.store import Store
 
 PORT = 7117
 GRACE_S = 2  # for answers under way when the server is stopped
 
 
-class BoundServer:
-    """A server that has its port and does not answer yet; connections already made wait for `run`."""
+class HttpServer:
+    """A server on a socket of its own that does not answer yet; connections already made wait for `run`.
+
+    `application` makes what answers, of the server's address and of a function that says whether it is to stop.
+    """
 
     def __init__(
         self,
-        store: Store,
-        answers: DebugApi,
-        assets: Assets,
-        *,
-        host: str = "127.0.0.1",
-        port: int | None = None,
+        application: Callable[[ServerAddress, Callable[[], bool]], App],
+        listener: socket.socket,
+        host: str,
         token: str | None = None,
+        *,
+        lifespan: Literal["on", "off"] = "off",
     ) -> None:
-        self._socket = listening(host, port, PORT)
+        self._socket = listener
         self.door = ServerAddress(host, self._socket.getsockname()[1], token)
         self._server = uvicorn.Server(
             uvicorn.Config(
-                application(store, answers, assets, self.door, lambda: self._server.should_exit),
+                application(self.door, lambda: self._server.should_exit),
                 log_level="warning",
                 access_log=False,
-                lifespan="off",
+                lifespan=lifespan,
                 ws="none",
                 http="h11",
                 server_header=False,
@@ -54,3 +60,24 @@ class BoundServer:
     def stop(self) -> None:
         """Ends `run`, from any thread."""
         self._server.should_exit = True
+
+
+class BoundServer(HttpServer):
+    """The debugger's server."""
+
+    def __init__(
+        self,
+        store: Store,
+        answers: DebugApi,
+        assets: Assets,
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        token: str | None = None,
+    ) -> None:
+        super().__init__(
+            lambda door, stopped: application(store, answers, assets, door, stopped),
+            listening(host, port, PORT),
+            host,
+            token,
+        )

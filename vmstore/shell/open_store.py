@@ -30,6 +30,17 @@ def open_to_ask(arguments: argparse.Namespace) -> vmstore.Store:
     )
 
 
+def open_to_read(arguments: argparse.Namespace) -> vmstore.Store:
+    """The store a command names, for one who may change nothing in it, its views neither."""
+    return opened_to_ask(
+        arguments.store,
+        namespace_of(arguments),
+        read_only=True,
+        store_key=_store_key(arguments),
+        wait_s=_wait_s(arguments),
+    )
+
+
 def opened_to_ask(
     path: str,
     namespace: str,

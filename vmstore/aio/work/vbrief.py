@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any
 
 from vmstore.aio.docs import described_by
@@ -36,7 +36,7 @@ class VBriefTools:
     async def vbrief_compress_playbook(
         self,
         targetRatio: float = 0.1,
-        categories: Collection[str] | None = None,
+        categories: Sequence[str] | None = None,
         user: str | None = None,
     ) -> dict[str, Any]:
         """See `vmstore.VBriefTools.vbrief_compress_playbook`."""

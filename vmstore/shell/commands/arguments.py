@@ -145,6 +145,12 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def port_number(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to 65535")
+    return int(text)
+
+
 def add_owner(parser: Parser) -> None:
     """Whose sessions."""
     parser.add_argument("--user", metavar="U", help="only sessions of this user")

@@ -35,6 +35,7 @@ MODULES = {
     "tail": "vmstore.shell.commands.queries.inspect",
     "replay": "vmstore.shell.commands.queries.replay",
     "debug": "vmstore.shell.commands.queries.debug",
+    "mcp": "vmstore.shell.commands.queries.mcp",
     "export": "vmstore.shell.commands.data.export",
     "doctor": "vmstore.shell.commands.care.doctor",
     "compact": "vmstore.shell.commands.care.upkeep",

@@ -25,8 +25,13 @@ _SELF = re.compile(
 def others(ns: Namespace, user: str, lane: Branch) -> Moments:
     """What each other session of a user wrote itself, up to its end; those a session descends from are its own past."""
     own = {stretch.session for stretch in lane.upto(NEVER)}
+    return [moment for moment in written_by(ns, user) if moment[1].session not in own]
+
+
+def written_by(ns: Namespace, user: str) -> Moments:
+    """What each session of a user wrote itself, up to its end."""
     rows: list[Any] = ns.views.execute(_SESSIONS, (user,)).fetchall()
-    return [(name, Branch(ns.views, key).alone(), position) for key, name, position in rows if key not in own]
+    return [(name, Branch(ns.views, key).alone(), position) for key, name, position in rows]
 
 
 def weighed(ns: Namespace, answer: FoundTexts, query: str, now_us: int) -> FoundTexts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any, cast
 
 from msgspec import to_builtins
@@ -108,7 +108,7 @@ class VBriefTools:
     def vbrief_compress_playbook(
         self,
         targetRatio: float = 0.1,
-        categories: Collection[str] | None = None,
+        categories: Sequence[str] | None = None,
         user: str | None = None,
     ) -> dict[str, Any]:
         """The learnings of a user's sessions, or of all, said once each and within a share of their tokens."""

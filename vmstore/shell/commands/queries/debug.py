@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import vmstore
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store, port_number
 from vmstore.shell.open_store import namespace_of, open_to_ask, session_of
 from vmstore.shell.terminal.render import Screen
 
@@ -64,7 +64,9 @@ def _listening(store: vmstore.Store, arguments: argparse.Namespace) -> tuple[Deb
 
 
 def _add_debug(parser: Parser) -> None:
-    parser.add_argument("--port", type=_port, metavar="N", help="this port; 0 takes any (default: 7117, or the next)")
+    parser.add_argument(
+        "--port", type=port_number, metavar="N", help="this port; 0 takes any (default: 7117, or the next)"
+    )
     parser.add_argument(
         "--host", metavar="H", default="127.0.0.1", help="let other machines in, with a token (default: 127.0.0.1)"
     )
@@ -72,12 +74,6 @@ def _add_debug(parser: Parser) -> None:
     group = parser.add_argument_group("written to a file instead")
     group.add_argument("--export", metavar="FILE", help="write the page with the session in it as FILE.html, redacted")
     group.add_argument("--no-redact", action="store_true", help="write everything as it is, secrets too")
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to 65535")
-    return int(text)
 
 
 COMMANDS = (

@@ -1,0 +1,225 @@
+"""What a client may ask of a store over MCP, and what it is told where it asks wrongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+import vmstore
+from tests.integrations.mcp.serving import as_process, fill, in_process
+from vmstore.integrations.mcp.server import MemoryServer
+
+NINE = {
+    *("recall_context", "recall_all", "remember_when", "compact_context", "domain_status"),
+    *("expand_topic", "collapse_topic", "find_quote", "query_facts"),
+}
+VBRIEF = {"vbrief_memory_search", "vbrief_load_session", "vbrief_expand_memory", "vbrief_compress_playbook"}
+HISTORY = [
+    {"role": "user", "content": "The launch is on the 3rd of May."},
+    {"role": "assistant", "content": "The 3rd of May is noted."},
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with the sessions trip and harbour."""
+    return fill(tmp_path / "agent.vms")
+
+
+def asked(path: Path, tool: str, *, writes: bool = False, session: str | None = None, **arguments: Any) -> Any:
+    """The result of one tool of a server over a store."""
+    with vmstore.open(path, "rw" if writes else "r") as store:
+        return in_process(
+            MemoryServer(store, session=session, writes=writes), lambda client: client.call_tool(tool, arguments)
+        )
+
+
+def answer(path: Path, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The structured answer of a tool that is not refused."""
+    result = asked(path, tool, **arguments)
+    assert not result.is_error, result.content
+    content: dict[str, Any] = result.structured_content
+    return content
+
+
+def refusal(path: Path, tool: str, **arguments: Any) -> str:
+    """The words a tool is refused in."""
+    result = asked(path, tool, **arguments)
+    assert result.is_error
+    text: str = result.content[0].text
+    return text
+
+
+def test_the_surface_is_what_the_page_lists(path: Path) -> None:
+    """The server has the nine tools, the four of vBRIEF and VMQL, two resources and two prompts, each described."""
+
+    async def surface(client: Any) -> Any:
+        templates = await client.list_resource_templates()
+        return (
+            (await client.list_tools()).tools,
+            [one.uri for one in (await client.list_resources()).resources],
+            [one.uri_template for one in templates.resource_templates],
+            {one.name for one in (await client.list_prompts()).prompts},
+        )
+
+    tools, resources, templates, prompts = as_process(path, surface)
+    assert {tool.name for tool in tools} == NINE | VBRIEF | {"ask_vmql"}
+    assert all(tool.description and tool.annotations.read_only_hint for tool in tools)
+    assert (resources, templates) == (["virtualcontext://domains"], ["virtualcontext://domains/{tag}"])
+    assert prompts == {"recall", "summarize_session"}
+
+
+def test_a_context_is_recalled_within_its_budget(path: Path) -> None:
+    """recall_context brings back what was said of the message, in the tokens it was given."""
+    found = answer(path, "recall_context", message="what is the budget for Kyoto?", session="trip", tokens=900)
+    assert "900 euros" in found["context"] + " ".join(found["recent"]) and found["tokens"] <= 900
+
+
+def test_the_past_can_be_recalled(path: Path) -> None:
+    """A turn asks as the session stood then: what was said later is not there."""
+    early = answer(path, "find_quote", text="hotel Maple", session="trip", turn=1)
+    late = answer(path, "find_quote", text="hotel Maple", session="trip")
+    assert [quote["match"] for quote in early["quotes"] if quote["match"] == "exact"] == []
+    assert late["quotes"][0]["match"] == "exact"
+
+
+def test_quotes_are_found_in_all_sessions(path: Path) -> None:
+    """Without a session find_quote looks into each, with one into that alone."""
+    assert answer(path, "find_quote", text="harbour master")["quotes"][0]["session"] == "harbour"
+    assert answer(path, "find_quote", text="harbour master", session="trip")["quotes"] == []
+
+
+def test_times_are_times(path: Path) -> None:
+    """remember_when takes a preset and tells times a model can read."""
+    found = answer(path, "remember_when", preset="today", session="trip")
+    assert found["from"].endswith("T00:00:00+00:00") and len(found["passages"]) > 0
+
+
+def test_a_topic_is_expanded(path: Path) -> None:
+    """expand_topic gives all that was said of a topic, and says that a server that only reads keeps nothing."""
+    found = answer(path, "expand_topic", tag="money", session="trip")
+    assert [text["text"] for text in found["texts"]] == ["The budget of the trip to Kyoto is 900 euros."]
+    assert found["kept"] is False
+
+
+def test_topics_are_kept_where_the_server_may_write(path: Path) -> None:
+    """A server that may write logs how much of a topic is shown, as the session's memory does."""
+    answer(path, "expand_topic", tag="money", session="trip", writes=True)
+    with vmstore.open(path) as store:
+        assert {tag.depth for tag in store.session("trip").memory.tags.all() if tag.tag == "money"} == {"full"}
+    answer(path, "collapse_topic", tag="money", session="trip", writes=True)
+    with vmstore.open(path) as store:
+        assert {tag.depth for tag in store.session("trip").memory.tags.all() if tag.tag == "money"} == {"summary"}
+
+
+def test_a_history_is_compacted(path: Path) -> None:
+    """compact_context takes a conversation in once, sums it up, and a second time takes nothing."""
+    first = answer(path, "compact_context", messages=HISTORY, session="launch", writes=True)
+    again = answer(path, "compact_context", messages=HISTORY, session="launch", writes=True)
+    assert (first["messages_taken"], first["segments_compacted"], again["messages_taken"]) == (2, 1, 0)
+    assert answer(path, "find_quote", text="3rd of May", session="launch")["quotes"][0]["match"] == "exact"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("compact_context", {"messages": HISTORY}), ("collapse_topic", {"tag": "money", "session": "trip"})],
+)
+def test_nothing_is_written_unless_it_is_told(path: Path, tool: str, arguments: dict[str, Any]) -> None:
+    """A server that only reads refuses the tools that write, names the remedy, and the log stays as it was."""
+    before = (path / "default" / "log.sqlite").read_bytes()
+    words = refusal(path, tool, **arguments)
+    assert "--write" in words and "[read-only]" in words
+    assert (path / "default" / "log.sqlite").read_bytes() == before
+
+
+def test_facts_are_asked_for(path: Path) -> None:
+    """query_facts gives the facts of all sessions, or of one."""
+    with vmstore.open(path) as store:
+        store.session("trip").memory.facts.state("user", "lives in", "Oslo", attribute="home")
+    found = answer(path, "query_facts", subject="user")
+    assert [fact["what"] for fact in found["facts"]] == ["Oslo"]
+    assert answer(path, "query_facts", subject="user", session="harbour")["facts"] == []
+
+
+def test_vmql_answers_why(path: Path) -> None:
+    """ask_vmql gives columns and rows as of any moment, and points at what is wrong with a statement."""
+    found = answer(path, "ask_vmql", statement="CALLS call, turn IN SESSION trip AS OF TURN 1")
+    assert found["rows"] == [{"call": 1, "turn": 1}]
+    assert "CALLS" in refusal(path, "ask_vmql", statement="CALS call")
+
+
+def test_vbrief_has_its_own_words(path: Path) -> None:
+    """The four tools of vBRIEF take and give the names of that format."""
+    found = answer(path, "vbrief_memory_search", query="budget", tokenBudget=500)
+    assert found["results"][0]["sessionId"] == "trip"
+    loaded = answer(path, "vbrief_load_session", sessionId="trip", maxTier=0)
+    assert loaded["loadedTiers"] == [0]
+    assert "learnings" in answer(path, "vbrief_compress_playbook", targetRatio=0.5, categories=["x"])
+    assert "refers to nothing" in refusal(path, "vbrief_expand_memory", contentRef="p12")
+
+
+def test_resources_give_the_topics(path: Path) -> None:
+    """The first resource lists the topics, the second gives one; an unknown one is refused with the remedy."""
+
+    async def work(client: Any) -> Any:
+        listed = await client.read_resource("virtualcontext://domains")
+        money = await client.read_resource("virtualcontext://domains/money")
+        with pytest.raises(Exception, match="domain_status lists its topics"):
+            await client.read_resource("virtualcontext://domains/nothing")
+        return listed.contents[0].text, money.contents[0].text
+
+    with vmstore.open(path, "r") as store:
+        listed, money = in_process(MemoryServer(store, session="trip"), work)
+    assert '"money"' in listed and "900 euros" in money
+
+
+def test_prompts_name_the_tools(path: Path) -> None:
+    """The prompt recall names its topic, summarize_session the tool that compacts."""
+
+    async def work(client: Any) -> list[str]:
+        prompts = [
+            await client.get_prompt("recall", {"topic": "tea"}),
+            await client.get_prompt("summarize_session", {"session": "trip"}),
+        ]
+        return [prompt.messages[0].content.text for prompt in prompts]
+
+    with vmstore.open(path, "r") as store:
+        recall, summarize = in_process(MemoryServer(store), work)
+    assert "tea" in recall and "recall_context" in recall
+    assert "compact_context" in summarize and "'trip'" in summarize
+
+
+def test_an_unknown_session_is_named_with_the_nearest(path: Path) -> None:
+    """A session that is not there is refused with its code and those there are; a beginning of a name is none."""
+    words = refusal(path, "recall_context", message="hi", session="tri")
+    assert "[no-session]" in words and "'trip'" in words
+
+
+def test_a_store_without_sessions_says_so(tmp_path: Path) -> None:
+    """Of an empty store a tool says that there is no session, and not that nothing was found."""
+    vmstore.open(tmp_path / "empty.vms").close()
+    assert "holds no session" in refusal(tmp_path / "empty.vms", "recall_all")
+
+
+def test_the_newest_session_is_asked(path: Path) -> None:
+    """Without a session the newest is asked, or that of the server, which is refused where there is none."""
+    assert answer(path, "domain_status")["session"] == "harbour"
+    assert answer(path, "domain_status", session="trip")["session"] == "trip"
+
+
+def test_what_others_write_is_seen(path: Path) -> None:
+    """A server that only reads sees what another process wrote since it was started."""
+
+    async def work(client: Any) -> Any:
+        with vmstore.open(path) as store:
+            later = {"model": "m", "messages": [{"role": "user", "content": "The tide is at nine."}]}
+            store.record("tide", later, None)
+        return await client.call_tool("find_quote", {"text": "tide is at nine"})
+
+    with vmstore.open(path, "r") as reader:
+        found = in_process(MemoryServer(reader), work)
+    assert found.structured_content["quotes"][0]["session"] == "tide"

@@ -1,0 +1,1 @@
+"""A store for every client of the Model Context Protocol."""
