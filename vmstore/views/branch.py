@@ -32,13 +32,17 @@ class BranchRange(NamedTuple):
     call: int = 0
 
 
+Way = tuple[list[BranchRange], list[int]]
+"""The stretches of a lane, its own first, and where they begin, the oldest first. Never changed once made."""
+
+
 class Branch:
     """The branch of a session: which session wrote which positions, its own stretch first."""
 
-    def __init__(self, db: apsw.Connection, session: int) -> None:
+    def __init__(self, db: apsw.Connection, session: int, way: Way | None = None) -> None:
         self.db = db
         self.session = session
-        self.stretches, self._lows = _way(db, session)
+        self.stretches, self._lows = _way(db, session) if way is None else way
         assert len(self.stretches) == len(self._lows), "`at` finds a stretch by the place of its beginning"
         # What was asked before and never changes: what contents are, by position; where walks went.
         self.known: dict[int, tuple[Any, ...]] = {}
@@ -77,8 +81,11 @@ class Branch:
             yield from self.db.execute(sql, (session, str(wanted)))
 
 
-Way = tuple[list[BranchRange], list[int]]
-"""The stretches of a lane, its own first, and where they begin, the oldest first. Never changed once made."""
+def each_alone(db: apsw.Connection) -> Iterator[tuple[str, Branch, int]]:
+    """Every session without what it inherited: its name, its branch, and the last position of it."""
+    for session, name, position, low, turn, call in db.execute(_EACH, {"fork": int(Origin.FORK)}):
+        own = BranchRange(session, low, NEVER, turn, call)
+        yield name, Branch(db, session, ([own], [low])), position
 
 
 def _way(db: apsw.Connection, session: int) -> Way:
@@ -125,6 +132,8 @@ def _stretches(db: apsw.Connection, session: int) -> Iterator[BranchRange]:
 
 WAYS_MAX = 32  # of forks, for each database
 _KEPT: WeakKeyDictionary[apsw.Connection, dict[int, Way]] = WeakKeyDictionary()
+_EACH = """SELECT session, name, position, iif(origin = :fork, fork_position, 0), turn_before, call_before
+  FROM sessions WHERE hidden = 0"""
 _OWN = """SELECT iif(origin = :fork, fork_position, 0), turn_before, call_before, iif(origin = :fork, parent, NULL)
   FROM sessions WHERE session = :session"""
 _CHAIN = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from vmstore.relevance.query import parse_query
 from vmstore.search.blend import answers
 from vmstore.search.explanation import explained
 from vmstore.search.rank import NO_WORDS
-from vmstore.views.branch import Branch
+from vmstore.views.branch import Branch, each_alone
 
 if TYPE_CHECKING:
     from vmstore.namespace.closeness import QuestionVector
@@ -30,8 +30,7 @@ Moments = Sequence[tuple[str, Branch, int]]
 
 def everywhere(ns: Namespace) -> Moments:
     """Each session's own branch up to its end."""
-    rows: list[Any] = ns.views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
-    return [(name, Branch(ns.views, key).alone(), position) for key, name, position in rows]
+    return list(each_alone(ns.views))
 
 
 def question_of(ns: Namespace, query: str) -> QuestionVector | None:
