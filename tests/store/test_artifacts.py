@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import vmstore
+import vmstore.aio
 from tests.refusals import refused
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import FaultDenied
@@ -424,3 +426,42 @@ def test_the_debugger_tells_who_said_what_of_a_file(store: Store, root: Path) ->
     rows = SessionRows(lane, store.admin.log, live.info().position)
     told = [event.why for event in happened(lane, store.admin.log, rows) if event.kind == "approve"]
     assert told == ["approved by Ann", "denied by Bea"]
+
+
+def test_a_file_of_a_region_waits_for_a_word_here(store_path: Path, root: Path) -> None:
+    """Approved in its region or not, a file that a session copies from there waits for approval of its own."""
+    with vmstore.open(store_path, namespace="lessons") as keeper:
+        theirs = keeper.session("offers", create=True).work.artifacts
+        file = theirs.add("out/report.md", root=root)
+        theirs.approve(file.page, who="Ann")
+        vmstore.share(keeper, "session:team-a/s1")
+    with vmstore.open(store_path, namespace="team-a") as home:
+        live = asking(home)
+        answer = live.page_fault(f"vm://lessons/offers/{file.page}", 0, by_model=True)
+        assert (answer.granted, answer.denied_because) == (False, "approval")
+        assert "Acme" not in sent(live)
+        live.work.artifacts.approve(answer.page, who="Bea")
+        assert live.page_fault(answer.page, 0, by_model=True).granted and home.verify().ok
+
+
+def test_the_async_twin_takes_files_in_and_asks(root: Path) -> None:
+    """Awaited, a file is taken in, denied, approved and packed, an atom stated and a brief written, all alike."""
+
+    async def work() -> None:
+        async with vmstore.aio.memory_store() as store:
+            live = await store.live_session("s1", user="ann", l0_tokens_max=8_000, artifacts="ask")
+            await live.user("What does the report say?")
+            await live.work.plans.create("review")
+            file = await live.work.artifacts.add("out/report.md", root=root, task="review")
+            assert (await live.page_fault(file.page, 0)).denied_because == "approval"
+            assert (await live.work.artifacts.approve(file.page, who="Ann")).approval == "approved"
+            page = await live.work.atoms.add("question", "Is it usual?", task="review")
+            assert [atom.page for atom in await live.work.atoms.all(task="review")] == [page]
+            packed = await live.work.digests.pack(900, expand=[f"artifact://{file.page}"])
+            assert "Acme" in packed.text and [one.state for one in await live.work.artifacts.check(root)] == ["same"]
+            assert (await live.work.digests.write("review", "It waits.")).short == "It waits."
+            assert (await live.work.digests.report("review", root, topic="x")).markdown.is_file()
+            assert [task.title for task in await store.work.tasks(user="ann")] == ["review"]
+            assert await live.work.digests.tasks() == await store.work.tasks()
+
+    asyncio.run(work())

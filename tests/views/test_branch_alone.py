@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import vmstore
 from vmstore.views.branch import Branch, each_alone
 
@@ -32,8 +35,13 @@ def test_a_search_of_a_store_asks_for_no_branch_of_its_own() -> None:
             store.record(f"s{number}", {"model": "m", "messages": [{"role": "user", "content": f"word {number}"}]})
         store.search("word", limit=3)
         ran: list[str] = []
-        store.admin.views.exec_trace = lambda cursor, sql, values, ran=ran: ran.append(sql) or True  # type: ignore[assignment]
+        store.admin.views.exec_trace = partial(_noted, ran)
         store.search("word", limit=3)
         store.admin.views.exec_trace = None
         counts.append(len(ran))
     assert counts[0] == counts[1] > 0
+
+
+def _noted(ran: list[str], cursor: Any, sql: str, values: Any) -> bool:
+    ran.append(sql)
+    return True

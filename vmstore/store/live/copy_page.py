@@ -184,7 +184,7 @@ def brought(session: Session, copy: Copy) -> int | None:
     """The copy that a session has already."""
     with session._ns.asking():
         try:
-            number = session.lineage.position_of(copy.name)
+            number = session.lineage.position_of(str(Address(page=copy.name)))  # a name may hold what would be a code
         except UnknownError:
             return None
         return number if origin(session, number) == copy.origin else None
