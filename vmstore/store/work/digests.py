@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -23,7 +23,7 @@ from vmstore.store.host import SessionHost
 from vmstore.store.recall.fact_reads import asked_at, known
 from vmstore.store.recall.pen import Pen, write
 from vmstore.store.work.artifacts import ArtifactInfo, Artifacts, opens
-from vmstore.store.work.atoms import Atoms
+from vmstore.store.work.atoms import AtomInfo, Atoms
 from vmstore.store.work.lessons import guards_of, skills_of
 from vmstore.store.work.plans import AgentPlan, Plans, content_of
 from vmstore.store.work.tasks import AgentTask, tasks_at
@@ -41,6 +41,10 @@ FACT_SHARE, RECURS_SHARE = 0.5, 0.1
 _WRITTEN = f"PAGES page, dirty WHERE type = summary AND '{digests.TAG}' IN tags"
 
 
+Parts = Sequence[tuple[AtomInfo | ArtifactInfo, str]]
+"""Atoms and files that are a part of some task, each with its line in a digest."""
+
+
 class Digests:
     """The digests of a session: `session.work.digests`. Each is made as it is asked for; `write` alone writes."""
 
@@ -56,13 +60,13 @@ class Digests:
     def all(self, at: When | None = None, **moment: Unpack[Moment]) -> list[TaskDigest]:
         """The digest of each task, oldest first, now or at a moment."""
         when = self._when(at, moment)
-        by_task = dict(self._written(when))
-        return [self._digest(plan, when, by_task) for plan in Plans(self._session).all(when)]
+        by_task, parts = dict(self._written(when)), self._parts(when)
+        return [self._digest(plan, parts, by_task) for plan in Plans(self._session).all(when)]
 
     def get(self, task: str | int, at: When | None = None, **moment: Unpack[Moment]) -> TaskDigest:
         """The digest of a task by its page or its title; ErasedError where it was erased."""
         when = self._when(at, moment)
-        return self._digest(Plans(self._session).get(task, when), when, dict(self._written(when)))
+        return self._digest(Plans(self._session).get(task, when), self._parts(when), dict(self._written(when)))
 
     def write(
         self, task: str | int, paragraph: str, *, short: str | None = None, at_us: int | None = None
@@ -142,7 +146,7 @@ class Digests:
         """
         page, depth = digests.reference(uri)
         budget = _budget(token_budget)
-        return digests.opened(self._shards(Plans(self._session).get(page)), depth, budget)
+        return digests.opened(self._shards(Plans(self._session).get(page), self._parts()), depth, budget)
 
     def pack(
         self,
@@ -193,8 +197,8 @@ class Digests:
         with self._session._ns.asking():
             return Position(basis(self._session._lane(), when).position)
 
-    def _digest(self, plan: AgentPlan, when: AsOf, written: dict[str, tuple[str, WrittenDigest, bool]]) -> TaskDigest:
-        texts = self._shards(plan, when)
+    def _digest(self, plan: AgentPlan, parts: Parts, written: dict[str, tuple[str, WrittenDigest, bool]]) -> TaskDigest:
+        texts = self._shards(plan, parts)
         made = digests.digest(plan.page, content_of(plan))
         costs = [tokens(text) for text in texts]
         made = msgspec.structs.replace(
@@ -226,7 +230,9 @@ class Digests:
     def _task(self, uri: str) -> Expansion:
         page, depth = digests.reference(uri)
         plan = Plans(self._session).get(page)
-        return Expansion(digests.references(page, depth), self._shards(plan)[: depth + 1], plan.status == "active")
+        return Expansion(
+            digests.references(page, depth), self._shards(plan, self._parts())[: depth + 1], plan.status == "active"
+        )
 
     def _file(self, uri: str) -> Expansion | None:
         """A file as an expansion: its name, then what it holds; None where nobody approved it."""
@@ -241,19 +247,20 @@ class Digests:
             uris.append(f"{_FILE}{file.page}")
         return Expansion(uris, texts)
 
-    def _shards(self, plan: AgentPlan, when: AsOf | None = None) -> list[str]:
-        when = when or Head()
-        parts = [
-            f"Decided ({self._named(plan, each)}): {self._decision(plan.session, each)}" for each in plan.decisions
-        ]
-        made_of = {self._named(plan, each) for each in plan.decisions}
-        for atom in Atoms(self._session).all(when):
-            if atom.task == plan.page and atom.page not in made_of:
-                parts.append(f"{atom.kind.capitalize()} ({atom.page}): {digests.card(atom.text or '')}")
-        for file in Artifacts(self._session).all(when):
-            if file.task == plan.page:
-                parts.append(f"File ({file.page}): {_file_line(file)}")
-        return list(map(unsecret, digests.shards(content_of(plan), parts)))
+    def _parts(self, when: AsOf | None = None) -> Parts:
+        """All atoms and files that are a part of some task, each with its line."""
+        atoms = [atom for atom in Atoms(self._session).all(when or Head()) if atom.task is not None]
+        files = [file for file in Artifacts(self._session).all(when or Head()) if file.task is not None]
+        lines: list[tuple[AtomInfo | ArtifactInfo, str]] = []
+        lines += [(atom, f"{atom.kind.capitalize()} ({atom.page}): {digests.card(atom.text or '')}") for atom in atoms]
+        lines += [(file, f"File ({file.page}): {_file_line(file)}") for file in files]
+        return lines
+
+    def _shards(self, plan: AgentPlan, parts: Parts) -> list[str]:
+        named = {self._named(plan, each): each for each in plan.decisions}
+        lines = [f"Decided ({name}): {self._decision(plan.session, each)}" for name, each in named.items()]
+        lines += [line for part, line in parts if part.task == plan.page and part.page not in named]
+        return list(map(unsecret, digests.shards(content_of(plan), lines)))
 
     def _named(self, plan: AgentPlan, address: str) -> str:
         """A page as the session calls it: by its number where it is its own, or inherited."""
